@@ -1,0 +1,37 @@
+# Two commands: `make demo` and `make test`. Both set up what they need from nothing but python3.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test lint bench lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "armnesia needs Python 3.11 or newer; this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(READY)
+
+demo: setup
+	$(BIN)/armnesia demo --out demo-output
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest --cov --cov-report=term
+
+bench: setup
+	for program in benchmarks/*.py; do $(BIN)/python $$program || exit 1; done
+
+# Pins versions and hashes only; needs uv.
+lock:
+	uv pip compile pyproject.toml --extra dev --generate-hashes --universal --python-version 3.11 \
+		--no-emit-index-url --no-emit-find-links --no-header -o requirements.lock
+
+clean:
+	rm -rf .venv demo-output .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

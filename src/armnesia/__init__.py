@@ -1,0 +1,1 @@
+"""armnesia: offline bandit decisions that can forget."""

@@ -1,0 +1,31 @@
+"""Array types and the few array helpers that every floor shares. The last axis is always the arms."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def one_hot(index: IntArray, n_actions: int) -> FloatArray:
+    """Put probability 1 on one arm a data set.
+
+    >>> one_hot(np.array(1), 3)
+    array([0., 1., 0.])
+    """
+    return (np.expand_dims(index, -1) == np.arange(n_actions)).astype(np.float64)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that cannot be written to: values of armnesia never change."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def scalar_or_array(values: NDArray[Any]) -> Any:
+    """Unwrap the result for a single data set; leave a batch as it is."""
+    return values.item() if values.ndim == 0 else values
