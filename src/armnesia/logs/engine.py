@@ -1,0 +1,45 @@
+"""DuckDB behind one function: a fresh connection for each query, and errors in one sentence."""
+
+import re
+from typing import Any
+
+from armnesia.errors import InvalidLogError, MissingExtraError
+
+# Reading a file must never reach for the network to fetch an extension.
+_SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+
+
+def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
+    """Run one query in a database of its own, in memory, that is gone afterwards."""
+    try:
+        import duckdb  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise MissingExtraError.naming("Reading CSV and Parquet files", "engines") from error
+    try:
+        with duckdb.connect(config=_SETTINGS) as connection:
+            rows: list[tuple[Any, ...]] = connection.execute(sql, parameters).fetchall()
+            return rows
+    except duckdb.Error as error:
+        # Not chained: DuckDB's text quotes the broken line, and a log line is personal data.
+        raise InvalidLogError(
+            f"source {shown!r} cannot be read as {format_name}: {_reason(str(error))}"
+        ) from None
+
+
+def _reason(message: str) -> str:
+    """Reduce DuckDB's report to what is wrong and where, without what the line says.
+
+    >>> _reason("CSV Error on Line: 3\\nOriginal Line: x\\nExpected Number of Columns: 2 Found: 1")
+    'line 3 has 1 columns where the header has 2'
+    """
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    if line is None:
+        return message.splitlines()[0].partition("Error: ")[2] or "DuckDB cannot read it"
+    columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if columns:
+        return f"line {line[1]} has {columns[2]} columns where the header has {columns[1]}"
+    if "not utf-8" in message:
+        return f"line {line[1]} is not UTF-8 text"
+    if "unterminated quote" in message:
+        return f"line {line[1]} opens a quote that is never closed"
+    return f"line {line[1]} does not follow the CSV standard"
