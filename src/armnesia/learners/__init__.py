@@ -1,0 +1,10 @@
+"""Rules that turn statistics into a served arm."""
+
+from armnesia.learners.base import Decision, Learner
+from armnesia.learners.imitation import Imitation
+from armnesia.learners.lcb import LCB
+
+LEARNERS: dict[str, type[Learner]] = {learner.name: learner for learner in (LCB, Imitation)}
+"""Every learner by its name: feeds the command line and the generic tests."""
+
+__all__ = ["LCB", "LEARNERS", "Decision", "Imitation", "Learner"]

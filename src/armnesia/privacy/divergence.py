@@ -1,0 +1,43 @@
+"""How far two exact output distributions are apart, as ε and δ. The last axis is the arms."""
+
+import math
+
+import numpy as np
+
+from armnesia.arrays import FloatArray
+from armnesia.privacy.curve import check_delta, check_epsilon
+
+
+def hockey_stick(release: FloatArray, reference: FloatArray, epsilon: float) -> FloatArray:
+    """The smallest δ with P(release ∈ A) ≤ e^ε·P(reference ∈ A) + δ for every set A of arms.
+
+    It is Σ_a (p_a − e^ε·r_a)₊, one direction only. An infinite ε asks for nothing, so nothing is missing.
+
+    >>> hockey_stick(np.array([0.9, 0.1]), np.array([0.5, 0.5]), epsilon=0.0)
+    array(0.4)
+    """
+    check_epsilon(epsilon)
+    if epsilon > 700:  # e^ε would overflow; only arms that the reference cannot produce are left
+        excess = np.where(np.logical_or(reference > 0, math.isinf(epsilon)), 0.0, release)
+    else:
+        excess = np.maximum(release - math.exp(epsilon) * reference, 0.0)
+    return np.asarray(excess.sum(axis=-1))
+
+
+def smallest_epsilon(release: FloatArray, reference: FloatArray, delta: float) -> FloatArray:
+    """The smallest ε ≥ 0 at which one direction holds with the given δ; ∞ if none does.
+
+    P(A) ≤ e^ε·R(A) + δ must hold for every A; the binding sets take arms in falling order of p_a/r_a, so
+    e^ε is the largest (P(A) − δ)/R(A) over these m sets.
+
+    >>> smallest_epsilon(np.array([0.9, 0.1]), np.array([0.5, 0.5]), delta=0.1).round(6)
+    np.float64(0.470004)
+    """
+    check_delta(delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(reference > 0, release / reference, np.where(release > 0, np.inf, 0.0))
+        order = np.argsort(-ratios, axis=-1, kind="stable")
+        excess = np.cumsum(np.take_along_axis(release, order, -1), axis=-1) - delta
+        allowed = np.cumsum(np.take_along_axis(reference, order, -1), axis=-1)
+        factors = np.where(excess <= 0, 0.0, excess / allowed)
+    return np.asarray(np.log(np.maximum(factors.max(axis=-1), 1.0)))

@@ -1,0 +1,61 @@
+"""What a release promises: (ε, δ), and against which counterfactual world."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from armnesia.privacy.curve import check_delta, check_epsilon
+
+
+class Level(StrEnum):
+    """What the world without the deleted records is allowed to see, strictest level first."""
+
+    RETAINED = "retained"
+    REQUEST_SHAPE = "request_shape"
+    ORIGINAL_DECISION = "original_decision"
+
+    @property
+    def meaning(self) -> str:
+        """The level in words.
+
+        >>> Level.RETAINED.meaning
+        'as if the records had never been there'
+        """
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Level.RETAINED: "as if the records had never been there",
+    Level.REQUEST_SHAPE: "the rewards are forgotten; how many records of each arm were deleted is not",
+    Level.ORIGINAL_DECISION: (
+        "the rewards are forgotten only up to the decision made with them;"
+        " that decision and the number of records deleted are not"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The release is (ε, δ)-indistinguishable from a reference that sees only what `level` allows.
+
+    >>> print(Guarantee(0.0, 0.0, Level.RETAINED))
+    (ε = 0, δ = 0) at level retained: as if the records had never been there
+    """
+
+    epsilon: float
+    delta: float
+    level: Level
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        object.__setattr__(self, "level", Level(self.level))
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether any release at all would satisfy it."""
+        return math.isinf(self.epsilon) or self.delta == 1
+
+    def __str__(self) -> str:
+        numbers = f"(ε = {self.epsilon:.6g}, δ = {self.delta:.3g}) at level {self.level}"
+        return f"{numbers}: {'promises nothing' if self.is_vacuous else self.level.meaning}"

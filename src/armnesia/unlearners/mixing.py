@@ -1,0 +1,162 @@
+"""Mixing: roll back a part of the request and hide the rest behind noise."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from armnesia.arrays import FloatArray, IntArray
+from armnesia.errors import InvalidInputError, UnsupportedError
+from armnesia.learners import LCB, Decision, Learner
+from armnesia.privacy import Budget, Level
+from armnesia.request import DeletionRequest
+from armnesia.scale import UNIT
+from armnesia.statistics import ArmStatistics
+from armnesia.unlearners.base import Branch, Release, first_branch, is_branch
+from armnesia.unlearners.calibration import (
+    Sensitivity,
+    check_choice,
+    require_lcb,
+    score_sensitivity,
+    sensitivity_certified,
+)
+from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner, winner_distribution
+
+_CHUNK = 2**20  # scores held at once while integrating over the choice of U′
+
+
+@dataclass(frozen=True)
+class Mixing(NoisyUnlearner):
+    """Algorithm 4 (appendix A.3): of the k records of the served arm, k′ are rolled back, the rest noised.
+
+    k′ is ⌊ratio·k⌋ (ratio ½ unless told otherwise) or `rolled_back`. The algorithm chooses the k′ records U′
+    uniformly; for rewards in {0, 1} that choice is integrated exactly (the number of ones in U′ is
+    hypergeometric). For other rewards it cannot be computed from sums: choose U′ yourself and pass it as
+    `rolled_back`. Where the request is not for the served arm everything is rolled back. One arm only.
+
+    Level `original_decision`, as for `Adaptive`.
+
+    >>> from armnesia import ArmStatistics, DeletionRequest
+    >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 6 + [0] * 4, "B": []})
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> Mixing(ratio=0.5).release(LCB().bind(statistics), statistics, request, budget).probabilities.round(4)
+    array([0.6718, 0.3282])
+    """
+
+    ratio: float | None = None
+    rolled_back: int | DeletionRequest | None = None
+    sensitivity: Sensitivity = "exact"
+
+    name: ClassVar[str] = "mixing"
+    level: ClassVar[Level] = Level.ORIGINAL_DECISION
+    several_arms: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_choice("sensitivity", self.sensitivity)
+        if self.ratio is not None and self.rolled_back is not None:
+            raise InvalidInputError("mixing takes ratio or rolled_back, not both")
+        if self.ratio is not None and not 0 <= self.ratio <= 1:
+            raise InvalidInputError(f"ratio must lie in [0, 1]; got {self.ratio!r}")
+        if isinstance(self.rolled_back, int) and self.rolled_back < 0:
+            raise InvalidInputError(f"rolled_back must be 0 or more; got {self.rolled_back!r}")
+
+    def plan(
+        self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
+    ) -> NoisePlan:
+        """Noise on π(D) for the records that are not rolled back first."""
+        if decision is None:
+            raise InvalidInputError("mixing needs original_decision, the decision π(D); got None")
+        touched = deleted > 0
+        if touched.sum(axis=-1).max(initial=0) > 1:
+            raise UnsupportedError(
+                "mixing unlearns records of one arm; this request touches several: use multi_source"
+            )
+        m = counts.shape[-1]
+        first = self._rolled_back_counts(deleted)
+        is_served = decision.index[..., None] == np.arange(m)
+        kind, left, rest = self.sensitivity, counts - first, deleted - first
+        certified = sensitivity_certified(kind, learner, left, rest, m)
+        reasons = {
+            Branch.NO_DATA_LEFT: (counts - deleted).sum(axis=-1) == 0,
+            Branch.UNCHANGED: ~touched.any(axis=-1),
+            Branch.NOT_SERVED: ~(is_served & touched).any(axis=-1),
+            Branch.ROLLBACK: ~(is_served & (rest > 0)).any(axis=-1),
+            Branch.NO_SENSITIVITY: ~(is_served & certified).any(axis=-1),
+            Branch.GAUSSIAN: first.sum(axis=-1) == 0,
+        }
+        codes = first_branch(reasons, otherwise=Branch.MIXING)
+        by_noise = is_branch(codes, Branch.GAUSSIAN) | is_branch(codes, Branch.MIXING)
+        noised = is_served & by_noise[..., None]
+        gamma = np.where(noised, budget.gamma, 0.0)
+        return NoisePlan(noised, gamma * score_sensitivity(kind, learner, left, rest, m), codes)
+
+    def release(
+        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> Release:
+        """The mixture, over the choice of U′, of noise on the score of D∖U′."""
+        lcb = require_lcb(learner, self.name)
+        retained = statistics.without(request)
+        plan = self.checked_plan(lcb, statistics.counts, request.counts, lcb.decide(statistics), budget)
+        probabilities = np.zeros(plan.noised.shape)
+        for weight, part_scores in self._part_scores(lcb, statistics, request, plan):
+            scores = np.where(plan.noised, part_scores, lcb.unit_scores(retained))
+            probabilities += (weight[..., None] * winner_distribution(lcb, retained, scores, plan)).sum(
+                axis=0
+            )
+        guarantee = self.guarantee(request.counts, budget)
+        return Release(statistics.actions, probabilities, plan.branch_codes, guarantee)
+
+    def _rolled_back_counts(self, deleted: IntArray) -> IntArray:
+        """k′ of each arm: at most k."""
+        if isinstance(self.rolled_back, DeletionRequest):
+            return self.rolled_back.counts
+        if self.rolled_back is None:
+            ratio = 0.5 if self.ratio is None else self.ratio
+            return np.asarray(np.floor(ratio * deleted), dtype=np.int64)
+        if np.any((deleted > 0) & (deleted < self.rolled_back)):
+            raise InvalidInputError(
+                f"rolled_back must not exceed the number of deleted records; got {self.rolled_back}"
+            )
+        return np.where(deleted > 0, self.rolled_back, 0)
+
+    def _part_scores(
+        self, learner: LCB, statistics: ArmStatistics, request: DeletionRequest, plan: NoisePlan
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """The possible scores of D∖U′ with their probabilities; both have the possibilities in front."""
+        if isinstance(self.rolled_back, DeletionRequest):
+            request.records.without(self.rolled_back)  # refuses a U′ that is not a part of U
+            part = statistics.without(self.rolled_back)
+            yield np.ones((1,) + (1,) * (plan.noised.ndim - 1)), learner.unit_scores(part)[None]
+            return
+        first = self._rolled_back_counts(request.counts)
+        left = statistics.counts - first
+        if not request.binary and is_branch(plan.branch_codes, Branch.MIXING).any():
+            raise UnsupportedError(
+                "mixing chooses which records to roll back first; their rewards are not all 0 or 1, so that"
+                " sums do not tell them: pass the chosen records as rolled_back=DeletionRequest(…)"
+            )
+        k, k_first = request.counts.max(axis=-1), first.max(axis=-1)
+        ones = (request.sums.max(axis=-1) // UNIT).astype(np.int64)
+        denominator = np.maximum(left, 1) * np.float64(UNIT)
+        penalty = learner.penalty(left, statistics.n_actions)
+        possible = np.arange(k_first.max(initial=0) + 1)
+        for some in np.array_split(possible, -(-possible.size * left.size // _CHUNK)):
+            drawn = some.reshape((-1,) + (1,) * k.ndim)
+            means = ((statistics.sums - drawn[..., None] * UNIT) / denominator).astype(np.float64)
+            yield _hypergeometric(drawn, k, ones, k_first), means - penalty
+
+
+def _hypergeometric(drawn: IntArray, population: IntArray, ones: IntArray, sample: IntArray) -> FloatArray:
+    """P(a uniform sample without replacement holds `drawn` ones); 0 where that is impossible."""
+
+    def log_choose(n: IntArray, k: IntArray) -> FloatArray:
+        return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+    zeros = population - ones
+    possible = (drawn <= ones) & (drawn <= sample) & (sample - drawn <= zeros)
+    hit = np.where(possible, drawn, np.maximum(sample - zeros, 0))
+    log_ways = log_choose(ones, hit) + log_choose(zeros, sample - hit) - log_choose(population, sample)
+    return np.asarray(np.where(possible, np.exp(log_ways), 0.0))

@@ -1,0 +1,92 @@
+"""The shared frame of the unlearners that hide a deletion behind Gaussian noise.
+
+Each of them decides which arms keep their old score and get noise; every other arm is rolled back. Given
+that plan, release and reference are the same computation on the scores of D and of D∖U.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.arrays import BoolArray, FloatArray, IntArray
+from armnesia.errors import InvalidInputError
+from armnesia.learners import LCB, Decision, Learner
+from armnesia.privacy import Budget, Guarantee
+from armnesia.request import DeletionRequest
+from armnesia.statistics import ArmStatistics
+from armnesia.unlearners.base import BranchCodes, Release, Unlearner, served
+from armnesia.unlearners.calibration import require_lcb
+from armnesia.unlearners.noise import noisy_argmax
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """Which arms are noised instead of rolled back, by how much, and why (a `Branch` a data set)."""
+
+    noised: BoolArray
+    sigma: FloatArray
+    branch_codes: BranchCodes
+
+
+class NoisyUnlearner(Unlearner):
+    """An unlearner that is described by its noise plan alone."""
+
+    @abstractmethod
+    def plan(
+        self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
+    ) -> NoisePlan:
+        """Choose the noise from what the level lets a reference see: counts, shape and perhaps π(D)."""
+
+    def guarantee(self, deleted: IntArray, budget: Budget) -> Guarantee:
+        """What is promised: the budget, at the unlearner's level."""
+        return Guarantee(budget.epsilon, budget.delta, self.level)
+
+    def release(
+        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> Release:
+        """Noise on the planned arms' scores from D, every other arm rolled back."""
+        lcb = require_lcb(learner, self.name)
+        retained = statistics.without(request)
+        plan = self.checked_plan(lcb, statistics.counts, request.counts, lcb.decide(statistics), budget)
+        scores = np.where(plan.noised, lcb.unit_scores(statistics), lcb.unit_scores(retained))
+        probabilities = winner_distribution(lcb, retained, scores, plan)
+        guarantee = self.guarantee(request.counts, budget)
+        return Release(statistics.actions, probabilities, plan.branch_codes, guarantee)
+
+    def reference(
+        self,
+        learner: Learner,
+        retained: ArmStatistics,
+        budget: Budget,
+        *,
+        shape: IntArray | None = None,
+        original_decision: Decision | None = None,
+    ) -> FloatArray:
+        """The same noise on the scores of D∖U."""
+        lcb = require_lcb(learner, self.name)
+        if shape is None:
+            raise InvalidInputError(f"the reference of {self.name} needs shape, the deleted counts; got None")
+        plan = self.checked_plan(lcb, retained.counts + shape, shape, original_decision, budget)
+        return winner_distribution(lcb, retained, lcb.unit_scores(retained), plan)
+
+    def checked_plan(
+        self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
+    ) -> NoisePlan:
+        """The plan, refused where it asks for infinite noise."""
+        plan = self.plan(learner, counts, deleted, decision, budget)
+        if math.isinf(budget.gamma) and plan.noised.any():
+            raise InvalidInputError(
+                f"{self.name} adds Gaussian noise, and no noise gives delta = 0;"
+                " choose delta > 0, or an unlearner that needs no noise, such as rollback"
+            )
+        return plan
+
+
+def winner_distribution(
+    learner: LCB, retained: ArmStatistics, scores: FloatArray, plan: NoisePlan
+) -> FloatArray:
+    """The winner's distribution; where no arm is noised, the learner's own decision on D∖U."""
+    some_noise = plan.noised.any(axis=-1, keepdims=True)
+    return np.where(some_noise, noisy_argmax(scores, plan.sigma), served(learner, retained))
