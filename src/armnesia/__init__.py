@@ -3,6 +3,7 @@
 The way of the data, each step one call: log → `ArmStatistics` → `learner.decide` → `unlearner.release` → arm.
 """
 
+from armnesia.auditing import Audit, Feasibility, Witness, audit, feasible_reference
 from armnesia.learners import LCB, LEARNERS, Decision, Imitation, Learner
 from armnesia.privacy import (
     Budget,

@@ -59,7 +59,9 @@ class LogFiles:
         """
         numbered = [f"c{position}" for position in range(len(self.columns))]
         if self.format.delimiter is None:
-            options = "union_by_name = true, hive_partitioning = false"
+            # A Parquet file's minimum and maximum leave NaN out; by default DuckDB believes from them that
+            # there is none, and would let a NaN reward pass every comparison.
+            options = "can_have_nan = true, union_by_name = true, hive_partitioning = false"
             return f"read_parquet($files, {options}) AS t({', '.join(numbered)})"
         types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
         options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"

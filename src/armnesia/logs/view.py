@@ -8,11 +8,12 @@ from armnesia.logs import rules
 from armnesia.logs.files import LogFiles
 from armnesia.scale import UNIT
 
+_NOTHING = '"NULL"'  # the type of a Parquet column without a single value
 _FLOATS = {"FLOAT", "DOUBLE"}
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _WIDE_NUMBERS = {"HUGEINT", "UHUGEINT", "DECIMAL"}
 # Types whose text in DuckDB is their str() in Python, so that labels can be matched by text.
-_LABELS = {"VARCHAR", "ENUM", "BOOLEAN", "DATE", "UUID"} | _FLOATS | _INTEGERS | _WIDE_NUMBERS
+_LABELS = {"VARCHAR", "ENUM", "BOOLEAN", "DATE", "UUID", _NOTHING} | _FLOATS | _INTEGERS | _WIDE_NUMBERS
 
 # The arithmetic of armnesia.scale.to_units, operation by operation, in float64 and with ties to even.
 _UNITS = (
@@ -95,6 +96,6 @@ class DecisionView:
             return f"CASE lower({column}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {number} END"
         if type_ in _WIDE_NUMBERS:  # through text, which is rounded correctly however many digits there are
             return f"CAST(CAST({column} AS VARCHAR) AS DOUBLE)"
-        if type_ not in _FLOATS | _INTEGERS | {"BOOLEAN"}:
+        if type_ not in _FLOATS | _INTEGERS | {"BOOLEAN", _NOTHING}:
             raise InvalidLogError(f"{self.described('reward')} must hold numbers; it holds {type_}")
         return f"CAST({column} AS DOUBLE)"

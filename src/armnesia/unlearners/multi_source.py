@@ -38,7 +38,7 @@ class MultiSource(NoisyUnlearner):
     >>> budget = Budget(epsilon=30, delta=1e-5)
     >>> release = MultiSource().release(LCB().bind(statistics), statistics, request, budget)
     >>> release.probabilities.round(4), str(release.branch)
-    (array([0.8886, 0.1114]), 'gaussian')
+    (array([0.8849, 0.1151]), 'gaussian')
     """
 
     threshold: Threshold = "exact"

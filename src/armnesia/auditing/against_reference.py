@@ -1,0 +1,86 @@
+"""The audit: an unlearner's release compared with its own reference, exactly."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.arrays import FloatArray
+from armnesia.learners import Learner
+from armnesia.privacy import Budget, Guarantee, Level, hockey_stick, smallest_epsilon
+from armnesia.request import DeletionRequest
+from armnesia.statistics import ArmStatistics
+from armnesia.unlearners import Release, Unlearner
+
+ROUNDING = 1e-12
+"""How much of δ the floating-point error of a release may account for."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a release really costs: exact δ at the budget's ε, and exact ε at the budget's δ.
+
+    `delta_forward` compares release with reference, `delta_backward` reference with release; both must be
+    small. `holds` says whether the claimed guarantee is true here. A pass on one data set confirms the claim
+    there and nowhere else: the guarantee is for all of them.
+    """
+
+    release: Release
+    reference: FloatArray
+    budget: Budget
+    delta_forward: FloatArray
+    delta_backward: FloatArray
+    smallest_epsilon: FloatArray
+    holds: bool
+
+    @property
+    def delta(self) -> FloatArray:
+        """The exact δ at the budget's ε: the larger of both directions."""
+        return np.maximum(self.delta_forward, self.delta_backward)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was claimed."""
+        return self.release.guarantee
+
+
+def audit(
+    unlearner: Unlearner,
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+) -> Audit:
+    """Compare release and reference, giving the reference exactly what the unlearner's level may see.
+
+    >>> from armnesia import LCB, Gaussian
+    >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 10, "B": []})
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> result = audit(Gaussian(), LCB().bind(statistics), statistics, request, budget)
+    >>> result.holds, float(result.delta), round(float(result.smallest_epsilon), 4)
+    (True, 0.0, 0.1207)
+    """
+    release = unlearner.release(learner, statistics, request, budget)
+    sees_shape = unlearner.level in (Level.REQUEST_SHAPE, Level.ORIGINAL_DECISION)
+    sees_decision = unlearner.level is Level.ORIGINAL_DECISION
+    reference = unlearner.reference(
+        learner,
+        statistics.without(request),
+        budget,
+        shape=request.counts if sees_shape else None,
+        original_decision=learner.decide(statistics) if sees_decision else None,
+    )
+    claim = release.guarantee
+    p, r = release.probabilities, reference
+    missing = np.maximum(hockey_stick(p, r, claim.epsilon), hockey_stick(r, p, claim.epsilon))
+    return Audit(
+        release=release,
+        reference=reference,
+        budget=budget,
+        delta_forward=hockey_stick(p, r, budget.epsilon),
+        delta_backward=hockey_stick(r, p, budget.epsilon),
+        smallest_epsilon=np.maximum(
+            smallest_epsilon(p, r, budget.delta), smallest_epsilon(r, p, budget.delta)
+        ),
+        holds=bool(np.all(missing <= claim.delta + ROUNDING)),
+    )

@@ -1,0 +1,161 @@
+"""Auditing a level itself: is there any reference at all that this unlearner could be compared with?
+
+Group all (D, U) by what a level lets a reference see. The unlearner holds the level at (ε, δ) exactly when
+in every group *one* vector r lies within (ε, δ) of all the group's releases. The smallest such δ is a
+linear program; nothing is taken on the unlearner's word.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.arrays import FloatArray, IntArray
+from armnesia.auditing.against_reference import ROUNDING
+from armnesia.auditing.programs import closest_reference, worst_divergence
+from armnesia.auditing.small_worlds import small_worlds, stacked
+from armnesia.errors import UnsupportedError
+from armnesia.learners import Learner
+from armnesia.privacy import Budget, Level
+from armnesia.request import DeletionRequest
+from armnesia.statistics import ArmStatistics
+from armnesia.unlearners import Unlearner
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The group of (D, U) that no reference serves better: what they share, and how their releases differ."""
+
+    retained: ArmStatistics
+    instances: tuple[tuple[ArmStatistics, DeletionRequest], ...]
+    releases: FloatArray
+    reference: FloatArray
+    """The best reference there is for the group."""
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """The smallest δ at which the level holds over all the instances, with the worst group as witness."""
+
+    level: Level
+    budget: Budget
+    delta: float
+    n_instances: int
+    n_groups: int
+    witness: Witness
+
+    @property
+    def holds(self) -> bool:
+        """Whether the level holds at the budget, on these instances."""
+        return self.delta <= self.budget.delta + ROUNDING
+
+
+def feasible_reference(
+    unlearner: Unlearner,
+    learner: Learner,
+    *,
+    level: Level | str,
+    budget: Budget,
+    instances: Sequence[tuple[ArmStatistics, DeletionRequest]] | None = None,
+    max_count: int = 6,
+    progress: Callable[[int, int], None] | None = None,
+) -> Feasibility:
+    """The smallest δ for which any reference of this level exists, at the budget's ε.
+
+    By default all data sets with two arms, up to `max_count` records an arm and rewards in {0, 1} are
+    tried with all their requests; or give `instances` of your own. The learner must be bound: its confidence
+    is a constant. `progress` is told (groups done, groups in all).
+
+    >>> from armnesia import LCB, Gaussian
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> lcb = LCB(confidence=0.5)
+    >>> feasible_reference(Gaussian(), lcb, level="request_shape", budget=budget, max_count=2).holds
+    True
+    >>> feasible_reference(Gaussian(), lcb, level="retained", budget=budget, max_count=2).holds
+    False
+    """
+    level = Level(level)
+    if learner.counts_only and level is not Level.RETAINED:
+        raise UnsupportedError(
+            f"level {level} is empty for the learner {learner.name!r}, which depends on counts alone:"
+            " a reference that sees how many records were deleted sees all that matters; use level retained"
+        )
+    if instances is None:
+        statistics, request = small_worlds(max_count, several_arms=unlearner.several_arms)
+    else:
+        statistics, request = stacked(instances)
+    releases = unlearner.release(learner, statistics, request, budget).probabilities
+    groups = _groups(_what_the_reference_sees(level, learner, statistics, request))
+    worst_delta, worst_group, worst_reference = _worst_group(releases, groups, budget.epsilon, progress)
+    retained = statistics.without(request)
+    return Feasibility(
+        level=level,
+        budget=budget,
+        delta=worst_delta,
+        n_instances=len(releases),
+        n_groups=len(groups),
+        witness=Witness(
+            retained=_pick(retained, worst_group[0]),
+            instances=tuple(
+                (_pick(statistics, i), DeletionRequest(_pick(request.records, i), request.binary))
+                for i in worst_group
+            ),
+            releases=releases[worst_group],
+            reference=worst_reference,
+        ),
+    )
+
+
+def _what_the_reference_sees(
+    level: Level, learner: Learner, statistics: ArmStatistics, request: DeletionRequest
+) -> FloatArray | IntArray:
+    """One row an instance: equal rows cannot be told apart by a reference of this level."""
+    retained = statistics.without(request)
+    columns = [retained.counts, retained.sums]
+    if level is not Level.RETAINED:
+        columns.append(request.counts)
+    if level is Level.ORIGINAL_DECISION:
+        columns.append(learner.decide(statistics).index[:, None])
+    return np.concatenate(columns, axis=-1)
+
+
+def _groups(seen: FloatArray | IntArray) -> list[IntArray]:
+    """Indices of the instances with equal rows."""
+    _, membership = np.unique(seen, axis=0, return_inverse=True)
+    order = np.argsort(membership, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
+
+
+def _worst_group(
+    releases: FloatArray,
+    groups: list[IntArray],
+    epsilon: float,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[float, IntArray, FloatArray]:
+    """Solve the groups in falling order of an easy upper bound, until none can be worse.
+
+    The bound takes the best of the group's own releases and their mean as reference.
+    """
+    bounds = []
+    for group in groups:
+        distinct = np.unique(releases[group], axis=0)
+        candidates = np.vstack([distinct, distinct.mean(axis=0)])
+        bounds.append(min(worst_divergence(distinct, candidate, epsilon) for candidate in candidates))
+    worst_delta, worst_group, worst_reference = -1.0, groups[0], releases[groups[0][0]]
+    for done, number in enumerate(np.argsort(bounds)[::-1]):
+        if bounds[number] <= worst_delta:
+            break
+        if progress is not None:
+            progress(done, len(groups))
+        delta, reference = closest_reference(np.unique(releases[groups[number]], axis=0), epsilon)
+        if delta > worst_delta:
+            worst_delta, worst_group, worst_reference = delta, groups[number], reference
+    if progress is not None:
+        progress(len(groups), len(groups))
+    return worst_delta, worst_group, worst_reference
+
+
+def _pick(statistics: ArmStatistics, index: int) -> ArmStatistics:
+    return ArmStatistics(
+        statistics.actions, statistics.counts[index], statistics.sums[index], statistics.reward_range
+    )

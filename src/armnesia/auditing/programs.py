@@ -1,0 +1,82 @@
+"""The linear program behind a level: the one reference that is closest to all of a group's releases."""
+
+import math
+
+import numpy as np
+
+from armnesia.arrays import FloatArray
+from armnesia.privacy import hockey_stick
+
+
+def worst_divergence(releases: FloatArray, reference: FloatArray, epsilon: float) -> float:
+    """The δ at which all releases lie within (ε, δ) of the reference, both ways.
+
+    >>> worst_divergence(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0.75, 0.25]), epsilon=0.0)
+    0.25
+    """
+    forward = hockey_stick(releases, reference, epsilon)
+    backward = hockey_stick(reference, releases, epsilon)
+    return float(np.maximum(forward, backward).max())
+
+
+def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
+    """The smallest such δ over all references r, and the r that attains it.
+
+    minimise δ over r in the simplex with Σ_a (p_a − e^ε·r_a)₊ ≤ δ and Σ_a (r_a − e^ε·p_a)₊ ≤ δ for every
+    release p; the positive parts are slack variables. The δ returned is evaluated at r, not read off the
+    solver, so that it is attained whatever the solver's tolerance.
+
+    >>> closest_reference(np.array([[1.0, 0.0], [0.0, 1.0]]), epsilon=0.0)
+    (0.5, array([0.5, 0.5]))
+    """
+    from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, and needed here only)
+    from scipy.sparse import coo_array, hstack, identity, kron, vstack  # noqa: PLC0415
+
+    releases = _extreme(releases)
+    n, m = releases.shape
+    if n == 1:
+        return 0.0, releases[0]
+    # Everything is divided by e^ε where that keeps the coefficients near 1: variables r, s, t, δ.
+    factor = math.exp(-epsilon)
+    each = kron(np.ones((n, 1)), identity(m))
+    none = coo_array((n * m, n * m))
+    slack = identity(n * m)
+    edge = coo_array((n * m, 1))
+    row_sums = kron(identity(n), np.ones((1, m)))
+    blank = coo_array((n, m))
+    nothing = coo_array((n, n * m))
+    ones = coo_array(np.ones((n, 1)))
+    constraints = vstack(
+        [
+            hstack([-each, -factor * slack, none, edge]),  # p·e^−ε − r ≤ s·e^−ε
+            hstack([factor * each, none, -factor * slack, edge]),  # r·e^−ε − p ≤ t·e^−ε
+            hstack([blank, row_sums, nothing, -ones]),
+            hstack([blank, nothing, row_sums, -ones]),
+        ],
+        format="csr",
+    )
+    limits = np.concatenate([-factor * releases.ravel(), releases.ravel(), np.zeros(2 * n)])
+    cost = np.zeros(m + 2 * n * m + 1)
+    cost[-1] = 1.0
+    simplex = np.zeros((1, cost.size))
+    simplex[0, :m] = 1.0
+    solution = linprog(
+        cost,
+        A_ub=constraints,
+        b_ub=limits,
+        A_eq=simplex,
+        b_eq=[1.0],
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if solution.x is None:
+        raise ArithmeticError(f"the linear program of the audit was not solved: {solution.message}")
+    reference = np.maximum(solution.x[:m], 0.0)
+    reference /= reference.sum()
+    return worst_divergence(releases, reference, epsilon), reference
+
+
+def _extreme(releases: FloatArray) -> FloatArray:
+    """Distinct releases. With two arms the two extremes decide: the divergences are convex in the release."""
+    distinct = np.unique(releases, axis=0)
+    return distinct[[0, -1]] if distinct.shape[1] == 2 and len(distinct) > 2 else distinct

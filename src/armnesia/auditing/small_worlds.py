@@ -1,0 +1,64 @@
+"""Every small data set with every request: the ground on which a level can be checked without exception."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armnesia.arrays import IntArray
+from armnesia.errors import InvalidInputError
+from armnesia.request import DeletionRequest
+from armnesia.scale import UNIT
+from armnesia.statistics import ArmStatistics
+
+
+def small_worlds(max_count: int = 6, *, several_arms: bool = True) -> tuple[ArmStatistics, DeletionRequest]:
+    """All (D, U) with two arms, at most `max_count` records an arm and rewards in {0, 1}, as one batch.
+
+    >>> statistics, request = small_worlds(2)
+    >>> statistics.counts.shape
+    (224, 2)
+    """
+    if not 1 <= max_count <= 12:
+        raise InvalidInputError(f"max_count must lie between 1 and 12; got {max_count!r}")
+    one_arm = np.array(
+        [
+            (kept, kept_ones, gone, gone_ones)
+            for kept in range(max_count + 1)
+            for gone in range(max_count + 1 - kept)
+            for kept_ones in range(kept + 1)
+            for gone_ones in range(gone + 1)
+        ]
+    )
+    pairs = np.array(np.meshgrid(*[np.arange(len(one_arm))] * 2)).reshape(2, -1).T
+    kept, kept_ones, gone, gone_ones = np.moveaxis(one_arm[pairs], -1, 0)
+    usable = (kept + gone).sum(axis=-1) > 0
+    if not several_arms:
+        usable &= (gone > 0).sum(axis=-1) <= 1
+    deleted = _statistics(gone[usable], gone_ones[usable])
+    return _statistics(kept[usable], kept_ones[usable]).merge(deleted), DeletionRequest(deleted, binary=True)
+
+
+def stacked(
+    instances: Sequence[tuple[ArmStatistics, DeletionRequest]],
+) -> tuple[ArmStatistics, DeletionRequest]:
+    """Put instances over the same actions into one batch."""
+    if not instances:
+        raise InvalidInputError("instances must hold at least one (statistics, request); got none")
+    first = instances[0][0]
+    for statistics, request in instances:
+        first.merge(statistics).merge(request)  # refuses other actions or another reward range
+
+    def batch(items: Sequence[ArmStatistics]) -> ArmStatistics:
+        counts = np.stack([item.counts for item in items])
+        return ArmStatistics(
+            first.actions, counts, np.stack([item.sums for item in items]), first.reward_range
+        )
+
+    return batch([statistics for statistics, _ in instances]), DeletionRequest(
+        batch([request.records for _, request in instances]),
+        binary=all(request.binary for _, request in instances),
+    )
+
+
+def _statistics(counts: IntArray, ones: IntArray) -> ArmStatistics:
+    return ArmStatistics((0, 1), counts, ones * UNIT)
