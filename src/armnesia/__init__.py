@@ -3,8 +3,10 @@
 The way of the data, each step one call: log → `ArmStatistics` → `learner.decide` → `unlearner.release` → arm.
 """
 
+from armnesia import datasets
 from armnesia.auditing import Audit, Feasibility, Witness, audit, feasible_reference
 from armnesia.learners import LCB, LEARNERS, Decision, Imitation, Learner
+from armnesia.logs import Log, read_log
 from armnesia.privacy import (
     Budget,
     Guarantee,
@@ -29,3 +31,41 @@ from armnesia.unlearners import (
     Rollback,
     Unlearner,
 )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LCB",
+    "LEARNERS",
+    "UNLEARNERS",
+    "Adaptive",
+    "ArmStatistics",
+    "Audit",
+    "Branch",
+    "Budget",
+    "Decision",
+    "DeletionRequest",
+    "Feasibility",
+    "Gaussian",
+    "Guarantee",
+    "Imitation",
+    "ImitationRollback",
+    "Learner",
+    "Level",
+    "Log",
+    "Mixing",
+    "MultiSource",
+    "PrivacyCurve",
+    "Release",
+    "Rollback",
+    "Unlearner",
+    "Witness",
+    "audit",
+    "calibrate",
+    "datasets",
+    "feasible_reference",
+    "hockey_stick",
+    "privacy_curve",
+    "read_log",
+    "smallest_epsilon",
+]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnesia.arrays import BoolArray, IntArray
 from armnesia.errors import InvalidInputError
-from armnesia.scale import UNIT
+from armnesia.scale import UNIT, to_units
 from armnesia.statistics import ArmStatistics
 
 
@@ -39,8 +39,8 @@ class DeletionRequest:
         cls, rewards: Mapping[Hashable, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> Self:
         """Make a request from the rewards to forget of each arm; the keys are the whole action set."""
-        ends = [float(bound) for bound in reward_range]
-        binary = all(np.isin(np.asarray(values, np.float64), ends).all() for values in rewards.values())
+        units = (to_units(values, reward_range) for values in rewards.values())
+        binary = all(np.isin(arm, (0, UNIT)).all() for arm in units)
         return cls(ArmStatistics.from_rewards(rewards, reward_range), binary)
 
     @property

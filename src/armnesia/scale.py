@@ -48,8 +48,10 @@ def checked_reward_range(reward_range: tuple[float, float]) -> tuple[float, floa
         raise InvalidInputError(
             f"reward_range must be two numbers (low, high); got {reward_range!r}"
         ) from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidInputError(f"reward_range must be finite with low < high; got {reward_range!r}")
+    if not (low < high and math.isfinite(high - low)):
+        raise InvalidInputError(
+            f"reward_range must be finite and of finite width, low < high; got {reward_range!r}"
+        )
     return low, high
 
 

@@ -171,7 +171,7 @@ class ArmStatistics:
         """Empirical means on [0, 1], where the theory works; 0 for an arm with no records."""
         if self.sums.dtype == object:
             safe = np.maximum(self.counts, 1).astype(object) * UNIT
-            return (self.sums / safe).astype(np.float64)
+            return np.asarray(self.sums / safe, dtype=np.float64)
         return np.asarray(self.sums / (np.maximum(self.counts, 1) * np.float64(UNIT)))
 
     @property

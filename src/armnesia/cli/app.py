@@ -1,0 +1,38 @@
+"""The commands, gathered."""
+
+from typing import Annotated
+
+import typer
+
+from armnesia import __version__
+from armnesia.cli.case import on_a_case
+from armnesia.cli.decisions import audit, decide, unlearn
+from armnesia.cli.demo import demo
+from armnesia.cli.levels import levels
+from armnesia.cli.privacy import calibrate, curve
+
+app = typer.Typer(
+    name="armnesia",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def armnesia(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Offline bandit decisions that can forget."""
+    if version:
+        print(f"armnesia {__version__}")
+        raise typer.Exit
+
+
+app.command()(decide)
+app.command()(on_a_case(unlearn))
+app.command()(on_a_case(audit))
+app.command()(levels)
+app.command()(calibrate)
+app.command()(curve)
+app.command()(demo)

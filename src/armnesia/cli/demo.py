@@ -1,0 +1,127 @@
+"""The main job end to end on the bundled log: decide, forget, audit, look."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from armnesia import datasets
+from armnesia.auditing import Audit, audit
+from armnesia.cli.case import Case, arm_rows, arm_table, case_facts, learner_facts
+from armnesia.cli.options import AsJson
+from armnesia.cli.output import emit, plain, table
+from armnesia.learners import LCB, Learner
+from armnesia.logs import Log
+from armnesia.pictures import picture_of_forgetting, save
+from armnesia.privacy import Budget
+from armnesia.request import DeletionRequest
+from armnesia.statistics import ArmStatistics
+from armnesia.unlearners import Adaptive, Gaussian, MultiSource, Rollback, Unlearner
+
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the numbers.")] = Path("demo-output"),
+    as_json: AsJson = False,
+) -> None:
+    """Decide from a real log, forget aircraft in several ways, audit each, and draw a picture."""
+    log = datasets.flights()
+    statistics = log.statistics()
+    learner = LCB().bind(statistics)
+    four_busiest = list(log.users(action="DL"))[:4]
+    one_request = log.request(users=four_busiest)
+    one_of_each = [next(iter(log.users(action=airline))) for airline in statistics.actions]
+    wide_request = log.request(users=one_of_each)
+    single = _run(learner, statistics, one_request, [Rollback(), Gaussian(), Adaptive()])
+    several = _run(learner, statistics, wide_request, [MultiSource()])
+    picture, numbers = out / "forgetting.png", out / "demo.json"
+    title = "Forgetting the four busiest DL aircraft: 480 of 16,026 flights"
+    releases = {found.unlearner.name: result.release for found, result in single}
+    save(picture_of_forgetting(learner, statistics, one_request, releases, title), picture)
+    decision = learner.decide(statistics)
+    result = {
+        "log": "flights",
+        "decision": {"action": decision.action, "arms": arm_rows(statistics, decision)},
+        "learner": learner_facts(learner),
+        "single_source": [_facts(*pair) for pair in single],
+        "multi_source": [_facts(*pair) for pair in several],
+        "picture": picture,
+    }
+    numbers.write_text(json.dumps(plain(result), ensure_ascii=False, indent=2), encoding="utf-8")
+    emit(
+        result,
+        as_json,
+        _introduction(log),
+        arm_table("1. Decide: the highest lower confidence bound is served", statistics, decision),
+        _table(f"2. Forget the aircraft {', '.join(map(str, four_busiest))}", single),
+        f"   After these {one_request.counts.sum()} flights are gone, retraining serves"
+        f" {learner.decide(statistics.without(one_request)).action}.\n",
+        _table("3. Forget the busiest aircraft of every airline in one request", several),
+        f"   Forgotten: {_shape(wide_request)}.\n",
+        _explanation(),
+        f"Picture: {picture}\nNumbers: {numbers}",
+    )
+
+
+def _run(
+    learner: Learner, statistics: ArmStatistics, request: DeletionRequest, unlearners: list[Unlearner]
+) -> list[tuple[Case, Audit]]:
+    cases = [Case(learner, statistics, request, unlearner, BUDGET) for unlearner in unlearners]
+    return [(case, audit(case.unlearner, learner, statistics, request, BUDGET)) for case in cases]
+
+
+def _facts(case: Case, found: Audit) -> dict[str, Any]:
+    return {
+        **case_facts(case, found.release),
+        "delta": found.delta,
+        "smallest_epsilon": found.smallest_epsilon,
+        "holds": found.holds,
+    }
+
+
+def _table(title: str, results: list[tuple[Case, Audit]]) -> Any:
+    rows = [
+        [
+            case.unlearner.name,
+            _chances(found),
+            found.release.branch,
+            f"({found.guarantee.epsilon:g}, {found.guarantee.delta:g})\n{found.guarantee.level}",
+            f"δ = {float(found.delta):.2g}\n{'holds' if found.holds else 'FAILS'}",
+        ]
+        for case, found in results
+    ]
+    return table(title, ["unlearner", "released arm", "branch", "guarantee", "audit"], rows)
+
+
+def _chances(found: Audit) -> str:
+    likely_first = sorted(
+        zip(found.release.probabilities.tolist(), found.release.actions, strict=True), reverse=True
+    )
+    return "\n".join(f"{action} {chance:.4f}" for chance, action in likely_first if chance > 0)
+
+
+def _shape(request: DeletionRequest) -> str:
+    parts = zip(request.counts.tolist(), request.actions, strict=True)
+    return ", ".join(f"{gone} of {action}" for gone, action in parts)
+
+
+def _introduction(log: Log) -> str:
+    return (
+        f"[bold]armnesia[/bold]: {len(log):,} flights from New York to Los Angeles in 2013. Arm: the airline."
+        " Reward: at most 15 minutes late.\nA person is played by an aircraft. (An observational log, not a"
+        " randomised one: it shows the mechanics, not which airline is better.)\n"
+    )
+
+
+def _explanation() -> str:
+    return (
+        f"[bold]How to read this.[/bold] The budget is ε = {BUDGET.epsilon:g}, δ = {BUDGET.delta:g}."
+        " Probabilities are exact; nothing was drawn.\n"
+        "  guarantee: (ε, δ), and what the world it is compared with may know:\n"
+        "    [bold]retained[/bold]           only the flights that stay\n"
+        "    [bold]request_shape[/bold]      also how many flights of each airline were deleted\n"
+        "    [bold]original_decision[/bold]  also the decision made before, with the deleted flights\n"
+        "  audit: the δ measured on this very request, comparing both worlds exactly.\n"
+    )

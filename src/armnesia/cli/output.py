@@ -1,0 +1,76 @@
+"""Results as tables for people and as JSON for programs, from the same values."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+console = Console(highlight=False)
+
+
+def plain(value: Any) -> Any:
+    """Turn a result into what JSON can hold: infinity becomes "inf", NaN (no data) becomes null.
+
+    >>> plain({"epsilon": np.float64("inf"), "means": np.array([0.5, np.nan])})
+    {'epsilon': 'inf', 'means': [0.5, None]}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)
+
+
+def emit(result: Mapping[str, Any], as_json: bool, *shown: Any) -> None:
+    """Print the result as JSON, or else what is shown of it to people."""
+    if as_json:
+        print(json.dumps(plain(result), ensure_ascii=False, indent=2))
+    else:
+        for item in shown:
+            console.print(item)
+
+
+def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
+    """Make a table; numbers go right."""
+    made = Table(title=title, title_justify="left", title_style="bold")
+    listed = [[text(cell) for cell in row] for row in rows]
+    for position, column in enumerate(columns):
+        numeric = all(_looks_numeric(row[position]) for row in listed)
+        made.add_column(column, justify="right" if numeric else "left", no_wrap=position == 0)
+    for row in listed:
+        made.add_row(*row)
+    return made
+
+
+def text(value: Any) -> str:
+    """Show a value to people.
+
+    >>> text(0.123456789), text(1e-05), text(float("nan")), text(True)
+    ('0.12346', '1e-05', '–', 'yes')
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.5g}"
+    return str(value)
+
+
+def _looks_numeric(shown: str) -> bool:
+    return (
+        shown == "–"
+        or shown.replace(",", "").replace("inf", "0").lstrip("-").replace(".", "").replace("e-", "").isdigit()
+    )
