@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln
 
 from armnesia.arrays import FloatArray, IntArray
 from armnesia.errors import InvalidInputError, UnsupportedError
@@ -13,6 +12,7 @@ from armnesia.learners import LCB, Decision, Learner
 from armnesia.privacy import Budget, Level
 from armnesia.request import DeletionRequest
 from armnesia.scale import UNIT
+from armnesia.special import gammaln
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, first_branch, is_branch
 from armnesia.unlearners.calibration import (

@@ -1,9 +1,9 @@
 """The exact distribution of the winning arm when some scores carry independent Gaussian noise."""
 
 import numpy as np
-from scipy.special import ndtr
 
 from armnesia.arrays import FloatArray, one_hot
+from armnesia.special import ndtr
 
 _REACH = 9.0  # Φ(−9) is 10⁻¹⁹: what lies further out cannot be seen in a double
 _STEPS = np.linspace(-_REACH, _REACH, 7)  # panels of three standard deviations of each noise
