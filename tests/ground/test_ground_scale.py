@@ -92,7 +92,7 @@ def test_one_reward_outside_is_enough(reward: float) -> None:
 
 @pytest.mark.parametrize(
     "reward_range",
-    [(1, 1), (5, 1), (0, np.inf), (np.nan, 1), (0, 1, 2), (0,), 5, None, ("low", "high")],
+    [(1, 1), (5, 1), (0, np.inf), (-1e308, 1e308), (np.nan, 1), (0, 1, 2), (0,), 5, None, ("low", "high")],
 )
 def test_what_is_not_a_reward_range_is_refused(reward_range: Any) -> None:
     with pytest.raises(InvalidInputError, match="reward_range must be"):
