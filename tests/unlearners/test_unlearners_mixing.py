@@ -1,0 +1,129 @@
+"""Mixing: the choice of U′ is integrated exactly, compared with every subset there is."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from armnesia import LCB, ArmStatistics, Branch, Budget, DeletionRequest, Gaussian, Mixing, Rollback
+from armnesia.unlearners import mixing as mixing_module
+
+TAU = 0.05
+LEARNER = LCB(confidence=TAU)
+BUDGET = Budget(epsilon=3.0, delta=1e-3)
+
+
+def penalty(count: int) -> float:
+    return math.sqrt(math.log(2 / TAU) / (2 * count)) if count else 1.0
+
+
+def by_every_subset(kept: list[int], gone: list[int], other: list[int], k_first: int) -> float:
+    """P(arm a is released): the average over all U′ ⊂ U of Φ((f(D∖U′) − f_b)/σ), for a served arm a."""
+    count, rest = len(kept) + len(gone), len(gone) - k_first
+    left = count - k_first
+    after = penalty(left - rest)
+    delta = rest / left + after - penalty(left) if left > rest else max(2 - penalty(left), penalty(left) - 1)
+    sigma = BUDGET.gamma * delta
+    rival = sum(other) / len(other) - penalty(len(other))
+    total = []
+    for part in itertools.combinations(range(len(gone)), k_first):
+        ones = sum(kept) + sum(gone) - sum(gone[i] for i in part)
+        z = (ones / left - penalty(left) - rival) / sigma
+        total.append(0.5 * math.erfc(-z / math.sqrt(2)))
+    return math.fsum(total) / len(total)
+
+
+bits = st.lists(st.integers(0, 1), min_size=1, max_size=12)
+
+
+@settings(deadline=None, max_examples=120)
+@given(bits, st.lists(st.integers(0, 1), min_size=2, max_size=9), st.data())
+def test_the_mixture_is_the_average_over_all_choices(
+    kept: list[int], gone: list[int], data: st.DataObject
+) -> None:
+    kept, other = [*kept, 1, 1, 1], [0] * 40  # arm a is served: its bound is above that of 40 zeros …
+    if sum(kept + gone) / len(kept + gone) - penalty(len(kept + gone)) <= -penalty(40):
+        kept = [*kept, *[1] * 20]  # … or else after 20 more ones
+    k_first = data.draw(st.integers(0, len(gone) - 1))
+    statistics = ArmStatistics.from_rewards({"a": kept + gone, "b": other})
+    request = DeletionRequest.from_rewards({"a": gone, "b": []})
+    release = Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET)
+    assert release.branch is (Branch.MIXING if k_first else Branch.GAUSSIAN)
+    expected = by_every_subset(kept, gone, other, k_first)
+    np.testing.assert_allclose(release.probabilities, [expected, 1 - expected], rtol=0, atol=1e-13)
+
+
+def test_a_wrong_number_of_ones_would_be_seen() -> None:
+    """The planted fault: the subsets of another request are told apart."""
+    kept, gone, other = [1] * 10, [1, 1, 1, 0, 0, 0], [0] * 40
+    statistics = ArmStatistics.from_rewards({"a": kept + gone, "b": other})
+    request = DeletionRequest.from_rewards({"a": gone, "b": []})
+    p = Mixing(rolled_back=3).release(LEARNER, statistics, request, BUDGET).probabilities[0]
+    assert p == pytest.approx(by_every_subset(kept, gone, other, 3), abs=1e-13)
+    assert abs(p - by_every_subset([1] * 10, [1, 1, 0, 0, 0, 0], other, 3)) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("population", "ones", "sample"), [(9, 4, 3), (30, 7, 12), (200, 150, 81), (5, 0, 2)]
+)
+def test_the_weights_are_hypergeometric(population: int, ones: int, sample: int) -> None:
+    """Against ratios of binomial coefficients in exact rational arithmetic."""
+    drawn = np.arange(sample + 1)
+    weights = mixing_module._hypergeometric(drawn, np.array(population), np.array(ones), np.array(sample))
+    exact = [
+        Fraction(math.comb(ones, h) * math.comb(population - ones, sample - h), math.comb(population, sample))
+        for h in range(sample + 1)
+    ]
+    assert sum(exact) == 1
+    np.testing.assert_allclose(weights, [float(w) for w in exact], rtol=1e-11, atol=0)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100])
+def test_the_choice_may_be_integrated_in_pieces(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics = ArmStatistics.from_rewards({"a": [1] * 40 + [0] * 20, "b": [1] * 30 + [0] * 30})
+    request = DeletionRequest.from_rewards({"a": [1] * 12 + [0] * 8, "b": []})
+    whole = Mixing().release(LEARNER, statistics, request, BUDGET).probabilities
+    monkeypatch.setattr(mixing_module, "_CHUNK", chunk)
+    pieces = Mixing().release(LEARNER, statistics, request, BUDGET).probabilities
+    np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-15)
+
+
+def test_the_ends_of_the_ratio_are_gaussian_and_rollback() -> None:
+    statistics = ArmStatistics.from_rewards({"a": [1] * 40 + [0] * 20, "b": [1] * 30 + [0] * 30})
+    request = DeletionRequest.from_rewards({"a": [1] * 12 + [0] * 8, "b": []})
+    for ratio, same in ((0.0, Gaussian()), (1.0, Rollback())):
+        np.testing.assert_allclose(
+            Mixing(ratio=ratio).release(LEARNER, statistics, request, BUDGET).probabilities,
+            same.release(LEARNER, statistics, request, BUDGET).probabilities,
+            rtol=0,
+            atol=1e-13,
+        )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "k", "k_first"), [(None, 7, 3), (0.5, 8, 4), (0.25, 7, 1), (0.9, 9, 8), (0.1, 5, 0)]
+)
+def test_the_ratio_is_rounded_down(ratio: float | None, k: int, k_first: int) -> None:
+    statistics = ArmStatistics.from_rewards({"a": [1] * 40 + [0] * 20, "b": [1] * 30 + [0] * 30})
+    request = DeletionRequest.from_rewards({"a": [1] * (k - 2) + [0] * 2, "b": []})
+    np.testing.assert_array_equal(
+        Mixing(ratio=ratio).release(LEARNER, statistics, request, BUDGET).probabilities,
+        Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET).probabilities,
+    )
+
+
+def test_given_records_that_all_choices_share_give_the_same_release() -> None:
+    """If all of U has one reward, every U′ of a size is the same."""
+    statistics = ArmStatistics.from_rewards({"a": [1] * 40 + [0] * 20, "b": [1] * 30 + [0] * 30})
+    request = DeletionRequest.from_rewards({"a": [1] * 12, "b": []})
+    part = DeletionRequest.from_rewards({"a": [1] * 5, "b": []})
+    np.testing.assert_allclose(
+        Mixing(rolled_back=part).release(LEARNER, statistics, request, BUDGET).probabilities,
+        Mixing(rolled_back=5).release(LEARNER, statistics, request, BUDGET).probabilities,
+        rtol=0,
+        atol=1e-13,
+    )
