@@ -6,12 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from armnesia.scale import UNIT
 from armnesia.statistics import ArmStatistics
+
+untimed = settings(deadline=None)  # a slow machine is no failure
 
 ARMS = ("A", ("B", 2), 3)
 RANGE = (-2.5, 7.25)
@@ -49,6 +51,7 @@ def bits(statistics: ArmStatistics) -> tuple[object, ...]:
     )
 
 
+@untimed
 @given(st.lists(steps, max_size=12))
 def test_any_order_of_additions_merges_and_deletions_equals_a_fresh_count(
     history: list[tuple[str, list[Record] | list[int]]],
@@ -125,6 +128,7 @@ def statistics_of_any_size(draw: st.DrawFn) -> ArmStatistics:
     return ArmStatistics(ARMS, np.array(counts), np.array(sums, dtype=object))
 
 
+@untimed
 @given(statistics_of_any_size(), statistics_of_any_size(), statistics_of_any_size())
 def test_merge_is_a_commutative_monoid_and_without_undoes_it(
     one: ArmStatistics, two: ArmStatistics, three: ArmStatistics
@@ -159,6 +163,7 @@ def test_sums_are_python_integers_exactly_from_the_first_count_whose_sum_could_o
     assert full.unit_means.tolist() == [1.0]
 
 
+@untimed
 @given(statistics_of_any_size())
 def test_means_are_those_of_exact_fractions(statistics: ArmStatistics) -> None:
     for mean, count, total in zip(
@@ -177,6 +182,7 @@ def batch_of(members: list[ArmStatistics]) -> ArmStatistics:
     )
 
 
+@untimed
 @given(st.lists(st.lists(records, max_size=5), min_size=4, max_size=4))
 def test_a_batch_is_every_data_set_on_its_own(data_sets: list[list[Record]]) -> None:
     members = [counted_afresh(rows) for rows in data_sets]
