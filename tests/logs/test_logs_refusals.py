@@ -201,7 +201,7 @@ def test_labels_that_cannot_be_hashed() -> None:
         (
             {"action": ["A"], "reward": [1]},
             {"reward_range": (1, 0)},
-            "reward_range must be finite with low < high",
+            "reward_range must be finite",
         ),
     ],
     ids=str,

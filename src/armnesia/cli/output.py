@@ -37,7 +37,7 @@ def emit(result: Mapping[str, Any], as_json: bool, *shown: Any) -> None:
         print(json.dumps(plain(result), ensure_ascii=False, indent=2))
     else:
         for item in shown:
-            console.print(item)
+            console.print(item, soft_wrap=isinstance(item, str))  # so that paths are not broken
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
