@@ -1,0 +1,113 @@
+"""What every file of the project must be: free of one machine's paths, short, and shown by example."""
+
+import inspect
+import re
+import subprocess
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+import armnesia
+
+ROOT = Path(__file__).parents[2]
+
+LONGEST_MODULE = 300
+
+# Put together from pieces, so that this file does not contain what it looks for.
+_FOLDERS = "|".join(("home", "work", "root"))
+_HOSTS = "|".join((r"pypi\.", "[a-z.]*python" + "hosted", r"files\."))
+LEFT_BEHIND = re.compile(rf"(?<![\w.])/(?:{_FOLDERS})/|https?://(?:{_HOSTS})")
+
+# Without an example of their own, and why.
+NEED_NO_EXAMPLE = {
+    "Audit": "a result: shown where `audit` is",
+    "Branch": "an enumeration",
+    "Decision": "a result: shown where the learners are",
+    "Feasibility": "a result: shown where `feasible_reference` is",
+    "Learner": "abstract: shown by its subclasses",
+    "Level": "an enumeration",
+    "Release": "a result: shown where the unlearners are",
+    "Unlearner": "abstract: shown by its subclasses",
+    "Witness": "a part of a result",
+    "privacy_curve": "makes a `PrivacyCurve`, whose examples all begin with it",
+}
+
+
+def tracked_files() -> list[Path]:
+    try:
+        listing = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"not a git checkout, so there is no list of its files: {error}")
+    return [ROOT / name for name in listing.split("\0") if name and (ROOT / name).is_file()]
+
+
+def text_of(file: Path) -> str:
+    """The text of a file; pictures and archives have none."""
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+def test_no_file_names_the_folders_of_a_machine_or_a_package_registry() -> None:
+    files = tracked_files()
+    assert ROOT / "pyproject.toml" in files
+    found = [
+        f"{file.relative_to(ROOT)}: {match.group()}"
+        for file in files
+        for match in LEFT_BEHIND.finditer(text_of(file))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "".join(("open('/ho", "me/me/log.csv')")),
+        "".join(("cd /wo", "rk/main")),
+        "".join(("--index-url https://pyp", "i.org/simple")),
+        "".join(("https://files.python", "hosted.org/packages/x.whl")),
+    ],
+)
+def test_the_search_sees_planted_faults(line: str) -> None:
+    assert LEFT_BEHIND.search(line)
+    assert not LEFT_BEHIND.search("https://docs.python.org/3/ and src/network/work/file, homework/")
+
+
+@pytest.mark.parametrize("module", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: path.name)
+def test_a_module_is_a_few_screenfuls_at_most(module: Path) -> None:
+    assert len(module.read_text("utf-8").splitlines()) <= LONGEST_MODULE
+
+
+def public_callables() -> dict[str, object]:
+    public = {name: getattr(armnesia, name) for name in armnesia.__all__}
+    return {name: value for name, value in public.items() if callable(value)}
+
+
+def has_example(thing: object) -> bool:
+    return ">>>" in (thing.__doc__ or "")
+
+
+def test_everything_public_is_there_and_documented() -> None:
+    assert len(armnesia.__all__) == len(set(armnesia.__all__))
+    undocumented = [name for name, thing in public_callables().items() if not (thing.__doc__ or "").strip()]
+    assert undocumented == []
+
+
+def test_everything_public_is_shown_by_an_example_that_runs() -> None:
+    without = {name for name, thing in public_callables().items() if not has_example(thing)}
+    assert sorted(without - set(NEED_NO_EXAMPLE)) == []
+
+
+def test_the_exceptions_are_still_exceptions() -> None:
+    exempt = {name: public_callables()[name] for name in NEED_NO_EXAMPLE}
+    assert [name for name, thing in exempt.items() if has_example(thing)] == []
+    for name, thing in exempt.items():
+        if "abstract" in NEED_NO_EXAMPLE[name]:
+            assert inspect.isabstract(thing)
+        if "enumeration" in NEED_NO_EXAMPLE[name]:
+            assert inspect.isclass(thing)
+            assert issubclass(thing, Enum)
