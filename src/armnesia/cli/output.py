@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
+from rich.text import Text
 
 console = Console(highlight=False)
 
@@ -40,16 +41,16 @@ def emit(result: Mapping[str, Any], as_json: bool, *shown: Any) -> None:
             console.print(item, soft_wrap=isinstance(item, str))  # so that paths are not broken
 
 
-def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """Make a table; numbers go right."""
-    made = Table(title=title, title_justify="left", title_style="bold")
+def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Group:
+    """Make a table below its title; numbers go right."""
+    made = Table()
     listed = [[text(cell) for cell in row] for row in rows]
     for position, column in enumerate(columns):
         numeric = all(_looks_numeric(row[position]) for row in listed)
         made.add_column(column, justify="right" if numeric else "left", no_wrap=position == 0)
     for row in listed:
         made.add_row(*row)
-    return made
+    return Group(Text(title, style="bold"), made)
 
 
 def text(value: Any) -> str:
