@@ -147,6 +147,7 @@ def test_equality_and_hash_follow_the_content() -> None:
         ([1, 2], [0], r"sums must have the shape of counts, \(2,\); got \(1,\)"),
         ([1, 2], [0, 10**30], r"sums must lie between 0 and count"),
         ([1, -2], [0, 0], "statistics of action 'B' are impossible"),
+        ([1, -(10**10)], [0, 0], "statistics of action 'B' are impossible"),  # −10¹⁹ units wrap in int64
         ([1, 2], [-1, 0], "statistics of action 'A' are impossible"),
         ([1, 2], [UNIT + 1, 0], "statistics of action 'A' are impossible"),
         ([0, 2], [1, 0], "statistics of action 'A' are impossible"),
