@@ -2,7 +2,7 @@
 
 An agreement is |wins − n·p| ≤ 5·√(n·p·(1−p)) + 10 for every arm; the 10 covers the Poisson tail of
 arms that hardly ever win. A comparison raises a false alarm with probability below 6·10⁻⁷; a test makes at
-most 24 instances · 5 arms · 2 distributions of them: below 1.5·10⁻⁴ a test, and the seeds are fixed.
+most 20 instances · 5 arms · 2 distributions of them: below 1.5·10⁻⁴ a test, and the seeds are fixed.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ else:
     from paper_algorithms import Rewards, Runs, Setting
 
 N_RUNS = 1_000_000
-N_INSTANCES = 24
+N_INSTANCES = 20
 
 
 @dataclass(frozen=True)
