@@ -69,7 +69,7 @@ def test_no_file_names_the_folders_of_a_machine_or_a_package_registry() -> None:
         "".join(("open('/ho", "me/me/log.csv')")),
         "".join(("cd /wo", "rk/main")),
         "".join(("--index-url https://pyp", "i.org/simple")),
-        "".join(("https://files.python", "hosted.org/packages/x.whl")),
+        "".join(("https://fil", "es.python", "hosted.org/packages/x.whl")),
     ],
 )
 def test_the_search_sees_planted_faults(line: str) -> None:
