@@ -190,6 +190,27 @@ def test_the_witness_shows_why_a_level_fails() -> None:
     )
 
 
+def test_the_search_goes_on_past_a_group_that_only_looks_worst() -> None:
+    """At ε = 0 with two arms a group's δ is half the width of its releases.
+
+    The first group is 0.9 wide, but neither its mean nor one of its own releases is near its middle, so
+    that its easy bound is above the 0.5 of the second group.
+    """
+    wide, widest = [0.1, 0.98, 0.99, 1.0], [0.0, 1.0]
+    instances = []
+    for kept, group in (([1], wide), ([0], widest)):
+        for k in range(len(group)):
+            statistics = ArmStatistics.from_rewards({0: kept + [1] * k, 1: [0]})
+            instances.append((statistics, DeletionRequest.from_rewards({0: [1] * k, 1: []})))
+    p: Any = np.array([[first, 1 - first] for first in wide + widest])
+    result = feasible_reference(
+        Fixed(p=p), LEARNER, level="retained", budget=Budget(epsilon=0, delta=0.1), instances=instances
+    )
+    assert (result.n_groups, len(result.witness.instances)) == (2, 2)
+    assert result.delta == pytest.approx(0.5, abs=1e-9)
+    assert result.witness.retained == ArmStatistics.from_rewards({0: [0], 1: [0]})
+
+
 def test_groups_are_what_the_level_sees() -> None:
     """Counted a second time, from the small worlds themselves."""
     statistics, request = small_worlds(3)
