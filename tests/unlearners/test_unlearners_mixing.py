@@ -68,18 +68,25 @@ def test_a_wrong_number_of_ones_would_be_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("population", "ones", "sample"), [(9, 4, 3), (30, 7, 12), (200, 150, 81), (5, 0, 2)]
+    ("k", "ones", "k_first"), [(30, 7, 12), (200, 150, 81), (150, 0, 40), (300, 299, 299)]
 )
-def test_the_weights_are_hypergeometric(population: int, ones: int, sample: int) -> None:
-    """Against ratios of binomial coefficients in exact rational arithmetic."""
-    drawn = np.arange(sample + 1)
-    weights = mixing_module._hypergeometric(drawn, np.array(population), np.array(ones), np.array(sample))
-    exact = [
-        Fraction(math.comb(ones, h) * math.comb(population - ones, sample - h), math.comb(population, sample))
-        for h in range(sample + 1)
-    ]
-    assert sum(exact) == 1
-    np.testing.assert_allclose(weights, [float(w) for w in exact], rtol=1e-11, atol=0)
+def test_large_requests_are_weighted_by_exact_binomial_coefficients(k: int, ones: int, k_first: int) -> None:
+    """Too many subsets to list: the number of ones in U′ with weights in rational arithmetic."""
+    kept, rival = [1] * 300 + [0] * 100, [1] * 200 + [0] * 200
+    gone = [1] * ones + [0] * (k - ones)
+    total, ways = Fraction(0), math.comb(k, k_first)
+    for hit in range(k_first + 1):
+        weight = Fraction(math.comb(ones, hit) * math.comb(k - ones, k_first - hit), ways)
+        if weight:
+            # All U′ with `hit` ones give one release: that of a single choice, checked above.
+            part = DeletionRequest.from_rewards({"a": [1] * hit + [0] * (k_first - hit), "b": []})
+            statistics = ArmStatistics.from_rewards({"a": kept + gone, "b": rival})
+            request = DeletionRequest.from_rewards({"a": gone, "b": []})
+            chosen = Mixing(rolled_back=part).release(LEARNER, statistics, request, BUDGET)
+            total += weight * Fraction(float(chosen.probabilities[0]))
+    release = Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET)
+    assert release.branch is Branch.MIXING
+    np.testing.assert_allclose(release.probabilities[0], float(total), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100])
