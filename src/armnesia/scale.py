@@ -1,7 +1,7 @@
 """The declared scale: which actions there are, in which order, and how rewards become exact integers."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,10 @@ def checked_actions(actions: Iterable[Hashable]) -> tuple[Hashable, ...]:
     >>> checked_actions(["A", ("B", 2), 3])
     ('A', ('B', 2), 3)
     """
-    if isinstance(actions, str | bytes) or not isinstance(actions, Iterable):
-        raise InvalidInputError(f"actions must be a list of labels, such as ['A', 'B']; got {actions!r}")
+    if isinstance(actions, str | bytes | Set) or not isinstance(actions, Iterable):
+        raise InvalidInputError(
+            f"actions must be a list of labels, in order, such as ['A', 'B']; got {actions!r}"
+        )
     labels = tuple(label.item() if isinstance(label, np.generic) else label for label in actions)
     if not labels:
         raise InvalidInputError("actions must name at least one action; got none")
@@ -43,8 +45,8 @@ def checked_reward_range(reward_range: tuple[float, float]) -> tuple[float, floa
     (1.0, 5.0)
     """
     try:
-        low, high = (float(bound) for bound in reward_range)
-    except (TypeError, ValueError):
+        low, high = (float(bound) for bound in reward_range if not isinstance(bound, str))
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInputError(
             f"reward_range must be two numbers (low, high); got {reward_range!r}"
         ) from None
@@ -62,7 +64,10 @@ def to_units(rewards: ArrayLike, reward_range: tuple[float, float]) -> IntArray:
     array([ 100000000, 1000000000,          2])
     """
     low, high = checked_reward_range(reward_range)
-    values = np.asarray(rewards, dtype=np.float64)
+    values = np.asarray(rewards)
+    if values.dtype.kind not in "biuf" and values.size:
+        raise InvalidInputError(f"rewards must be numbers; got {listed(values.ravel().tolist(), at_most=3)}")
+    values = values.astype(np.float64)
     outside = np.flatnonzero(~((values >= low) & (values <= high)))  # also true for NaN
     if outside.size:
         raise InvalidInputError(
@@ -96,7 +101,6 @@ def listed(labels: Iterable[Any], at_most: int = 8) -> str:
 
 def _usable_label(label: Any) -> bool:
     try:
-        hash(label)
-    except TypeError:
+        return label is not None and hash(label) is not None and bool(label == label)  # noqa: PLR0124
+    except TypeError:  # not hashable, or no truth in comparing it, as for a missing value of pandas
         return False
-    return label is not None and bool(label == label)  # noqa: PLR0124 (false for NaN)

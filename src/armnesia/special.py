@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armnesia.arrays import FloatArray
+from armnesia.arrays import FloatArray, IntArray
 
 
 @cache
@@ -41,3 +41,20 @@ def gammaln(x: ArrayLike) -> FloatArray:
     array([3.178054])
     """
     return np.asarray(_functions().gammaln(x))
+
+
+def hypergeometric(drawn: IntArray, population: IntArray, ones: IntArray, sample: IntArray) -> FloatArray:
+    """P(a uniform sample without replacement holds `drawn` ones); 0 where that is impossible.
+
+    >>> hypergeometric(np.arange(3), np.array(4), np.array(2), np.array(2)).round(6)
+    array([0.166667, 0.666667, 0.166667])
+    """
+
+    def log_choose(n: IntArray, k: IntArray) -> FloatArray:
+        return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+
+    zeros = population - ones
+    possible = (drawn <= ones) & (drawn <= sample) & (sample - drawn <= zeros)
+    hit = np.where(possible, drawn, np.maximum(sample - zeros, 0))
+    log_ways = log_choose(ones, hit) + log_choose(zeros, sample - hit) - log_choose(population, sample)
+    return np.asarray(np.where(possible, np.exp(log_ways), 0.0))

@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnesia.arrays import FloatArray, IntArray, read_only
 from armnesia.errors import ImpossibleDeletionError, InvalidInputError
+from armnesia.exact_sums import add_sums, exact_sums
 from armnesia.scale import UNIT, checked_actions, checked_reward_range, from_unit_scale, listed, to_units
 
 SCHEMA = "armnesia.statistics/1"
 """Names the layout of `ArmStatistics.to_dict`; every later version must load this one."""
-
-_LARGEST_INT64_COUNT = np.iinfo(np.int64).max // UNIT
 
 
 class Records(Protocol):
@@ -71,7 +70,7 @@ class ArmStatistics:
                 f" got {counts.dtype} of shape {counts.shape}"
             )
         counts = counts.astype(np.int64)
-        sums = _exact_integers(self.sums, counts)
+        sums = exact_sums(self.sums, counts)
         if sums.shape != counts.shape:
             raise InvalidInputError(f"sums must have the shape of counts, {counts.shape}; got {sums.shape}")
         arm = _first_impossible_arm(counts, sums)
@@ -133,7 +132,7 @@ class ArmStatistics:
         """Add all records of other statistics over the same actions and reward range."""
         self._check_same_arms(other)
         counts = self.counts + other.counts
-        return type(self)(self.actions, counts, _add(self.sums, other.sums, counts), self.reward_range)
+        return type(self)(self.actions, counts, add_sums(self.sums, other.sums, counts), self.reward_range)
 
     def without(self, records: Records) -> Self:
         """Delete records: what is left is, bit for bit, the statistics of D∖U.
@@ -220,9 +219,15 @@ class ArmStatistics:
         missing = [key for key in ("actions", "counts", "sums", "reward_range") if key not in data]
         if missing:
             raise InvalidInputError(f"statistics need the key {missing[0]!r}; got {sorted(data)}")
-        low, high = data["reward_range"]
-        sums = np.array(data["sums"], dtype=object)
-        return cls(tuple(map(_as_label, data["actions"])), np.array(data["counts"]), sums, (low, high))
+        try:
+            counts, sums = np.array(data["counts"]), np.array(data["sums"], dtype=object)
+        except ValueError:
+            raise InvalidInputError(
+                "counts and sums must have one number an action, in every data set"
+            ) from None
+        actions = data["actions"]
+        labels = tuple(map(_as_label, actions)) if isinstance(actions, list | tuple) else actions
+        return cls(labels, counts, sums, data["reward_range"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ArmStatistics) and (
@@ -233,6 +238,10 @@ class ArmStatistics:
 
     def __hash__(self) -> int:
         return hash((self.actions, self.reward_range, tuple(self.counts.flat), tuple(self.sums.flat)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew when unpickled or copied, so that the arrays are checked and read-only again.
+        return type(self), (self.actions, self.counts, self.sums, self.reward_range)
 
     def __repr__(self) -> str:
         return (
@@ -249,29 +258,12 @@ class ArmStatistics:
             raise InvalidInputError(
                 f"reward_range differs: {self.reward_range} here, {other.reward_range} in what is given"
             )
-
-
-def _exact_integers(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
-    """Hold sums as int64 where every sum possible for these counts fits, as Python integers otherwise."""
-    given = np.asarray(sums)
-    if given.dtype.kind not in "iuO":
-        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.dtype}")
-    if given.dtype == object and not all(isinstance(value, int | np.integer) for value in given.flat):
-        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.tolist()}")
-    fits = counts.size == 0 or int(counts.max()) <= _LARGEST_INT64_COUNT
-    if not fits:
-        return given.astype(object)
-    try:
-        return given.astype(np.int64)
-    except OverflowError:
-        raise InvalidInputError(f"sums must lie between 0 and count · {UNIT}; got {given.tolist()}") from None
-
-
-def _add(left: NDArray[Any], right: NDArray[Any], counts: IntArray) -> NDArray[Any]:
-    """Add sums, in Python integers where int64 could overflow."""
-    if counts.size and int(counts.max()) > _LARGEST_INT64_COUNT:
-        left = left.astype(object)
-    return np.asarray(left + right)
+        try:
+            np.broadcast_shapes(self.counts.shape, other.counts.shape)
+        except ValueError:
+            raise InvalidInputError(
+                f"the data sets do not match: shape {self.counts.shape} here, {other.counts.shape} given"
+            ) from None
 
 
 def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:

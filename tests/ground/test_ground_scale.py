@@ -122,7 +122,7 @@ def test_labels_keep_their_order_and_numpy_scalars_become_python_values() -> Non
 @pytest.mark.parametrize(
     ("actions", "message"),
     [
-        ("AB", "actions must be a list of labels, such as .*; got 'AB'"),
+        ("AB", "actions must be a list of labels, in order, such as .*; got 'AB'"),
         (b"AB", "actions must be a list of labels"),
         (3, "actions must be a list of labels, .*; got 3"),
         ([], "actions must name at least one action; got none"),

@@ -14,6 +14,7 @@ FLOORS = (
     ("errors",),
     ("arrays",),
     ("randomness", "scale", "special"),
+    ("exact_sums",),
     ("statistics",),
     ("request",),
     ("logs",),

@@ -15,7 +15,7 @@ ROUNDING = 1e-12
 """How much of δ the floating-point error of a release may account for."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Audit:
     """What a release really costs: exact δ at the budget's ε, and exact ε at the budget's δ.
 

@@ -22,7 +22,7 @@ from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import Unlearner
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Witness:
     """The group of (D, U) that no reference serves better: what they share, and how their releases differ."""
 
@@ -33,7 +33,7 @@ class Witness:
     """The best reference there is for the group."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Feasibility:
     """The smallest δ at which the level holds over all the instances, with the worst group as witness."""
 

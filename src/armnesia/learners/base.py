@@ -12,7 +12,7 @@ from armnesia.scale import from_unit_scale
 from armnesia.statistics import ArmStatistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decision:
     """The arm a learner serves, with the scores it was chosen by (on the scale of the rewards).
 

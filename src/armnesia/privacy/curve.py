@@ -11,6 +11,7 @@ relative. Every function rounds to the safe side of that.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import overload
 
 import numpy as np
@@ -22,6 +23,7 @@ from armnesia.special import erfcx, ndtr
 
 _DELTA_MARGIN = 1e-11
 _SOLVER_MARGIN = 1e-10
+_SMALLEST_DELTA = 1e-300  # below it δ(ε) leaves the range of doubles; it is treated as 0
 _WIDE_NOISE = 100.0  # beyond this γ, R(a) − R(b) cancels and is integrated instead
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
@@ -34,7 +36,8 @@ def _exact_delta(gamma: float, epsilon: FloatArray) -> FloatArray:
     """δ(ε) for 0 < γ < ∞ and finite ε, accurate to about 10⁻¹² relative."""
     half_width = 1 / (2 * gamma)
     a, b = half_width - epsilon * gamma, -half_width - epsilon * gamma
-    density = np.exp(-(a**2) / 2) / math.sqrt(2 * math.pi)
+    with np.errstate(over="ignore"):  # a² overflows only where the density is 0 anyway
+        density = np.exp(-(a**2) / 2) / math.sqrt(2 * math.pi)
     if gamma > _WIDE_NOISE:
         # R' = 1 + x·R is smooth and positive, and [b, a] is short: eight nodes are exact to rounding.
         x = -epsilon[..., None] * gamma + half_width * _NODES
@@ -90,7 +93,7 @@ class PrivacyCurve:
             return 0.0 if delta == 1 else math.inf
         if math.isinf(self.gamma) or _safe_delta(self.gamma, 0.0) <= delta:
             return 0.0
-        if delta == 0:
+        if delta < _SMALLEST_DELTA:
             return math.inf
         return _smallest(lambda epsilon: bool(_safe_delta(self.gamma, epsilon) <= delta))
 
@@ -101,7 +104,7 @@ def privacy_curve(gamma: float) -> PrivacyCurve:
     γ = 0 is no noise (δ = 1 at every finite ε), γ = ∞ is nothing but noise (δ = 0). An infinite ε promises
     nothing, so δ = 0 holds there.
     """
-    if not gamma >= 0:
+    if not isinstance(gamma, Real) or not gamma >= 0:
         raise InvalidInputError(f"gamma must be 0 or more; got {gamma!r}")
     return PrivacyCurve(float(gamma))
 
@@ -118,20 +121,20 @@ def calibrate(*, epsilon: float, delta: float) -> float:
     check_delta(delta)
     if math.isinf(epsilon) or delta == 1:
         return 0.0
-    if delta == 0:
+    if delta < _SMALLEST_DELTA:
         return math.inf
     return _smallest(lambda gamma: bool(_safe_delta(gamma, epsilon) <= delta))
 
 
 def check_epsilon(epsilon: float) -> None:
     """Refuse what is not a privacy loss."""
-    if not epsilon >= 0:
+    if not isinstance(epsilon, Real) or not epsilon >= 0:
         raise InvalidInputError(f"epsilon must be 0 or more; got {epsilon!r}")
 
 
 def check_delta(delta: float) -> None:
     """Refuse what is not a probability."""
-    if not 0 <= delta <= 1:
+    if not isinstance(delta, Real) or not 0 <= delta <= 1:
         raise InvalidInputError(f"delta must be a probability between 0 and 1; got {delta!r}")
 
 

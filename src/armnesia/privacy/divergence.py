@@ -7,6 +7,8 @@ import numpy as np
 from armnesia.arrays import FloatArray
 from armnesia.privacy.curve import check_delta, check_epsilon
 
+_ROUNDING = 4e-16  # a sum of probabilities may exceed its δ by this and still be equal to it
+
 
 def hockey_stick(release: FloatArray, reference: FloatArray, epsilon: float) -> FloatArray:
     """The smallest δ with P(release ∈ A) ≤ e^ε·P(reference ∈ A) + δ for every set A of arms.
@@ -17,11 +19,14 @@ def hockey_stick(release: FloatArray, reference: FloatArray, epsilon: float) -> 
     array(0.4)
     """
     check_epsilon(epsilon)
-    if epsilon > 700:  # e^ε would overflow; only arms that the reference cannot produce are left
-        excess = np.where(np.logical_or(reference > 0, math.isinf(epsilon)), 0.0, release)
+    if math.isinf(epsilon):
+        return np.zeros(np.broadcast_shapes(release.shape, reference.shape)[:-1])
+    if epsilon > 700:  # e^ε overflows, but e^ε·r need not
+        with np.errstate(divide="ignore"):
+            allowed = np.exp(np.minimum(epsilon + np.log(reference), 1.0))
     else:
-        excess = np.maximum(release - math.exp(epsilon) * reference, 0.0)
-    return np.asarray(excess.sum(axis=-1))
+        allowed = math.exp(epsilon) * reference
+    return np.asarray(np.maximum(release - allowed, 0.0).sum(axis=-1))
 
 
 def smallest_epsilon(release: FloatArray, reference: FloatArray, delta: float) -> FloatArray:
@@ -39,5 +44,5 @@ def smallest_epsilon(release: FloatArray, reference: FloatArray, delta: float) -
         order = np.argsort(-ratios, axis=-1, kind="stable")
         excess = np.cumsum(np.take_along_axis(release, order, -1), axis=-1) - delta
         allowed = np.cumsum(np.take_along_axis(reference, order, -1), axis=-1)
-        factors = np.where(excess <= 0, 0.0, excess / allowed)
+        factors = np.where(excess <= _ROUNDING, 0.0, excess / allowed)
     return np.asarray(np.log(np.maximum(factors.max(axis=-1), 1.0)))

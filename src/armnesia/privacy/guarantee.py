@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from armnesia.errors import InvalidInputError
 from armnesia.privacy.curve import check_delta, check_epsilon
 
 
@@ -49,6 +50,8 @@ class Guarantee:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
+        if self.level not in list(Level):
+            raise InvalidInputError(f"level must be one of {', '.join(Level)}; got {self.level!r}")
         object.__setattr__(self, "level", Level(self.level))
 
     @property

@@ -52,7 +52,7 @@ def first_branch(reasons: Mapping[Branch, BoolArray], otherwise: Branch) -> Bran
     return np.asarray(codes, dtype=np.int8)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Release:
     """The exact distribution of the released arm, before any coin is tossed.
 

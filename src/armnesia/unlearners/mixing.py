@@ -12,7 +12,7 @@ from armnesia.learners import LCB, Decision, Learner
 from armnesia.privacy import Budget, Level
 from armnesia.request import DeletionRequest
 from armnesia.scale import UNIT
-from armnesia.special import gammaln
+from armnesia.special import hypergeometric
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, first_branch, is_branch
 from armnesia.unlearners.calibration import (
@@ -75,7 +75,7 @@ class Mixing(NoisyUnlearner):
                 "mixing unlearns records of one arm; this request touches several: use multi_source"
             )
         m = counts.shape[-1]
-        first = self._rolled_back_counts(deleted)
+        first = self.rolled_back_first(deleted)
         is_served = decision.index[..., None] == np.arange(m)
         kind, left, rest = self.sensitivity, counts - first, deleted - first
         certified = sensitivity_certified(kind, learner, left, rest, m)
@@ -109,8 +109,8 @@ class Mixing(NoisyUnlearner):
         guarantee = self.guarantee(request.counts, budget)
         return Release(statistics.actions, probabilities, plan.branch_codes, guarantee)
 
-    def _rolled_back_counts(self, deleted: IntArray) -> IntArray:
-        """k′ of each arm: at most k."""
+    def rolled_back_first(self, deleted: IntArray) -> IntArray:
+        """k′ of each arm, at most k."""
         if isinstance(self.rolled_back, DeletionRequest):
             return self.rolled_back.counts
         if self.rolled_back is None:
@@ -131,7 +131,7 @@ class Mixing(NoisyUnlearner):
             part = statistics.without(self.rolled_back)
             yield np.ones((1,) + (1,) * (plan.noised.ndim - 1)), learner.unit_scores(part)[None]
             return
-        first = self._rolled_back_counts(request.counts)
+        first = self.rolled_back_first(request.counts)
         left = statistics.counts - first
         if not request.binary and is_branch(plan.branch_codes, Branch.MIXING).any():
             raise UnsupportedError(
@@ -146,17 +146,4 @@ class Mixing(NoisyUnlearner):
         for some in np.array_split(possible, -(-possible.size * left.size // _CHUNK)):
             drawn = some.reshape((-1,) + (1,) * k.ndim)
             means = ((statistics.sums - drawn[..., None] * UNIT) / denominator).astype(np.float64)
-            yield _hypergeometric(drawn, k, ones, k_first), means - penalty
-
-
-def _hypergeometric(drawn: IntArray, population: IntArray, ones: IntArray, sample: IntArray) -> FloatArray:
-    """P(a uniform sample without replacement holds `drawn` ones); 0 where that is impossible."""
-
-    def log_choose(n: IntArray, k: IntArray) -> FloatArray:
-        return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
-
-    zeros = population - ones
-    possible = (drawn <= ones) & (drawn <= sample) & (sample - drawn <= zeros)
-    hit = np.where(possible, drawn, np.maximum(sample - zeros, 0))
-    log_ways = log_choose(ones, hit) + log_choose(zeros, sample - hit) - log_choose(population, sample)
-    return np.asarray(np.where(possible, np.exp(log_ways), 0.0))
+            yield hypergeometric(drawn, k, ones, k_first), means - penalty

@@ -21,7 +21,7 @@ from armnesia.unlearners.calibration import require_lcb
 from armnesia.unlearners.noise import noisy_argmax
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoisePlan:
     """Which arms are noised instead of rolled back, by how much, and why (a `Branch` a data set)."""
 
@@ -38,6 +38,10 @@ class NoisyUnlearner(Unlearner):
         self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
     ) -> NoisePlan:
         """Choose the noise from what the level lets a reference see: counts, shape and perhaps π(D)."""
+
+    def rolled_back_first(self, deleted: IntArray) -> IntArray:
+        """How many of the deleted records are rolled back before noise is added: none, unless mixing."""
+        return np.zeros_like(deleted)
 
     def guarantee(self, deleted: IntArray, budget: Budget) -> Guarantee:
         """What is promised: the budget, at the unlearner's level."""
