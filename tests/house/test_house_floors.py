@@ -23,6 +23,7 @@ FLOORS = (
     ("unlearners",),
     ("auditing",),
     ("__init__",),
+    ("simulation",),
     ("pictures",),
     ("cli",),
 )

@@ -1,0 +1,35 @@
+"""Simulated worlds: the paper's data models, and how well an unlearner decides in them."""
+
+from armnesia.simulation.drawing import Drawn, draw_data_sets
+from armnesia.simulation.environment import (
+    Bernoulli,
+    ClippedNormal,
+    Environment,
+    FrozenDistribution,
+    RewardDistribution,
+)
+from armnesia.simulation.evaluation import Evaluation, evaluate, evaluate_all
+from armnesia.simulation.exact import exact_release
+from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
+from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms
+
+__all__ = [
+    "AcrossArms",
+    "Bernoulli",
+    "ClippedNormal",
+    "DataModel",
+    "DistributionModel",
+    "Drawn",
+    "Environment",
+    "Evaluation",
+    "FixedSample",
+    "FrozenDistribution",
+    "OneArm",
+    "RequestModel",
+    "RewardDistribution",
+    "SeveralArms",
+    "draw_data_sets",
+    "evaluate",
+    "evaluate_all",
+    "exact_release",
+]

@@ -1,0 +1,72 @@
+"""Drawing data sets with their requests, as sufficient statistics."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.arrays import IntArray
+from armnesia.request import DeletionRequest
+from armnesia.scale import UNIT, to_units
+from armnesia.simulation.environment import Environment, RewardDistribution
+from armnesia.simulation.models import DataModel
+from armnesia.simulation.requests import Choice, RequestModel
+from armnesia.statistics import ArmStatistics
+
+_ROWS_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A batch of data sets D with requests U, and how often a request asked for more than there was."""
+
+    statistics: ArmStatistics
+    request: DeletionRequest
+    short_share: float
+
+
+def draw_data_sets(
+    environment: Environment, model: DataModel, request: RequestModel, rng: np.random.Generator, size: int
+) -> Drawn:
+    """Draw `size` independent data sets and requests.
+
+    >>> from armnesia.simulation import FixedSample, OneArm
+    >>> environment, rng = Environment.bernoulli([0.5, 0.4]), np.random.default_rng(0)
+    >>> drawn = draw_data_sets(environment, FixedSample((10, 20)), OneArm(0, 4), rng, size=3)
+    >>> drawn.request.counts.tolist()
+    [[4, 0], [4, 0], [4, 0]]
+    """
+    counts = model.draw_counts(rng, size)
+    deleted, short_share = request.draw_deleted(rng, counts)
+    gone = np.zeros(counts.shape, dtype=np.int64)
+    total = np.zeros(counts.shape, dtype=np.int64)
+    for arm, rewards in enumerate(environment.arms):
+        total[:, arm], gone[:, arm] = _draw_arm(rng, rewards, counts[:, arm], deleted[:, arm], request.choice)
+    labels = tuple(range(environment.n_actions))
+    records = ArmStatistics(labels, deleted, gone)
+    return Drawn(
+        ArmStatistics(labels, counts, total), DeletionRequest(records, environment.is_bernoulli), short_share
+    )
+
+
+def _draw_arm(
+    rng: np.random.Generator, rewards: RewardDistribution, counts: IntArray, deleted: IntArray, choice: Choice
+) -> tuple[IntArray, IntArray]:
+    """Sums, in units, of all records of an arm and of the deleted ones."""
+    if choice == "random":  # independent of the rewards: the two parts are independent sums
+        gone = rewards.draw_sums(rng, deleted)
+        return gone + rewards.draw_sums(rng, counts - deleted), gone
+    total = np.zeros(counts.shape, dtype=np.int64)
+    gone = np.zeros(counts.shape, dtype=np.int64)
+    width = int(counts.max(initial=0))
+    per_chunk = max(1, _ROWS_AT_ONCE // max(1, width))
+    for first in range(0, counts.size, per_chunk):
+        part = slice(first, first + per_chunk)
+        units = to_units(rewards.draw(rng, (len(counts[part]), width)), (0.0, 1.0))
+        there = np.arange(width) < counts[part, None]
+        total[part] = (units * there).sum(axis=-1)
+        # Records that are not there sort last either way, so that they are never among the deleted.
+        key = np.where(there, units if choice == "lowest" else UNIT - units, UNIT + 1)
+        ordered = np.sort(key, axis=-1)
+        chosen = np.where(np.arange(width) < deleted[part, None], ordered, 0).sum(axis=-1)
+        gone[part] = chosen if choice == "lowest" else deleted[part] * UNIT - chosen
+    return total, gone

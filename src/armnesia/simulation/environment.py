@@ -1,0 +1,171 @@
+"""The world that a log comes from: one reward distribution on [0, 1] an arm."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armnesia.arrays import FloatArray, IntArray
+from armnesia.errors import InvalidInputError
+from armnesia.scale import UNIT, to_units
+from armnesia.special import ndtr
+
+_CHUNK = 2**22  # rewards drawn at once
+
+
+class RewardDistribution(ABC):
+    """Rewards of one arm, between 0 and 1."""
+
+    mean: float
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> FloatArray:
+        """Independent rewards."""
+
+    def draw_sums(self, rng: np.random.Generator, counts: IntArray) -> IntArray:
+        """Sums, in units, of `counts` rewards each; one draw of rewards, never all of them at once."""
+        sums = np.zeros(counts.shape, dtype=np.int64)
+        per_chunk = max(1, _CHUNK // max(1, int(counts.max(initial=0))))
+        for first in range(0, counts.size, per_chunk):
+            part = counts[first : first + per_chunk]
+            owner = np.repeat(np.arange(part.size), part)
+            np.add.at(sums, first + owner, to_units(self.draw(rng, int(part.sum())), (0.0, 1.0)))
+        return sums
+
+
+@dataclass(frozen=True)
+class Bernoulli(RewardDistribution):
+    """Rewards 0 and 1; their sums are drawn directly, as binomials."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.mean <= 1:
+            raise InvalidInputError(f"the mean of a Bernoulli reward must lie in [0, 1]; got {self.mean!r}")
+
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> FloatArray:
+        """Zeros and ones."""
+        return np.asarray(rng.random(size) < self.mean, dtype=np.float64)
+
+    def draw_sums(self, rng: np.random.Generator, counts: IntArray) -> IntArray:
+        """A binomial number of whole units."""
+        return np.asarray(rng.binomial(counts, self.mean) * UNIT, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ClippedNormal(RewardDistribution):
+    """A normal reward cut off at 0 and 1 (what falls outside is put on the nearer end)."""
+
+    location: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.location) and self.scale > 0):
+            raise InvalidInputError(f"a clipped normal needs a finite location and scale > 0; got {self}")
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        """E[min(1, max(0, X))] for X ~ N(location, scale²)."""
+        low, high = -self.location / self.scale, (1 - self.location) / self.scale
+        density = (math.exp(-(low**2) / 2) - math.exp(-(high**2) / 2)) / math.sqrt(2 * math.pi)
+        inside = float(ndtr(high) - ndtr(low))
+        return self.location * inside + self.scale * density + float(ndtr(-high))
+
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> FloatArray:
+        """Clipped normals."""
+        return np.clip(rng.normal(self.location, self.scale, size), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class FrozenDistribution(RewardDistribution):
+    """Any frozen scipy distribution whose support lies in [0, 1]."""
+
+    frozen: Any
+
+    def __post_init__(self) -> None:
+        low, high = self.frozen.support()
+        if low < 0 or high > 1:
+            raise InvalidInputError(
+                f"rewards must lie in [0, 1]; this distribution's support is [{low}, {high}]"
+            )
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        """The distribution's mean."""
+        return float(self.frozen.mean())
+
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> FloatArray:
+        """Independent draws."""
+        return np.asarray(self.frozen.rvs(size=size, random_state=rng), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Reward distributions of all arms.
+
+    >>> environment = Environment.bernoulli([0.10, 0.08, 0.06])
+    >>> environment.best, environment.gaps.round(2)
+    (0, array([0.  , 0.02, 0.04]))
+    """
+
+    arms: tuple[RewardDistribution, ...]
+
+    def __post_init__(self) -> None:
+        if not self.arms:
+            raise InvalidInputError("an environment needs at least one arm; got none")
+
+    @classmethod
+    def bernoulli(cls, means: Sequence[float]) -> "Environment":
+        """Rewards 0 and 1 with these means."""
+        return cls(tuple(Bernoulli(float(mean)) for mean in means))
+
+    @classmethod
+    def beta(cls, shapes: Sequence[tuple[float, float]]) -> "Environment":
+        """Beta(a, b) rewards.
+
+        >>> Environment.beta([(1, 1), (2, 6)]).means
+        array([0.5 , 0.25])
+        """
+        from scipy.stats import beta  # noqa: PLC0415 (slow to import)
+
+        return cls(tuple(FrozenDistribution(beta(a, b)) for a, b in shapes))
+
+    @classmethod
+    def uniform(cls, ranges: Sequence[tuple[float, float]]) -> "Environment":
+        """Rewards uniform between two ends."""
+        from scipy.stats import uniform  # noqa: PLC0415 (slow to import)
+
+        return cls(tuple(FrozenDistribution(uniform(low, high - low)) for low, high in ranges))
+
+    @classmethod
+    def clipped_normal(cls, parameters: Sequence[tuple[float, float]]) -> "Environment":
+        """Normal(location, scale) rewards cut off at 0 and 1."""
+        return cls(tuple(ClippedNormal(location, scale) for location, scale in parameters))
+
+    @property
+    def n_actions(self) -> int:
+        """The number of arms, m."""
+        return len(self.arms)
+
+    @property
+    def means(self) -> FloatArray:
+        """The true mean of each arm."""
+        return np.array([arm.mean for arm in self.arms])
+
+    @property
+    def best(self) -> int:
+        """The best arm, a*; the first of several."""
+        return int(np.argmax(self.means))
+
+    @property
+    def gaps(self) -> FloatArray:
+        """How far each arm's mean lies below the best."""
+        return np.asarray(self.means.max() - self.means)
+
+    @property
+    def is_bernoulli(self) -> bool:
+        """Whether every reward is 0 or 1, so that sums can be enumerated."""
+        return all(isinstance(arm, Bernoulli) for arm in self.arms)

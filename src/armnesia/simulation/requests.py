@@ -1,0 +1,90 @@
+"""Which records people ask to forget: of one arm, of several, or of random people over all arms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from armnesia.arrays import IntArray
+from armnesia.errors import InvalidInputError
+
+Choice = Literal["random", "lowest", "highest"]
+"""Which of an arm's records: independent of the rewards (the paper's assumption), or by them."""
+
+
+class RequestModel(Protocol):
+    """Draws how many records of each arm are deleted from data sets with given counts."""
+
+    @property
+    def choice(self) -> Choice: ...  # noqa: D102
+
+    def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
+        """The deleted counts, and the share of data sets that held fewer records than asked for."""
+
+
+@dataclass(frozen=True)
+class SeveralArms:
+    """k_a records of each listed arm a. An arm with fewer loses all it has.
+
+    >>> SeveralArms({0: 40, 2: 5}).draw_deleted(np.random.default_rng(0), np.array([[100, 50, 3]]))
+    (array([[40,  0,  3]]), 1.0)
+    """
+
+    deletions: Mapping[int, int]
+    choice: Choice = "random"
+
+    def __post_init__(self) -> None:
+        if not self.deletions:
+            raise InvalidInputError("deletions must name at least one arm; got none")
+        for arm, k in self.deletions.items():
+            if arm < 0 or k < 0 or int(arm) != arm or int(k) != k:
+                raise InvalidInputError(
+                    f"deletions are whole numbers of records of arms; got {k!r} of arm {arm!r}"
+                )
+        _check_choice(self.choice)
+
+    def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
+        """The asked numbers, cut at what is there."""
+        asked = np.zeros(counts.shape[-1], dtype=np.int64)
+        for arm, k in self.deletions.items():
+            if arm >= asked.size:
+                raise InvalidInputError(f"arm must be below the number of arms, {asked.size}; got {arm}")
+            asked[arm] = k
+        short = (counts < asked).any(axis=-1)
+        return np.minimum(asked, counts), float(short.mean())
+
+
+def OneArm(arm: int, k: int, choice: Choice = "random") -> SeveralArms:  # noqa: N802 (reads as a model)
+    """k records of one arm: the paper's single-source request."""
+    return SeveralArms({arm: k}, choice)
+
+
+@dataclass(frozen=True)
+class AcrossArms:
+    """k records of random people: any k records of the log, whatever their arm."""
+
+    k: int
+    choice: Choice = "random"
+
+    def __post_init__(self) -> None:
+        if self.k < 0 or int(self.k) != self.k:
+            raise InvalidInputError(f"k must be a whole number of records; got {self.k!r}")
+        _check_choice(self.choice)
+
+    def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
+        """Multivariate hypergeometric: each record is as likely to go as any other."""
+        left_total = counts.sum(axis=-1)
+        short = float((left_total < self.k).mean())
+        to_go = np.minimum(self.k, left_total)
+        deleted = np.zeros(counts.shape, dtype=np.int64)
+        for arm in range(counts.shape[-1]):
+            left_total = left_total - counts[:, arm]
+            deleted[:, arm] = rng.hypergeometric(counts[:, arm], left_total, to_go)
+            to_go = to_go - deleted[:, arm]
+        return deleted, short
+
+
+def _check_choice(choice: str) -> None:
+    if choice not in ("random", "lowest", "highest"):
+        raise InvalidInputError(f"choice must be 'random', 'lowest' or 'highest'; got {choice!r}")
