@@ -1,0 +1,43 @@
+"""The paper's bounds with their constants, their conditions checked: what must be, and what cannot be."""
+
+from armnesia.theory.adaptive import adaptive_distribution, adaptive_fixed, gamma_0
+from armnesia.theory.bound import Bound, Condition, Form
+from armnesia.theory.imitation import imitation_distribution
+from armnesia.theory.learning import lcb_distribution, lcb_fixed
+from armnesia.theory.lower import (
+    Deletion,
+    HardInstances,
+    hard_instances_distribution,
+    hard_instances_fixed,
+    lower_distribution,
+    lower_fixed,
+)
+from armnesia.theory.mixing import mixing_best_part, mixing_fixed, mixing_slope
+from armnesia.theory.multi_source import multi_source_fixed
+from armnesia.theory.setting import Setting, bounds, lower_bounds, upper_bounds
+
+__all__ = [
+    "Bound",
+    "Condition",
+    "Deletion",
+    "Form",
+    "HardInstances",
+    "Setting",
+    "adaptive_distribution",
+    "adaptive_fixed",
+    "bounds",
+    "gamma_0",
+    "hard_instances_distribution",
+    "hard_instances_fixed",
+    "imitation_distribution",
+    "lcb_distribution",
+    "lcb_fixed",
+    "lower_bounds",
+    "lower_distribution",
+    "lower_fixed",
+    "mixing_best_part",
+    "mixing_fixed",
+    "mixing_slope",
+    "multi_source_fixed",
+    "upper_bounds",
+]

@@ -1,0 +1,37 @@
+"""The number of records of an arm under the distribution model: Binomial(N, d(a))."""
+
+import numpy as np
+
+from armnesia.arrays import FloatArray
+from armnesia.special import gammaln
+
+
+def probabilities(n: int, share: float) -> FloatArray:
+    """P(X = x) for x = 0 … n, X ~ Binomial(n, share) with 0 < share < 1.
+
+    >>> probabilities(2, 0.25).round(6)
+    array([0.5625, 0.375 , 0.0625])
+    """
+    x = np.arange(n + 1)
+    ways = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
+    return np.asarray(np.exp(ways + x * np.log(share) + (n - x) * np.log1p(-share)))
+
+
+def tail(n: int, share: float, most: int) -> float:
+    """P(X ≤ most).
+
+    >>> round(tail(2, 0.25, 1), 6), tail(2, 0.25, 7), tail(2, 0.25, -1)
+    (0.9375, 1.0, 0.0)
+    """
+    if most >= n:
+        return 1.0
+    return min(1.0, float(probabilities(n, share)[: max(most + 1, 0)].sum()))
+
+
+def expected_rest(n: int, share: float, k: int) -> float:
+    """E[max(X − k, 0)]: how many records of an arm are left when k of it are deleted.
+
+    >>> round(expected_rest(4, 0.5, 0), 6), round(expected_rest(4, 0.5, 2), 6)
+    (2.0, 0.375)
+    """
+    return float(probabilities(n, share) @ np.maximum(np.arange(n + 1) - k, 0))

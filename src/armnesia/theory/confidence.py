@@ -1,0 +1,84 @@
+"""What all the upper bounds are made of: the width 2·b(N), the cost σ/√(2π) of noise, and their balance."""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+from armnesia.learners import LCB
+from armnesia.theory.bound import Condition, check_count
+from armnesia.unlearners.calibration import (
+    Sensitivity,
+    Threshold,
+    check_choice,
+    noise_threshold,
+    score_sensitivity,
+    sensitivity_certified,
+)
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The LCB of a bound: m arms, level τ (1/N unless told), L = ln(m/τ).
+
+    >>> confidence = Confidence.of(n=1000, m=5)
+    >>> round(confidence.width(200), 4), round(confidence.log_term, 4)
+    (0.2918, 8.5172)
+    """
+
+    learner: LCB
+    m: int
+    tau: float
+
+    @classmethod
+    def of(cls, *, n: int, m: int, tau: float | None = None) -> Self:
+        """Fix τ = 1/N, unless one is given."""
+        check_count("n", n, least=1)
+        check_count("m", m, least=1)
+        learner = LCB(confidence=1 / n if tau is None else tau)
+        return cls(learner, m, learner.confidence or 1.0)
+
+    @property
+    def log_term(self) -> float:
+        """L = ln(m/τ)."""
+        return self.learner.log_term(self.m)
+
+    def width(self, count: float) -> float:
+        """2·b(N) = √(2L/N): how far pessimism about an arm with N records can lead astray; 2 for none."""
+        return 2 * float(self.learner.penalty(count, self.m))
+
+    def noise_cost(self, count: float, k: int, gamma: float, sensitivity: Sensitivity) -> float:
+        """σ/√(2π), the mean of the harmful half of the noise, σ = γ·Δ; 0 where nothing is deleted."""
+        if k == 0:
+            return 0.0
+        change = float(score_sensitivity(sensitivity, self.learner, count, k, self.m))
+        return gamma * change / math.sqrt(2 * math.pi)
+
+    def gamma_0(self, count: float, k: int, threshold: Threshold, sensitivity: Sensitivity) -> float:
+        """γ₀, printed or exact."""
+        check_choice("threshold", threshold)
+        check_choice("sensitivity", sensitivity)
+        return float(
+            noise_threshold(self.learner, count, k, self.m, threshold=threshold, sensitivity=sensitivity)
+        )
+
+    def deviation(self, times: float = 1.0) -> float:
+        """The probability τ/m of one one-sided deviation by b(N), `times` as often, at most 1."""
+        return min(1.0, times * self.tau / self.m)
+
+    def certificate(self, count: float, k: int, sensitivity: Sensitivity) -> Condition:
+        """Whether noise of γ·Δ really hides the deletion: exactly, (N−k) + √(N(N−k)) ≥ √(2LN)."""
+        if sensitivity == "exact":
+            return Condition("the exact sensitivity is certified for every k", holds=True)
+        left = max(count - k, 0)
+        reached, needed = left + math.sqrt(count * left), math.sqrt(2 * self.log_term * count)
+        certified = bool(sensitivity_certified(sensitivity, self.learner, count, min(k, count), self.m))
+        return Condition(
+            "3k/(2N) bounds the sensitivity, (N-k) + sqrt(N(N-k)) >= sqrt(2LN):"
+            f" {reached:.6g} >= {needed:.6g} at N = {count:g}, k = {k}",
+            certified,
+        )
+
+    def printed_certificate(self, count: float, k: int) -> Condition:
+        """The paper's sufficient condition, k ≤ N − √(NL/2)."""
+        most = count - math.sqrt(count * self.log_term / 2)
+        return Condition(f"k <= N - sqrt(NL/2): {k} <= {most:.6g} at N = {count:g}", k <= most)

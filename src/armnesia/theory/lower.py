@@ -1,0 +1,242 @@
+"""What no unlearner can beat: Le Cam's two instances under both data models (Theorems 3.7 and 3.9).
+
+Every lower bound is e^{−ε}·Δ·(e^{−KL}/4 − δ): two instances a gap Δ apart, KL between what is left of their
+data after the deletion. They hold for unlearners whose reference sees D∖U only. A reference that is told
+π(D), as Algorithm 2's is, may know more than D∖U tells, and such unlearners can beat these bounds.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from armnesia.errors import InvalidInputError
+from armnesia.privacy.curve import check_delta, check_epsilon
+from armnesia.theory.binomial import expected_rest
+from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form
+from armnesia.theory.imitation import bernoulli_divergence
+
+Deletion = Literal["uniform", "one_arm"]
+"""k points drawn uniformly from the whole log, as in the paper's proof, or k points of one arm."""
+
+LARGEST_DELTA = 1 / (8 * math.sqrt(math.e))
+_REFERENCE_SEES_THE_REST = "for unlearners whose reference sees D∖U and the request's shape, not π(D)"
+_REFERENCE_SEES_NO_SHAPE = "for unlearners whose reference sees D∖U only, not how many of which arm are gone"
+
+
+@dataclass(frozen=True)
+class HardInstances:
+    """The two Bernoulli instances of a lower bound: means, and shares of the arms under M_d.
+
+    >>> hard_instances_fixed(n_arm=600, k=80).means
+    ((0.50980580675690..., 0.5), (0.49019419324309..., 0.5))
+    """
+
+    separation: float
+    means: tuple[tuple[float, float], tuple[float, float]]
+    policies: tuple[tuple[float, float], tuple[float, float]] | None = None
+
+
+def hard_instances_fixed(*, n_arm: int, k: int) -> HardInstances:
+    """Means (½ ± Δ, ½) for the arm with deletions and another, Δ = min{1/5, ½√(1/(5(N(a₀)−k)))}.
+
+    >>> round(hard_instances_fixed(n_arm=600, k=80).separation, 6)
+    0.009806
+    """
+    check_count("k", k, least=0, most=n_arm)
+    return _one_arm_moves(_separation(n_arm - k))
+
+
+def hard_instances_distribution(
+    *, n: int, c_star: float, k: int, deletion: Deletion = "uniform"
+) -> HardInstances:
+    """C* ≥ 2: as under M_f with (N−k)/C* points of the rare arm. C* < 2: the roles of two arms exchanged.
+
+    >>> hard_instances_distribution(n=100, c_star=1.5, k=10).means
+    ((0.75, 0.5), (0.5, 0.75))
+    """
+    _check_distribution(n, c_star, k, deletion)
+    rare, often = 1 / c_star, 1 - 1 / c_star
+    if c_star >= 2:
+        separation = _separation(_points_of_the_rare_arm(n, c_star, k, deletion))
+        return _one_arm_moves(separation, ((rare, often), (rare, often)))
+    separation = (2 - c_star) / 2
+    high = 0.5 + separation
+    return HardInstances(separation, ((high, 0.5), (0.5, high)), ((rare, often), (often, rare)))
+
+
+def lower_fixed(
+    *,
+    n: int,
+    n_arm: int,
+    k: int,
+    epsilon: float,
+    delta: float,
+    n_best: int | None = None,
+    n_other: int | None = None,
+    form: Form = "derived",
+) -> Bound:
+    """Theorem 3.7, M_f: no (ε, δ)-unlearner has a smaller worst case over rewards, requests and best arms.
+
+    With n′ = N(a₀) − k: `printed` e^{−ε}/(16·√(5e·n′)); `derived` e^{−ε}Δ(e^{−10Δ²n′}/4 − δ), which keeps
+    the true δ and is twice as large at δ = 0; `exact` puts the divergence 2Δ·ln((1+2Δ)/(1−2Δ))·n′ in place of
+    10Δ²n′. `n_other` is the count of the second arm of the instances, N − N(a₀) unless told.
+
+    The theorem forgets that both instances must satisfy N(a*) ≥ N_* = `n_best`: where N(a₀) < N_*, "never
+    serve a₀" is perfect for two arms, and no bound is true.
+
+    >>> case = dict(n=3000, n_arm=600, k=80, epsilon=1.0, delta=1e-5)
+    >>> for form in ("printed", "derived", "exact"):
+    ...     print(form, round(lower_fixed(**case, form=form).value, 6))
+    printed 0.000273
+    derived 0.000547
+    exact 0.000604
+    """
+    check_count("n", n, least=1)
+    check_count("n_arm", n_arm, least=0, most=n)
+    check_count("k", k, least=0, most=n_arm)
+    _check_budget(epsilon, delta)
+    check_form(form)
+    other = n - n_arm if n_other is None else n_other
+    check_count("n_other", other, least=0, most=n - n_arm)
+    conditions = []
+    if n_best is not None:
+        conditions = [
+            Condition(f"a0 may be the best arm, N(a0) >= N_*: {n_arm} >= {n_best}", n_arm >= n_best),
+            Condition(f"another arm may be the best, N(a) >= N_*: {other} >= {n_best}", other >= n_best),
+        ]
+    if form == "printed":
+        conditions += [_small_delta(delta), Condition(f"k < N(a0): {k} < {n_arm}", k < n_arm)]
+        value = _printed_root(n_arm - k, epsilon)
+    else:
+        value = _one_arm_value(n_arm - k, epsilon, delta, form)
+    reference = "Theorem 3.7 (M_f), appendix A.2"
+    return Bound("Lower bound", value, tuple(conditions), reference, "lower", form, _REFERENCE_SEES_THE_REST)
+
+
+def lower_distribution(
+    *,
+    n: int,
+    c_star: float,
+    k: int,
+    epsilon: float,
+    delta: float,
+    deletion: Deletion = "uniform",
+    form: Form = "derived",
+) -> Bound:
+    """Theorem 3.9, M_d: no (ε, δ)-unlearner has a smaller worst case over policies with d(a*) ≥ 1/C*.
+
+    C* ≥ 2, with n′ = (N−k)/C*: as `lower_fixed`. The proof's step (d) has 4Δ² where it needs 10Δ² (its
+    choice of Δ and its result are those of 10Δ²); the printed form e^{−ε}√(C*/(5e(N−k)))/16 holds for
+    N−k ≥ 1.25·C*, where Δ ≤ 1/5, and exceeds every gap for larger C*. The theorem speaks of a single-source
+    request but its proof deletes uniformly from the whole log. `deletion="one_arm"` takes all k points from
+    the rare arm: n′ = E[(X−k)₊], X ~ Binomial(N, 1/C*), is smaller and the bound is larger, so that the
+    theorem is true for one arm as well.
+
+    C* < 2, Δ = (2−C*)/2: (2−C*)/8·e^{−ε−KL} − e^{−ε}δΔ with KL = (N−k)(2−C*)/C*·ln(2/(C*−1)) `derived`,
+    ln((3−C*)/(C*−1)) in place of the last factor `exact`; `printed` drops the 1/C* (weaker, not false).
+    Here the counts themselves tell the instances apart, and k points of one arm hide less of them: with
+    `deletion="one_arm"` KL = N·KL(d₁‖d₂) + E[(X−k)₊]·KL(½+Δ‖½) + N(1−1/C*)·KL(½‖½+Δ). The theorem's claim
+    for a single-source request is not proved by its proof; the condition says so.
+
+    >>> case = dict(n=100, k=20, epsilon=0.0, delta=0.0)
+    >>> for form in ("printed", "derived", "exact"):
+    ...     values = [lower_distribution(**case, c_star=c_star, form=form).value for c_star in (5, 1.9)]
+    ...     print(form, *(f"{value:.3g}" for value in values))
+    printed 0.00424 2.1e-05
+    derived 0.00848 0.000433
+    exact 0.00935 0.00537
+    """
+    _check_distribution(n, c_star, k, deletion)
+    _check_budget(epsilon, delta)
+    check_form(form)
+    note = _REFERENCE_SEES_THE_REST if c_star >= 2 else _REFERENCE_SEES_NO_SHAPE
+    if c_star >= 2:
+        conditions, value = _wide(n, c_star, k, epsilon, delta, deletion, form)
+    else:
+        conditions, value = _narrow(n, c_star, k, epsilon, delta, deletion, form)
+    reference = "Theorem 3.9 (M_d), appendix A.2"
+    return Bound("Lower bound", value, conditions, reference, "lower", form, note)
+
+
+_Outcome = tuple[tuple[Condition, ...], float]
+
+
+def _wide(
+    n: int, c_star: float, k: int, epsilon: float, delta: float, deletion: Deletion, form: Form
+) -> _Outcome:
+    if form != "printed":
+        return (), _one_arm_value(_points_of_the_rare_arm(n, c_star, k, deletion), epsilon, delta, form)
+    enough = Condition(
+        f"N-k >= 1.25 C*, where Delta <= 1/5: {n - k} >= {1.25 * c_star:g}", n - k >= 1.25 * c_star
+    )
+    return (_small_delta(delta), enough), _printed_root((n - k) / c_star, epsilon)
+
+
+def _narrow(
+    n: int, c_star: float, k: int, epsilon: float, delta: float, deletion: Deletion, form: Form
+) -> _Outcome:
+    separation, left = (2 - c_star) / 2, n - k
+    if form == "printed":
+        conditions = (
+            Condition(f"delta = 0: {delta:g}", delta == 0),
+            Condition(f"the k points are drawn from the whole log: {deletion}", deletion == "uniform"),
+        )
+        divergence = left * (2 - c_star) * math.log(2 / (c_star - 1))
+        return conditions, _le_cam(separation, divergence, epsilon, 0.0)
+    high, share = 0.5 + separation, 1 / c_star
+    if deletion == "one_arm":
+        divergence = (
+            n * bernoulli_divergence(share, 1 - share)
+            + expected_rest(n, share, k) * bernoulli_divergence(high, 0.5)
+            + n * (1 - share) * bernoulli_divergence(0.5, high)
+        )
+    else:
+        above = 2.0 if form == "derived" else 3 - c_star
+        divergence = left * (2 - c_star) / c_star * math.log(above / (c_star - 1))
+    return (), _le_cam(separation, divergence, epsilon, delta)
+
+
+def _le_cam(separation: float, divergence: float, epsilon: float, delta: float) -> float:
+    return max(0.0, math.exp(-epsilon) * separation * (math.exp(-divergence) / 4 - delta))
+
+
+def _separation(points: float) -> float:
+    return min(0.2, 0.5 * math.sqrt(1 / (5 * points))) if points > 0 else 0.2
+
+
+def _one_arm_moves(
+    separation: float, policies: tuple[tuple[float, float], tuple[float, float]] | None = None
+) -> HardInstances:
+    return HardInstances(separation, ((0.5 + separation, 0.5), (0.5 - separation, 0.5)), policies)
+
+
+def _one_arm_value(points: float, epsilon: float, delta: float, form: Form) -> float:
+    separation = _separation(points)
+    exactly = bernoulli_divergence(0.5 + separation, 0.5 - separation)
+    each = 10 * separation**2 if form == "derived" else exactly
+    return _le_cam(separation, each * points, epsilon, delta)
+
+
+def _printed_root(points: float, epsilon: float) -> float:
+    return math.exp(-epsilon) / 16 / math.sqrt(5 * math.e * points) if points > 0 else math.inf
+
+
+def _points_of_the_rare_arm(n: int, c_star: float, k: int, deletion: Deletion) -> float:
+    return (n - k) / c_star if deletion == "uniform" else expected_rest(n, 1 / c_star, k)
+
+
+def _small_delta(delta: float) -> Condition:
+    return Condition(f"delta <= 1/(8 sqrt(e)) = {LARGEST_DELTA:.6g}: {delta:g}", delta <= LARGEST_DELTA)
+
+
+def _check_budget(epsilon: float, delta: float) -> None:
+    check_epsilon(epsilon)
+    check_delta(delta)
+
+
+def _check_distribution(n: int, c_star: float, k: int, deletion: str) -> None:
+    check_count("n", n, least=1)
+    check_count("k", k, least=0, most=n)
+    check_coverage(c_star)
+    if deletion not in get_args(Deletion):
+        raise InvalidInputError(f"deletion must be one of {', '.join(get_args(Deletion))}; got {deletion!r}")

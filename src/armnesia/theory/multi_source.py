@@ -1,0 +1,95 @@
+"""Deleting from several arms under the fixed-sample model (Theorem 3.13)."""
+
+from collections.abc import Sequence
+
+from armnesia.errors import InvalidInputError
+from armnesia.theory.bound import Bound, Condition, Form, check_count, check_form, check_noise, several_arms
+from armnesia.theory.confidence import Confidence
+from armnesia.unlearners.calibration import Sensitivity, Threshold
+
+
+def multi_source_fixed(
+    *,
+    n: int,
+    n_best: int,
+    n_arms: Sequence[int],
+    k_arms: Sequence[int],
+    m: int,
+    gamma: float,
+    best_is_requested: bool | None = None,
+    tau: float | None = None,
+    threshold: Threshold = "paper",
+    threshold_scale: float = 1.0,
+    sensitivity: Sensitivity = "paper",
+    form: Form = "derived",
+) -> Bound:
+    """Theorem 3.13: k_i of N_i points deleted from each of ℓ arms; the worse of a* requested and not.
+
+    With w(N) = √(2L/N), N_min and k_max over the requested arms, γ₀′ = γ₀(N_min, k_max):
+
+    - γ < γ₀′, a* requested: w(N_min) + 3k_max·γ/(2√(2π)·N_min) + (1 + (ℓ−1)/m)τ (printed: + 5τ). The proof
+      says that the served arm is lost only if ν < 0; that is not so, because rolling back another arm may
+      raise its score. The loss is then at most w − ν, or w where the served arm stays: in mean at most
+      w + σ/√(2π), so that the bound stands.
+    - γ < γ₀′, a* not requested: w(N_*) + (1 + ℓ/m)τ (printed: + 2τ).
+    - γ ≥ γ₀′: rollback of all is LCB on D∖U: w(N_min − k_max) + τ and w(N_*) + τ (printed: + 5τ, + 2τ).
+
+    `exact` takes the worst requested arm in place of N_min and k_max, which may belong to different arms.
+
+    >>> case = dict(n=10_000, n_best=1_000, n_arms=[1_000, 3_000], k_arms=[100, 500], m=5)
+    >>> for form in ("printed", "derived", "exact"):
+    ...     print(form, round(multi_source_fixed(**case, gamma=0.1, form=form).value, 6))
+    printed 0.177525
+    derived 0.177145
+    exact 0.157197
+    """
+    confidence = Confidence.of(n=n, m=m, tau=tau)
+    _check_arms(n, n_arms, k_arms)
+    check_count("n_best", n_best, least=0, most=n)
+    check_noise(gamma)
+    check_form(form)
+    fewest, most, requested = min(n_arms), max(k_arms), len(n_arms)
+    noisy = fewest > most and gamma < threshold_scale * confidence.gamma_0(
+        fewest, most, threshold, sensitivity
+    )
+    printed = form == "printed"
+    conditions = [
+        Condition(f"N_* >= 1: N_* = {n_best}", n_best >= 1),
+        Condition(f"the requested arms are among the m: {requested} <= {m}", requested <= m),
+    ]
+    if form != "exact":
+        conditions.append(Condition(f"k_max < N_min: {most} < {fewest}", most < fewest))
+    arms = list(zip(n_arms, k_arms, strict=True))
+    if printed:
+        conditions.append(several_arms(m))
+        conditions += [confidence.printed_certificate(count, k) for count, k in arms]
+    elif noisy:
+        conditions += [confidence.certificate(count, k, sensitivity) for count, k in arms]
+
+    tau_ = confidence.tau
+    if not noisy:
+        lefts = [count - k for count, k in arms] if form == "exact" else [max(fewest - most, 0)]
+        if_requested = max(map(confidence.width, lefts)) + (5 * tau_ if printed else tau_)
+        if_not = confidence.width(n_best) + (2 * tau_ if printed else tau_)
+    else:
+        pairs = arms if form == "exact" else [(fewest, most)]
+        cost = max(confidence.noise_cost(count, k, gamma, sensitivity) for count, k in pairs)
+        failing = 5 * tau_ if printed else confidence.deviation(m + requested - 1)
+        if_requested = confidence.width(fewest) + cost + failing
+        if_not = confidence.width(n_best) + (2 * tau_ if printed else confidence.deviation(m + requested))
+    value = {True: if_requested, False: if_not, None: max(if_requested, if_not)}[best_is_requested]
+    name = f"Multi-source, {'noise (gamma < gamma_0)' if noisy else 'rollback (gamma >= gamma_0)'}"
+    return Bound(name, value, tuple(conditions), "Theorem 3.13 (M_f), appendix A.5", "upper", form)
+
+
+def _check_arms(n: int, n_arms: Sequence[int], k_arms: Sequence[int]) -> None:
+    if not n_arms or len(n_arms) != len(k_arms):
+        raise InvalidInputError(
+            "n_arms and k_arms need one entry for each requested arm;"
+            f" got {len(n_arms)} and {len(k_arms)} entries"
+        )
+    if sum(n_arms) > n:
+        raise InvalidInputError(f"n_arms must not sum to more than n = {n}; got {sum(n_arms)}")
+    for count, k in zip(n_arms, k_arms, strict=True):
+        check_count("every entry of n_arms", count, least=0, most=n)
+        check_count("every entry of k_arms", k, least=1, most=max(count, 1))
