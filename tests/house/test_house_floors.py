@@ -25,6 +25,7 @@ FLOORS = (
     ("__init__",),
     ("simulation",),
     ("pictures",),
+    ("experiments",),
     ("cli",),
 )
 FLOOR_OF = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,0 +1,1 @@
+"""The paper's figures, tables and claims as data: settings → cells → tidy rows → pictures and a report."""
