@@ -23,7 +23,7 @@ FLOORS = (
     ("unlearners",),
     ("auditing",),
     ("__init__",),
-    ("simulation",),
+    ("simulation", "theory"),
     ("pictures",),
     ("experiments",),
     ("cli",),
