@@ -36,7 +36,7 @@ class DeletionRequest:
 
     @classmethod
     def from_rewards(
-        cls, rewards: Mapping[Hashable, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
+        cls, rewards: Mapping[Any, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> Self:
         """Make a request from the rewards to forget of each arm; the keys are the whole action set."""
         units = (to_units(values, reward_range) for values in rewards.values())

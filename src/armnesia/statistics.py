@@ -97,7 +97,7 @@ class ArmStatistics:
 
     @classmethod
     def from_rewards(
-        cls, rewards: Mapping[Hashable, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
+        cls, rewards: Mapping[Any, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> Self:
         """Count the rewards of each arm; the keys, in their order, are the action set.
 

@@ -23,19 +23,30 @@ def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, Floa
     """The smallest such δ over all references r, and the r that attains it.
 
     minimise δ over r in the simplex with Σ_a (p_a − e^ε·r_a)₊ ≤ δ and Σ_a (r_a − e^ε·p_a)₊ ≤ δ for every
-    release p; the positive parts are slack variables. The δ returned is evaluated at r, not read off the
-    solver, so that it is attained whatever the solver's tolerance.
+    release p; the positive parts are slack variables. With two arms the solution is a crossing of lines and
+    exact. The δ returned is evaluated at r, never read off the solver, and never worse than that of the
+    releases themselves or of their mean: it is attained whatever the solver's tolerance.
 
     >>> closest_reference(np.array([[1.0, 0.0], [0.0, 1.0]]), epsilon=0.0)
     (0.5, array([0.5, 0.5]))
     """
+    releases = np.unique(releases, axis=0)
+    candidates = np.vstack([releases, releases.mean(axis=0)])
+    if releases.shape[1] == 2:
+        candidates = np.vstack([candidates, _two_arms(releases, epsilon)])
+    elif len(releases) > 1:
+        candidates = np.vstack([candidates, _by_linear_program(releases, epsilon)])
+    deltas = [worst_divergence(releases, candidate, epsilon) for candidate in candidates]
+    best = int(np.argmin(deltas))
+    return deltas[best], candidates[best]
+
+
+def _by_linear_program(releases: FloatArray, epsilon: float) -> FloatArray:
+    """Solve for the reference. From ε = 10 on e^ε spoils the scales and the solver's tolerance shows."""
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, and needed here only)
     from scipy.sparse import coo_array, hstack, identity, kron, vstack  # noqa: PLC0415
 
-    releases = _extreme(releases)
     n, m = releases.shape
-    if n == 1:
-        return 0.0, releases[0]
     # Everything is divided by e^ε where that keeps the coefficients near 1: variables r, s, t, δ.
     factor = math.exp(-epsilon)
     each = kron(np.ones((n, 1)), identity(m))
@@ -72,11 +83,19 @@ def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, Floa
     if solution.x is None:
         raise ArithmeticError(f"the linear program of the audit was not solved: {solution.message}")
     reference = np.maximum(solution.x[:m], 0.0)
-    reference /= reference.sum()
-    return worst_divergence(releases, reference, epsilon), reference
+    return np.asarray(reference / reference.sum())
 
 
-def _extreme(releases: FloatArray) -> FloatArray:
-    """Distinct releases. With two arms the two extremes decide: the divergences are convex in the release."""
-    distinct = np.unique(releases, axis=0)
-    return distinct[[0, -1]] if distinct.shape[1] == 2 and len(distinct) > 2 else distinct
+def _two_arms(releases: FloatArray, epsilon: float) -> FloatArray:
+    """Candidates among which the best reference of two arms is.
+
+    Of the probabilities of arm 0 only the extremes matter, because the divergences are convex in the release.
+    Two of the four conditions ask for a larger r, two for a smaller one; the best r is where two lines meet.
+    """
+    low, high = releases[:, 0].min(), releases[:, 0].max()
+    grow = math.exp(epsilon)
+    falling = [(high, grow), (1 - grow * (1 - high), 1.0)]  # δ ≥ value − slope·r
+    rising = [(1 - low - grow, grow), (-grow * low, 1.0)]  # δ ≥ value + slope·r
+    crossings = [(a - c) / (b + d) for a, b in falling for c, d in rising]
+    first = np.clip(crossings, 0.0, 1.0)
+    return np.stack([first, 1 - first], axis=-1)

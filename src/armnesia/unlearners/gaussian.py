@@ -55,7 +55,7 @@ class Gaussian(NoisyUnlearner):
         noised = touched & certified & data_left
         sources = noised.sum(axis=-1, keepdims=True)
         inflation = np.sqrt(sources) if self.joint else 1.0
-        gamma = np.where(noised, inflation * budget.gamma, 0.0)
+        gamma = np.where(noised, budget.gamma, 0.0) * inflation
         reasons = {
             Branch.NO_DATA_LEFT: ~data_left[..., 0],
             Branch.UNCHANGED: ~touched.any(axis=-1),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from armnesia.unlearners.calibration import (
 )
 from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner, winner_distribution
 
+_ALMOST = 1e-9  # 0.29 · 100 is a little below 29 in doubles, and means 29
 _CHUNK = 2**20  # scores held at once while integrating over the choice of U′
 
 
@@ -60,8 +62,13 @@ class Mixing(NoisyUnlearner):
             raise InvalidInputError("mixing takes ratio or rolled_back, not both")
         if self.ratio is not None and not 0 <= self.ratio <= 1:
             raise InvalidInputError(f"ratio must lie in [0, 1]; got {self.ratio!r}")
-        if isinstance(self.rolled_back, int) and self.rolled_back < 0:
-            raise InvalidInputError(f"rolled_back must be 0 or more; got {self.rolled_back!r}")
+        if not (self.rolled_back is None or isinstance(self.rolled_back, DeletionRequest)):
+            whole = isinstance(self.rolled_back, Integral) and not isinstance(self.rolled_back, bool)
+            if not whole or self.rolled_back < 0:
+                raise InvalidInputError(
+                    "rolled_back must be a whole number, 0 or more, or the DeletionRequest to roll back;"
+                    f" got {self.rolled_back!r}"
+                )
 
     def plan(
         self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
@@ -99,15 +106,18 @@ class Mixing(NoisyUnlearner):
         """The mixture, over the choice of U′, of noise on the score of D∖U′."""
         lcb = require_lcb(learner, self.name)
         retained = statistics.without(request)
+        if isinstance(self.rolled_back, DeletionRequest):
+            request.records.without(self.rolled_back)  # refuses a U′ that is not a part of U
         plan = self.checked_plan(lcb, statistics.counts, request.counts, lcb.decide(statistics), budget)
-        probabilities = np.zeros(plan.noised.shape)
+        mixture, total = np.zeros(plan.noised.shape), np.zeros(plan.noised.shape[:-1])
         for weight, part_scores in self._part_scores(lcb, statistics, request, plan):
             scores = np.where(plan.noised, part_scores, lcb.unit_scores(retained))
-            probabilities += (weight[..., None] * winner_distribution(lcb, retained, scores, plan)).sum(
-                axis=0
-            )
+            by_part = winner_distribution(lcb, retained, scores, plan)
+            mixture += (weight[..., None] * by_part).sum(axis=0)
+            total += weight.sum(axis=0)
         guarantee = self.guarantee(request.counts, budget)
-        return Release(statistics.actions, probabilities, plan.branch_codes, guarantee)
+        # The weights sum to 1 but for their rounding, which must not look like a probability.
+        return Release(statistics.actions, mixture / total[..., None], plan.branch_codes, guarantee)
 
     def rolled_back_first(self, deleted: IntArray) -> IntArray:
         """k′ of each arm, at most k."""
@@ -115,7 +125,7 @@ class Mixing(NoisyUnlearner):
             return self.rolled_back.counts
         if self.rolled_back is None:
             ratio = 0.5 if self.ratio is None else self.ratio
-            return np.asarray(np.floor(ratio * deleted), dtype=np.int64)
+            return np.asarray(np.floor(ratio * deleted + _ALMOST), dtype=np.int64)
         if np.any((deleted > 0) & (deleted < self.rolled_back)):
             raise InvalidInputError(
                 f"rolled_back must not exceed the number of deleted records; got {self.rolled_back}"
@@ -127,7 +137,6 @@ class Mixing(NoisyUnlearner):
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """The possible scores of D∖U′ with their probabilities; both have the possibilities in front."""
         if isinstance(self.rolled_back, DeletionRequest):
-            request.records.without(self.rolled_back)  # refuses a U′ that is not a part of U
             part = statistics.without(self.rolled_back)
             yield np.ones((1,) + (1,) * (plan.noised.ndim - 1)), learner.unit_scores(part)[None]
             return

@@ -6,7 +6,7 @@ from armnesia.arrays import FloatArray, one_hot
 from armnesia.special import ndtr
 
 _REACH = 9.0  # Φ(−9) is 10⁻¹⁹: what lies further out cannot be seen in a double
-_STEPS = np.linspace(-_REACH, _REACH, 7)  # panels of three standard deviations of each noise
+_FEW = 3  # up to this many noised arms, panels of 3σ are smooth enough; the maximum of more is sharper
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _CHUNK = 2**21  # integrand values held at once
 
@@ -31,11 +31,16 @@ def noisy_argmax(scores: FloatArray, sigma: FloatArray) -> FloatArray:
         probabilities[one] = _one_noised_arm(flat_scores[one], flat_sigma[one])
     for number in np.unique(n_noised[n_noised > 1]):
         rows = np.flatnonzero(n_noised == number)
-        panels_a_row = _STEPS.size * int(number)
+        panels_a_row = _panel_ends(int(number)).size * int(number)
         rows_at_once = max(1, _CHUNK // (panels_a_row * _NODES.size * int(number)))
         for part in np.array_split(rows, -(-rows.size // rows_at_once)):
             probabilities[part] = _several_noised_arms(flat_scores[part], flat_sigma[part], int(number))
     return probabilities.reshape(shape)
+
+
+def _panel_ends(number: int) -> FloatArray:
+    """Where the integration panels end, in standard deviations of each noise."""
+    return np.linspace(-_REACH, _REACH, 7 if number <= _FEW else 19)
 
 
 def _one_noised_arm(scores: FloatArray, sigma: FloatArray) -> FloatArray:
@@ -63,7 +68,7 @@ def _several_noised_arms(scores: FloatArray, sigma: FloatArray, number: int) -> 
     best_quiet = quiet.max(axis=-1, keepdims=True)
     # Below some arm's f − 9σ that arm is practically never, so nobody wins there.
     start = np.maximum(best_quiet, (f - _REACH * s).max(axis=-1, keepdims=True))
-    edges = (f[..., None] + s[..., None] * _STEPS).reshape(len(f), -1)
+    edges = (f[..., None] + s[..., None] * _panel_ends(number)).reshape(len(f), -1)
     edges = np.sort(np.maximum(edges, start), axis=-1)
     wins = np.zeros_like(f)
     panels_at_once = max(1, _CHUNK // (f.size * _NODES.size))

@@ -66,8 +66,25 @@ class ImitationRollback(Rollback):
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         """All probability on the most frequent arm of D∖U."""
-        if not isinstance(learner, Imitation):
-            raise UnsupportedError(
-                f"imitation_rollback unlearns the learner 'imitation'; got {learner.name!r}: use rollback"
-            )
+        _require_imitation(learner)
         return super().release(learner, statistics, request, budget)
+
+    def reference(
+        self,
+        learner: Learner,
+        retained: ArmStatistics,
+        budget: Budget,
+        *,
+        shape: IntArray | None = None,
+        original_decision: Decision | None = None,
+    ) -> FloatArray:
+        """All probability on the most frequent arm of D∖U: the same."""
+        _require_imitation(learner)
+        return super().reference(learner, retained, budget)
+
+
+def _require_imitation(learner: Learner) -> None:
+    if not isinstance(learner, Imitation):
+        raise UnsupportedError(
+            f"imitation_rollback unlearns the learner 'imitation'; got {learner.name!r}: use rollback"
+        )
