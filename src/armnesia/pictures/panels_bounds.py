@@ -15,6 +15,7 @@ from armnesia.pictures.panels_style import (
     SKY,
     VERMILION,
     label_figure,
+    title_panel,
     wrapped_panels,
 )
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 KIND_LINES: dict[str, Any] = {"exact": "-", "upper": (0, (6, 2)), "lower": (0, (1.5, 1.5))}
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_WIDE_RANGE = 50
+"""From this factor between the ends on, x is drawn on a logarithmic scale, unless told otherwise."""
 VACUOUS = "largest gap: bounds above say nothing"
 
 
@@ -31,7 +34,7 @@ def picture_of_bounds(curves: Sequence[Mapping[str, Any]]) -> "Figure":
     """Bounds and exact values over one parameter, on a logarithmic scale; one panel for each entry.
 
     A panel has `title`, `x_name`, `x`, `series` (for each label its `values` and its `kind`: upper, lower or
-    exact), `largest_gap` and, if wanted, `x_log`. A label looks the same in every panel.
+    exact), `largest_gap` (None: no line) and, if wanted, `x_log`. A label looks the same in every panel.
     """
     if not curves:
         raise InvalidInputError("curves must not be empty: there is nothing to draw")
@@ -55,13 +58,15 @@ def _looks(curves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     wrong = sorted(set(kinds.values()) - set(KIND_LINES))
     if wrong:
         raise InvalidInputError(f"kind must be one of {', '.join(KIND_LINES)}; got {wrong[0]!r}")
+    wide = {label for panel in curves for label in _first_of_several_exact(panel)}
     return {
         label: {
             "color": _COLOURS[number % len(_COLOURS)],
-            "marker": _MARKERS[number % len(_MARKERS)],
+            # Where the colours begin anew, they meet other markers.
+            "marker": _MARKERS[(number + number // len(_COLOURS)) % len(_MARKERS)],
             "linestyle": KIND_LINES[kind],
-            "linewidth": 2.2 if kind == "exact" else 1.6,
-            "markersize": 5,
+            "linewidth": 4.0 if label in wide else 1.8,
+            "markersize": 8 if label in wide else 5,
             "markeredgecolor": "white",
             "markeredgewidth": 0.6,
             "label": label,
@@ -70,9 +75,15 @@ def _looks(curves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
+def _first_of_several_exact(panel: Mapping[str, Any]) -> list[str]:
+    """The exact curve to be drawn wide: where two coincide, it is still seen below the other."""
+    exact = [label for label, series in panel["series"].items() if series["kind"] == "exact"]
+    return exact[:1] if len(exact) > 1 else []
+
+
 def _draw_panel(axis: Any, panel: Mapping[str, Any], looks: Mapping[str, dict[str, Any]]) -> None:
     axis.set_yscale("log")
-    if panel.get("x_log", False):
+    if panel.get("x_log", max(panel["x"]) > _WIDE_RANGE * min(panel["x"])):
         axis.set_xscale("log")
     for number, (label, series) in enumerate(panel["series"].items()):
         # A bound that is nought, infinite or missing has no place on a logarithmic scale.
@@ -80,8 +91,9 @@ def _draw_panel(axis: Any, panel: Mapping[str, Any], looks: Mapping[str, dict[st
         values[~(np.isfinite(values) & (values > 0))] = np.nan
         step = max(1, len(values) // 5)
         axis.plot(panel["x"], values, **looks[label], markevery=(number % step, step))
-    _draw_largest_gap(axis, panel["largest_gap"])
-    axis.set_title(panel["title"], loc="left", fontsize=10.5)
+    if panel["largest_gap"] is not None:
+        _draw_largest_gap(axis, panel["largest_gap"])
+    title_panel(axis, panel["title"])
     axis.set_xlabel(panel["x_name"])
     axis.set_ylabel("sub-optimality (log scale)")
 
@@ -104,7 +116,9 @@ def _draw_largest_gap(axis: Any, gap: float) -> None:
         zorder=1.5,  # below the curves: where one crosses the words, both can be read
     )
     low, high = axis.get_ylim()
-    axis.set_ylim(max(low, gap * 1e-7), max(min(high, gap * 1e4), gap * 3))
+    low = max(low, gap * 1e-13)
+    # The words on the line need an eighth of the height.
+    axis.set_ylim(low, max(min(high, gap * 1e4), gap * (gap / low) ** 0.15, gap * 1.5))
 
 
 def _handles(looks: Mapping[str, dict[str, Any]]) -> list[Any]:

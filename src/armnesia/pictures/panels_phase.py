@@ -12,6 +12,7 @@ from armnesia.pictures.panels_style import (
     WIDEST,
     label_figure,
     plain_log_scale,
+    title_panel,
     wrapped_panels,
 )
 
@@ -48,7 +49,7 @@ def picture_of_phases(panels: Sequence[Mapping[str, Any]], *, note: str = NOTE) 
     for axis, panel in zip(axes, panels, strict=True):
         _draw_map(axis, panel, methods, panel_inches=0.85 * WIDEST / min(len(panels), 3))
         _draw_lines(axis, panel, line_styles)
-        axis.set_title(panel["title"], loc="left", fontsize=10.5)
+        title_panel(axis, panel["title"])
         axis.set_xlabel(panel["x_name"])
         axis.set_ylabel(panel["y_name"])
     label_figure(
@@ -97,10 +98,12 @@ def _draw_map(axis: Any, panel: Mapping[str, Any], methods: list[str], panel_inc
     axis.set_xlim(x[0], x[-1])
     axis.set_ylim(y[0], y[-1])
     axis.grid(False)
+    free = ~_cells_with_a_line(panel, y)
     for number, method in enumerate(methods):
-        if not (best == number).any():
+        region = (best == number) & free
+        if not region.any():
             continue
-        place, width = _place_for_name(best == number)
+        place, width = _place_for_name(region)
         if width * panel_inches > _INCHES_OF_A_LETTER * len(_name(method)):
             row, column = place
             _write(axis, panel["x"][column], panel["y"][row], _name(method))
@@ -125,6 +128,21 @@ def _edges(centres: Sequence[float], log: bool) -> Any:
     middle = (values[1:] + values[:-1]) / 2
     edges = np.concatenate(([2 * values[0] - middle[0]], middle, [2 * values[-1] - middle[-1]]))
     return np.exp(edges) if log else edges
+
+
+def _cells_with_a_line(panel: Mapping[str, Any], y_edges: Any) -> Any:
+    """Which cells a line runs through: no place for a name."""
+    crossed = np.zeros((len(panel["y"]), len(panel["x"])), dtype=bool)
+    for values in panel["lines"].values():
+        y = np.array([np.nan if value is None else value for value in values], dtype=float)
+        for column in range(len(y)):
+            # From the value before to the one after, because between columns a steep line passes many rows.
+            near = y[max(column - 1, 0) : column + 2]
+            if np.isnan(near).all():
+                continue
+            first, last = np.searchsorted(y_edges, [np.nanmin(near), np.nanmax(near)])
+            crossed[max(first - 1, 0) : last, column] = True
+    return crossed
 
 
 def _place_for_name(region: Any) -> tuple[tuple[int, int], float]:

@@ -1,6 +1,7 @@
 """What the pictures of the experiments share: one look for each method, and a grid of panels."""
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from armnesia.errors import InvalidInputError, MissingExtraError
@@ -101,6 +102,14 @@ def label_figure(figure: "Figure", title: str, note: str, handles: list[Any], co
         frameon=False,
     )
     figure.supxlabel(note, x=0.01, ha="left", fontsize=9, color="#444444")
+
+
+def title_panel(axis: Any, title: str) -> None:
+    """Give a panel its title, in as many lines as its width takes."""
+    letters = 112 // axis.get_gridspec().ncols
+    # "k = 80" stays on one line.
+    unbroken = title.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    axis.set_title("\n".join(wrap(unbroken, letters)), loc="left", fontsize=10.5)
 
 
 def plain_log_scale(panel: Any, letter: str) -> None:
