@@ -25,6 +25,8 @@ from armnesia.unlearners.calibration import (
     sensitivity_certified,
 )
 
+UNCOVERED = "the printed tau of the case a0 != a* is not covered by the proof, (1 + 1/m) tau is"
+
 
 def gamma_0(
     *,
@@ -115,7 +117,9 @@ def adaptive_fixed(
             failing = 2 * tau_ if printed else tau_
         values.append(confidence.width(n_best) + failing)
     name = f"Algorithm 2, {'noise (gamma < gamma_0)' if noisy else 'rollback (gamma >= gamma_0)'}"
-    return Bound(name, max(values), tuple(conditions), "Theorem 3.3 (M_f), appendix A.1", "upper", form)
+    note = UNCOVERED if printed and noisy and not a0_is_best else ""
+    reference = "Theorem 3.3 (M_f), appendix A.1"
+    return Bound(name, max(values), tuple(conditions), reference, "upper", form, note)
 
 
 def _noisy(width: float, cost: float, form: Form) -> float:

@@ -2,6 +2,7 @@
 
 import math
 
+from armnesia.theory.adaptive import UNCOVERED
 from armnesia.theory.bound import Bound, Condition, Form, check_count, check_form, check_noise, several_arms
 from armnesia.theory.confidence import Confidence
 from armnesia.unlearners.calibration import Sensitivity
@@ -63,7 +64,9 @@ def mixing_fixed(
     if not a0_is_best:
         values.append(confidence.width(n_best) + (confidence.tau if printed else failing))
     name = f"Mixing, {rolled_back} of {k} rolled back"
-    return Bound(name, max(values), tuple(conditions), "Theorem A.10 (M_f), appendix A.3", "upper", form)
+    note = UNCOVERED if printed and rest and not a0_is_best else ""
+    reference = "Theorem A.10 (M_f), appendix A.3"
+    return Bound(name, max(values), tuple(conditions), reference, "upper", form, note)
 
 
 def _expected_loss(width: float, cost: float, rolled_back: int) -> float:
@@ -73,7 +76,7 @@ def _expected_loss(width: float, cost: float, rolled_back: int) -> float:
     sigma = math.sqrt(2 * math.pi) * cost
     if sigma == 0 or math.isinf(sigma):
         return width + cost
-    x = width / sigma
+    x = min(width / sigma, 40.0)  # beyond, the normal tail is 0 in floating point
     return width * 0.5 * math.erfc(-x / math.sqrt(2)) + cost * math.exp(-(x**2) / 2)
 
 
