@@ -16,6 +16,8 @@ $(READY): requirements.lock pyproject.toml
 
 demo: setup
 	$(BIN)/armnesia demo --out demo-output
+	@echo "Now the paper, reproduced on a coarse grid:"
+	$(BIN)/armnesia reproduce --quick --out demo-output/paper
 
 lint: setup
 	$(BIN)/ruff check .

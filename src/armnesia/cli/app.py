@@ -10,6 +10,8 @@ from armnesia.cli.decisions import audit, decide, unlearn
 from armnesia.cli.demo import demo
 from armnesia.cli.levels import levels
 from armnesia.cli.privacy import calibrate, curve
+from armnesia.cli.reproduction import reproduce
+from armnesia.cli.worlds import bounds, evaluate
 
 app = typer.Typer(
     name="armnesia",
@@ -35,4 +37,7 @@ app.command()(on_a_case(audit))
 app.command()(levels)
 app.command()(calibrate)
 app.command()(curve)
+app.command()(evaluate)
+app.command()(bounds)
+app.command()(reproduce)
 app.command()(demo)

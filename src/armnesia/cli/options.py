@@ -102,8 +102,8 @@ def make_unlearner(name: str, **options: Any) -> Unlearner:
     cls = _named("--unlearner", UNLEARNERS, name)
     given = {key: value for key, value in options.items() if value is not None}
     for key in given:
-        if key not in _option_names(cls):
-            owners = [other for other, kind in UNLEARNERS.items() if key in _option_names(kind)]
+        if key not in option_names(cls):
+            owners = [other for other, kind in UNLEARNERS.items() if key in option_names(kind)]
             raise InvalidInputError(f"{name} has no option {key}; it belongs to {', '.join(owners)}")
     made: Unlearner = cls(**given)
     return made
@@ -137,5 +137,6 @@ def _named(option: str, registry: dict[str, Any], name: str) -> Any:
     return registry[name]
 
 
-def _option_names(cls: type[Unlearner]) -> list[str]:
+def option_names(cls: type[Unlearner]) -> list[str]:
+    """The options that an unlearner has: its fields."""
     return [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]

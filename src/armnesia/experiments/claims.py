@@ -9,6 +9,7 @@ from armnesia.experiments.evidence import Evidence, Measure
 from armnesia.experiments.measures import Measured, Point, distance_to_best, reduction
 
 HOLDS, WITHIN_ERROR, FAILS = "holds", "holds within sampling error", "does not hold"
+ALMOST_ALL = 90  # per cent; our reading of the paper's "almost all the time"
 ALL_BUT_ORACLE = ("rollback", "gaussian", "mixing", "adaptive")
 
 
@@ -138,7 +139,7 @@ def _mixing_extremes(evidence: Evidence) -> Claim:
         paper="almost all the time",
         ours=f"{share:.0f} % of {total} points",
         error="",
-        verdict=HOLDS if share >= 95 else FAILS,
+        verdict=HOLDS if share >= ALMOST_ALL else FAILS,
         why=f"Where a ratio between is better, it is so by at most {worst:.1f} %." if inside else "",
     )
 

@@ -1,0 +1,116 @@
+"""Upper bound, exact value and lower bound in one picture."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from armnesia.experiments.settings import BASE_GAMMA, BASE_K, DELTA, ENVIRONMENT, METHODS
+from armnesia.privacy import Budget
+from armnesia.simulation import Environment, FixedSample, OneArm, evaluate
+from armnesia.theory import Bound, Setting, hard_instances_fixed, lower_fixed
+from armnesia.theory import bounds as all_bounds
+from armnesia.unlearners import Adaptive, Rollback, Unlearner
+
+Panel = dict[str, Any]
+
+
+def bound_curves(*, quick: bool = False) -> list[Panel]:
+    """Three settings: the paper's own, one with large gaps, and the pair of instances of the lower bound."""
+    points = 8 if quick else 17
+    return [_papers_setting(points), _large_gaps(points), _hard_instances(points)]
+
+
+def _papers_setting(points: int) -> Panel:
+    """Here the bounds exceed the largest gap: they are true and say nothing."""
+    ns = [int(n) // 5 * 5 for n in np.linspace(1000, 5000, points)]
+    budget = Budget.from_gamma(BASE_GAMMA, delta=DELTA)
+    upper, exact = [], []
+    for n in ns:
+        model = FixedSample.round_robin(n, 5)
+        setting = Setting.fixed(
+            counts=model.counts, deletions={0: BASE_K}, budget=budget, best=0, threshold_scale=1.3
+        )
+        upper.append(_algorithm_2(all_bounds(setting)).value)
+        exact.append(
+            evaluate(ENVIRONMENT, model, OneArm(0, BASE_K), METHODS["adaptive"], budget).suboptimality
+        )
+    return {
+        "title": "The paper's setting, hard case, k = 80, γ = 0.5",
+        "x_name": "N",
+        "x": ns,
+        "series": {
+            "upper bound of Algorithm 2": {"values": upper, "kind": "upper"},
+            "Algorithm 2, exact": {"values": exact, "kind": "exact"},
+        },
+        "largest_gap": float(ENVIRONMENT.gaps.max()),
+    }
+
+
+def _large_gaps(points: int) -> Panel:
+    """Two arms far apart and many records: here the bounds say something."""
+    means = (0.65, 0.35)
+    environment = Environment.bernoulli(means)
+    budget = Budget.from_gamma(0.05, delta=DELTA)
+    as_bounded = Adaptive(threshold="paper", sensitivity="paper")
+    ns = [int(n) // 2 * 2 for n in np.geomspace(100, 10_000, points)]
+    series: dict[str, list[float]] = {"upper bound of Algorithm 2": [], "upper bound of LCB": [], "exact": []}
+    for n in ns:
+        model = FixedSample.round_robin(n, 2)
+        k = n // 10
+        setting = Setting.fixed(counts=model.counts, deletions={0: k}, budget=budget, best=0)
+        found = all_bounds(setting)
+        series["upper bound of Algorithm 2"].append(_algorithm_2(found).value)
+        series["upper bound of LCB"].append(found[0].value)
+        exact = evaluate(environment, model, OneArm(0, k), as_bounded, budget)
+        series["exact"].append(max(exact.suboptimality, 1e-12))
+    return {
+        "title": "Two arms, means 0.65 and 0.35, k = N/10, γ = 0.05",
+        "x_name": "N",
+        "x": ns,
+        "series": {
+            "upper bound of Algorithm 2": {"values": series["upper bound of Algorithm 2"], "kind": "upper"},
+            "upper bound of LCB, no deletion": {"values": series["upper bound of LCB"], "kind": "upper"},
+            "Algorithm 2, exact (cut at 10⁻¹²)": {"values": series["exact"], "kind": "exact"},
+        },
+        "largest_gap": means[0] - means[1],
+    }
+
+
+def _hard_instances(points: int) -> Panel:
+    """The two instances of the lower bound's proof, at the gap that it chooses; the worse of both."""
+    budget = Budget(epsilon=1.0, delta=DELTA)
+    counts = [int(n) // 4 * 4 for n in np.geomspace(40, 20_000, points)]
+    rollback, algorithm_2, lower, lower_at_0 = [], [], [], []
+    for n_arm in counts:
+        k = n_arm // 4
+        rollback.append(_worse_of_both(n_arm, k, Rollback(), budget))
+        algorithm_2.append(_worse_of_both(n_arm, k, Adaptive.as_in_the_paper(), budget))
+        at = partial(lower_fixed, n=2 * n_arm, n_arm=n_arm, k=k, form="exact")
+        lower.append(at(epsilon=1.0, delta=DELTA).value)
+        lower_at_0.append(at(epsilon=0.0, delta=0.0).value)
+    return {
+        "title": "The lower bound's two instances, k = N(a₀)/4",
+        "x_name": "N(a₀)",
+        "x": counts,
+        "series": {
+            "rollback, exact": {"values": rollback, "kind": "exact"},
+            "Algorithm 2 at (1, 10⁻⁵), exact": {"values": algorithm_2, "kind": "exact"},
+            "lower bound at (0, 0)": {"values": lower_at_0, "kind": "lower"},
+            "lower bound at (1, 10⁻⁵)": {"values": lower, "kind": "lower"},
+        },
+        "largest_gap": None,
+    }
+
+
+def _worse_of_both(n_arm: int, k: int, unlearner: Unlearner, budget: Budget) -> float:
+    model = FixedSample((n_arm, n_arm))
+    instances = hard_instances_fixed(n_arm=n_arm, k=k).means
+    return max(
+        evaluate(Environment.bernoulli(means), model, OneArm(0, k), unlearner, budget).suboptimality
+        for means in instances
+    )
+
+
+def _algorithm_2(found: list[Bound]) -> Bound:
+    return next(bound for bound in found if bound.name.startswith("Algorithm 2"))
