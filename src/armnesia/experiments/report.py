@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from armnesia import __version__
+from armnesia.errors import InvalidInputError
 from armnesia.experiments.results import written_whole
 
 if TYPE_CHECKING:
@@ -40,6 +42,13 @@ class Table:
     rows: Sequence[Sequence[object]]
     caption: str = ""
 
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise InvalidInputError(
+                    f"rows must have a cell for each of the {len(self.header)} columns; got {list(row)!r}"
+                )
+
 
 @dataclass(frozen=True)
 class Section:
@@ -60,10 +69,10 @@ def write_report(
     facts: Mapping[str, object],
     about: Sequence[str] = ABOUT,
 ) -> None:
-    """Write the whole report into one HTML file; `facts` say how it was computed."""
+    """Write the whole report into one HTML file; `facts` say how it was computed, the version on top."""
     names = _anchors(sections)
     contents = "".join(
-        f'<li><a href="#{name}">{escape(section.title)}</a></li>\n'
+        f'<li><a href="#{name}">{_text(section.title)}</a></li>\n'
         for name, section in zip(names, sections, strict=True)
     )
     body = "".join(_section(section, name) for name, section in zip(names, sections, strict=True))
@@ -76,14 +85,14 @@ def write_report(
 <style>{_STYLE}</style>
 </head>
 <body>
-<header>
-<h1>{escape(title)}</h1>
-<p class="lead">{escape(" ".join(about))}</p>
+<header id="top">
+<h1>{_text(title)}</h1>
+<p class="lead">{_text(" ".join(about))}</p>
 </header>
 <main>
-<section id="how">
+<section>
 <h2>How it was computed</h2>
-{_facts(facts)}
+{_facts({"version": f"armnesia {__version__}"} | dict(facts))}
 </section>
 <nav aria-label="Contents">
 <h2>Contents</h2>
@@ -119,27 +128,25 @@ def _anchors(sections: Sequence[Section]) -> list[str]:
 
 
 def _facts(facts: Mapping[str, object]) -> str:
-    entries = "".join(
-        f"<dt>{escape(str(name))}</dt><dd>{escape(str(value))}</dd>\n" for name, value in facts.items()
-    )
+    entries = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>\n" for name, value in facts.items())
     return f"<dl>\n{entries}</dl>"
 
 
 def _section(section: Section, name: str) -> str:
-    words = "".join(f"<p>{escape(paragraph)}</p>\n" for paragraph in section.paragraphs)
+    words = "".join(f"<p>{_text(paragraph)}</p>\n" for paragraph in section.paragraphs)
     tables = "".join(_table(table) for table in section.tables)
     return (
-        f'<section id="{name}">\n<h2>{escape(section.title)}</h2>\n{words}{_pictures(section)}{tables}'
-        '<p class="up"><a href="#how">back to the top</a></p>\n</section>\n'
+        f'<section id="{name}">\n<h2>{_text(section.title)}</h2>\n{words}{_pictures(section)}{tables}'
+        '<p class="up"><a href="#top">back to the top</a></p>\n</section>\n'
     )
 
 
 def _pictures(section: Section) -> str:
     """All pictures of a section as one figure with one caption."""
     if not section.pictures:
-        return f'<p class="caption">{escape(section.caption)}</p>\n' if section.caption else ""
+        return f'<p class="caption">{_text(section.caption)}</p>\n' if section.caption else ""
     images = "".join(_image(picture, section.title) for picture in section.pictures)
-    caption = f"<figcaption>{escape(section.caption)}</figcaption>\n" if section.caption else ""
+    caption = f"<figcaption>{_text(section.caption)}</figcaption>\n" if section.caption else ""
     return f"<figure>\n{images}{caption}</figure>\n"
 
 
@@ -153,36 +160,59 @@ def _image(picture: "Figure", described: str) -> str:
 
 
 def _table(table: Table) -> str:
-    caption = f"<caption>{escape(table.caption)}</caption>\n" if table.caption else ""
-    header = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in table.header)
-    rows = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>\n" for row in table.rows)
+    caption = f"<caption>{_text(table.caption)}</caption>\n" if table.caption else ""
+    kinds = [
+        "number" if all(_is_number(row[place]) for row in table.rows) else ""
+        for place in range(len(table.header))
+    ]
+    header = "".join(
+        f'<th scope="col"{_class(kind)}>{_text(name)}</th>'
+        for name, kind in zip(table.header, kinds, strict=True)
+    )
+    rows = "".join(
+        f"<tr>{''.join(_cell(value, kind) for value, kind in zip(row, kinds, strict=True))}</tr>\n"
+        for row in table.rows
+    )
     return (
         f'<div class="wide"><table>\n{caption}<thead><tr>{header}</tr></thead>\n'
         f"<tbody>\n{rows}</tbody>\n</table></div>\n"
     )
 
 
-def _cell(value: object) -> str:
-    """One cell.
+def _cell(value: object, kind: str = "") -> str:
+    """One cell of a column of a kind; verdicts are coloured wherever they stand.
 
-    >>> print(_cell("holds"), _cell(0.25), _cell("a < b"))
+    >>> print(_cell("holds"), _cell(0.25, "number"), _cell("a < b"))
     <td class="verdict holds">holds</td> <td class="number">0.25</td> <td>a &lt; b</td>
     """
     text = "" if value is None else str(value)
     if text in VERDICT_CLASSES:
-        return f'<td class="verdict {VERDICT_CLASSES[text]}">{escape(text)}</td>'
-    if _is_number(value):
-        return f'<td class="number">{escape(text)}</td>'
-    return f"<td>{escape(text)}</td>"
+        kind = f"verdict {VERDICT_CLASSES[text]}"
+    return f"<td{_class(kind)}>{_text(text)}</td>"
 
 
-def _is_number(value: Any) -> bool:
-    """Whether a cell is a number, or says one with at most a sign, a comparison or a unit."""
-    if isinstance(value, (int, float)):
-        return not isinstance(value, bool)
-    return (
-        re.fullmatch(r"[<>≤≥±−+-]?\s*[\d.,]+(e[+-]?\d+)?(\s*[–/±]\s*[\d.,]+)*\s*%?", str(value)) is not None
-    )
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
+
+
+def _is_number(value: object) -> bool:
+    """Whether a cell is a number or a range, with at most a comparison, an error and a unit; or is empty.
+
+    >>> [_is_number(value) for value in (3, "≥ 76 %", "27.1–74.0 %", "0.012 ± 0.001", "", "about 3")]
+    [True, True, True, True, True, False]
+    """
+    number = r"[−+-]?\d[\d.,]*(e[+-]?\d+)?"
+    pattern = rf"([<>≤≥±]\s*)?{number}(\s*[–/±]\s*{number})*(\s*%)?"
+    return value in (None, "") or re.fullmatch(pattern, str(value)) is not None
+
+
+def _text(value: object) -> str:
+    """Any text as HTML that shows just that text, but for the models' indices.
+
+    >>> _text("M_f & <M_d>")
+    'M<sub>f</sub> &amp; &lt;M<sub>d</sub>&gt;'
+    """
+    return re.sub(r"\bM_([fd])\b", r"M<sub>\1</sub>", escape(str(value)))
 
 
 _STYLE = """
@@ -197,7 +227,7 @@ body {
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 1rem; }
 h2 { font-size: 1.4rem; line-height: 1.25; margin: 3rem 0 .75rem; padding-top: .75rem; }
 h2 { border-top: 2px solid #1a1a1a; }
-p, dl, nav, figcaption, .caption { max-width: 72ch; }
+p, dl, figcaption, .caption { max-width: 72ch; }
 p { margin: 0 0 .9rem; }
 .lead { font-size: 1.1rem; }
 a { color: #005a8c; }
@@ -209,11 +239,12 @@ figure { margin: 1.5rem 0; }
 figure img { display: block; max-width: 100%; height: auto; margin: 0 0 1rem; }
 figcaption, .caption { font-size: .92rem; color: #3d3d3d; }
 .wide { overflow-x: auto; margin: 1.5rem 0; }
-table { border-collapse: collapse; width: 100%; font-size: .92rem; line-height: 1.4; }
+table { border-collapse: collapse; width: 100%; min-width: 44rem; font-size: .92rem; line-height: 1.4; }
+sub { line-height: 0; }
 caption { text-align: left; font-weight: 600; padding: 0 0 .5rem; }
 th, td { padding: .45rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #d0d0d0; }
 thead th { border-bottom: 2px solid #1a1a1a; vertical-align: bottom; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .verdict { font-weight: 600; min-width: 9rem; border-left: 6px solid; }
 .holds { background: #d9f0e6; border-left-color: #009e73; }
 .nearly { background: #fdf0d0; border-left-color: #e69f00; }
@@ -229,6 +260,7 @@ thead th { border-bottom: 2px solid #1a1a1a; vertical-align: bottom; }
   .up { display: none; }
   a { color: inherit; text-decoration: none; }
   .wide { overflow: visible; }
+  table { min-width: 0; }
   h2 { break-after: avoid; }
   figure, tr { break-inside: avoid; }
   thead { display: table-header-group; }

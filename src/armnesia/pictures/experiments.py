@@ -95,7 +95,7 @@ def note_on_uncertainty(rows: Rows) -> str:
     if len(sampled) == len(rows):
         return note
     if not any(row["model"] == "fixed" for row in sampled):
-        return f"{note} The curves under $M_f$ are exact and have none."
+        return f"{note} The curves under M_f are exact and have none."
     return f"{note} Curves without a band are exact."
 
 
@@ -152,7 +152,8 @@ def _draw(grid: list[list[_Panel | None]], rows: Rows, title: str, *, legend_col
             axis.set_ylim(0, tops[panel.scale_group])
             _scale_x(axis, panel.rows)
     handles = [_handle(style_of(method)) for method in methods]
-    label_figure(figure, title, note_on_uncertainty(rows), handles, legend_columns)
+    note = note_on_uncertainty(rows).replace("M_f", _MODEL_NAMES["M_f"])
+    label_figure(figure, title, note, handles, legend_columns)
     return figure
 
 
