@@ -1,39 +1,15 @@
 """The command line, run as a user runs it: arguments in, text or JSON and an exit code out."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import armnesia as am
-from armnesia.cli import main
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-5")
 FOUR_BUSIEST = ("N711ZX", "N718TW", "N722TW", "N705TW")
-
-
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run_command(*arguments: object) -> Outcome:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        code = stopped.value.code
-        assert isinstance(code, int)
-        return Outcome(code, captured.out, captured.err)
-
-    return run_command
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def ns(self) -> list[float]:
-        """The N axis from 1000 to 5000; when quick, the values that the paper's claims name and a few more."""
+        """The N axis from 1000 to 5000; when quick, the values that the claims name and a few more."""
         if self.quick:
             return [1000.0, 1300.0, 1800.0, 2200.0, 2600.0, 3000.0, 4000.0, 5000.0]
         return self.grid(1000, 5000, 100)

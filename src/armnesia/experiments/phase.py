@@ -23,14 +23,14 @@ Phase = dict[str, Any]
 
 
 def phases(*, quick: bool = False) -> list[Phase]:
-    """Both maps: over (N, k) at γ = 0.5, and over (ε, δ) at N = 3000, k = 80; M_f, hard case, exact."""
+    """Both maps: over (N, k) at γ = 0.5, and over (ε, δ) at N = 1800, k = 80; M_f, hard case, exact."""
     step = 2 if quick else 1
     return [
         _over_n_and_k(
             list(range(500, 5001, 250 * step)), [float(k) for k in np.linspace(0.1, 0.9, 17)[::step]]
         ),
         _over_epsilon_and_delta(
-            np.linspace(1, 40, 40)[::step].tolist(), np.geomspace(1e-8, 0.5, 24)[::step].tolist()
+            np.linspace(0.5, 24, 48)[::step].tolist(), np.geomspace(1e-8, 0.5, 24)[::step].tolist()
         ),
     ]
 
@@ -78,7 +78,7 @@ def _share_at_threshold(n: int, kind: Threshold, scale: float) -> float | None:
 
 
 def _over_epsilon_and_delta(epsilons: list[float], deltas: list[float]) -> Phase:
-    n, k = 3000, 80
+    n, k = 1800, 80
     count = n // ENVIRONMENT.n_actions
     lines = {}
     for label, (kind, scale) in THRESHOLDS.items():
