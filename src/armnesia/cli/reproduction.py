@@ -14,7 +14,8 @@ from armnesia.cli.output import emit, table
 
 def reproduce(
     figure: Annotated[
-        list[str] | None, typer.Option(help="1, 2, 3, table2, bounds, phase, claims or all (repeatable).")
+        list[str] | None,
+        typer.Option(help="1, 2, 3, table2, bounds, phase, requests, claims or all (repeatable)."),
     ] = None,
     protocol: Annotated[str, typer.Option(help="exact, sampled, or paper for its own protocol.")] = "exact",
     out: Annotated[Path, typer.Option(help="Folder for the report, the pictures and the results.")] = Path(

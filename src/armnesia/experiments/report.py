@@ -260,7 +260,10 @@ th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; wh
   .up { display: none; }
   a { color: inherit; text-decoration: none; }
   .wide { overflow: visible; }
-  table { min-width: 0; }
+  table { min-width: 0; font-size: 8.5pt; }
+  th, td { padding: .3rem .4rem; }
+  .verdict { min-width: 0; }
+  caption, thead { break-after: avoid; }
   h2 { break-after: avoid; }
   figure, tr { break-inside: avoid; }
   thead { display: table-header-group; }
