@@ -188,6 +188,8 @@ def _cell(value: object, kind: str = "") -> str:
     text = "" if value is None else str(value)
     if text in VERDICT_CLASSES:
         kind = f"verdict {VERDICT_CLASSES[text]}"
+    elif text and not kind and _is_number(text):
+        kind = "unbroken"
     return f"<td{_class(kind)}>{_text(text)}</td>"
 
 
@@ -245,6 +247,7 @@ caption { text-align: left; font-weight: 600; padding: 0 0 .5rem; }
 th, td { padding: .45rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #d0d0d0; }
 thead th { border-bottom: 2px solid #1a1a1a; vertical-align: bottom; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.unbroken { white-space: nowrap; }
 .verdict { font-weight: 600; min-width: 9rem; border-left: 6px solid; }
 .holds { background: #d9f0e6; border-left-color: #009e73; }
 .nearly { background: #fdf0d0; border-left-color: #e69f00; }
