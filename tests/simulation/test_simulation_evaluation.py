@@ -1,12 +1,12 @@
 """evaluate and evaluate_all: seeds, jobs, common random numbers, standard errors, progress, refusals."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from armnesia import Adaptive, Budget, Gaussian, Mixing, Rollback, Unlearner
+from armnesia import LCB, Adaptive, Budget, Gaussian, Imitation, Learner, Level, Mixing, Rollback, Unlearner
 from armnesia.errors import InvalidInputError, UnsupportedError
 from armnesia.simulation import (
     AcrossArms,
@@ -19,6 +19,7 @@ from armnesia.simulation import (
     evaluate,
     evaluate_all,
     evaluation,
+    exact_release,
 )
 
 ENVIRONMENT = Environment.bernoulli([0.5, 0.45, 0.4])
@@ -128,6 +129,15 @@ def test_the_standard_error_is_the_spread_over_seeds(protocol: str) -> None:
         assert abs(spread / (2 * stated) - 1) > 0.25
 
 
+def test_the_standard_error_counts_the_spread_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of one data set there is no other spread: the losses themselves are the blocks."""
+    monkeypatch.setattr(evaluation, "_BLOCK", 1)
+    for result in sampled(datasets=60).values():
+        assert result.blocks.shape == (60,)
+        assert result.standard_error == pytest.approx(result.blocks.std() / math.sqrt(60), rel=1e-12)
+        assert result.standard_error > 0
+
+
 def test_continuous_rewards_against_a_plain_simulation() -> None:
     """Beta rewards, rollback: record by record, one data set at a time; 5 standard errors of both."""
     environment = Environment.beta([(5, 5), (4.5, 5.5)])
@@ -177,6 +187,25 @@ def test_what_exact_evaluation_cannot_do() -> None:
         evaluate(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET)
     with pytest.raises(UnsupportedError, match="fixed numbers of randomly chosen records"):
         evaluate(ENVIRONMENT, FIXED, OneArm(0, 5, "lowest"), Rollback(), BUDGET)
+
+
+def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
+    class Mine(Unlearner):
+        name: ClassVar[str] = "mine"
+        level: ClassVar[Level] = Level.RETAINED
+        release = Rollback.release
+        reference = Rollback.reference
+
+    class Other(Learner):
+        name: ClassVar[str] = "other"
+        unit_scores = Imitation.unit_scores
+
+    counts, deleted = np.array([20, 20, 20]), np.array([5, 0, 0])
+    lcb = LCB(confidence=0.1)
+    with pytest.raises(UnsupportedError, match="does not know 'mine'"):
+        exact_release(ENVIRONMENT, counts, deleted, Mine(), lcb, BUDGET)
+    with pytest.raises(UnsupportedError, match="knows lcb and imitation; got 'other'"):
+        exact_release(ENVIRONMENT, counts, deleted, Rollback(), Other(), BUDGET)
 
 
 @pytest.mark.parametrize("request_model", [AcrossArms(5), OneArm(0, 5, "lowest"), OneArm(2, 5, "highest")])
