@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 console = Console(highlight=False)
+_LONGEST_NAME = 24  # a first column of names up to this length is kept in one line
 
 
 def plain(value: Any) -> Any:
@@ -46,8 +47,10 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> 
     made = Table()
     listed = [[text(cell) for cell in row] for row in rows]
     for position, column in enumerate(columns):
-        numeric = all(_looks_numeric(row[position]) for row in listed)
-        made.add_column(column, justify="right" if numeric else "left", no_wrap=position == 0)
+        cells = [row[position] for row in listed]
+        numeric = all(_looks_numeric(cell) for cell in cells)
+        is_name = position == 0 and all(len(cell) <= _LONGEST_NAME for cell in cells)
+        made.add_column(column, justify="right" if numeric else "left", no_wrap=is_name)
     for row in listed:
         made.add_row(*row)
     return Group(Text(title, style="bold"), made)

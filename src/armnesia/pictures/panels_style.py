@@ -5,7 +5,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from armnesia.errors import InvalidInputError, MissingExtraError
-from armnesia.pictures.style import _STYLE, COLOURS
+from armnesia.pictures.style import COLOURS, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +67,7 @@ def panel_grid(rows: int, columns: int, *, height: float, **options: Any) -> tup
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError.naming("Drawing pictures", "plots") from None
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDEST, height))
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     figure.set_layout_engine("constrained", hspace=0.04, wspace=0.03, w_pad=0.06)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 BEFORE, AFTER = COLOURS[0], COLOURS[5]
 
-_STYLE = {
+STYLE = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -31,7 +31,7 @@ def panels(n: int, *, width: float, height: float, **options: Any) -> tuple["Fig
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError.naming("Drawing pictures", "plots") from None
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(1, n, squeeze=False, **options)[0]
     return figure, list(axes)
