@@ -65,7 +65,7 @@ def to_units(rewards: ArrayLike, reward_range: tuple[float, float]) -> IntArray:
     """
     low, high = checked_reward_range(reward_range)
     values = np.asarray(rewards)
-    if values.dtype.kind not in "biuf" and values.size:
+    if values.size and values.dtype.kind not in "biuf":
         raise InvalidInputError(f"rewards must be numbers; got {listed(values.ravel().tolist(), at_most=3)}")
     values = values.astype(np.float64)
     outside = np.flatnonzero(~((values >= low) & (values <= high)))  # also true for NaN

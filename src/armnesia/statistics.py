@@ -104,9 +104,7 @@ class ArmStatistics:
         >>> ArmStatistics.from_rewards({"A": [4.5], "B": [1, 5]}, reward_range=(1, 5)).means
         array([4.5, 3. ])
         """
-        units = [
-            to_units(np.ravel(np.asarray(values, np.float64)), reward_range) for values in rewards.values()
-        ]
+        units = [to_units(np.ravel(np.asarray(values)), reward_range) for values in rewards.values()]
         counts = np.array([len(arm) for arm in units], dtype=np.int64)
         sums = np.array([int(arm.sum()) for arm in units], dtype=np.int64)
         return cls(tuple(rewards), counts, sums, reward_range)

@@ -128,7 +128,8 @@ def test_unlearn_by_rows_needs_no_user_column(run: Any, clicks: Path) -> None:
 
 def test_unlearn_takes_the_variants_of_the_paper(run: Any, clicks: Path) -> None:
     result = run(
-        *("unlearn", clicks, *COLUMNS, "--rows", "100,101", "--gamma", "0.1", "--delta", "1e-5"),
+        *("unlearn", clicks, *COLUMNS, "--rows", "100,101", "--unlearner", "adaptive"),
+        *("--gamma", "0.1", "--delta", "1e-5"),
         *("--threshold", "paper", "--threshold-scale", "1.3", "--sensitivity", "paper", "--json"),
     ).json
     assert result["branch"] == "gaussian"
@@ -186,7 +187,9 @@ def test_levels_refutes_and_confirms(run: Any) -> None:
         "request_shape": False,
         "original_decision": True,
     }
-    assert "claimed" in run(*arguments).out
+    shown = run(*arguments).out
+    assert "claimed" in shown
+    assert "gaussian: " in shown  # how often noise was added: without it nothing is tested
     imitation = run("levels", "--unlearner", "imitation_rollback", "--max-count", "3", "--json").json[
         "levels"
     ]

@@ -9,6 +9,7 @@ import pytest
 from armnesia.cli import main
 
 ON_FLIGHTS = ("unlearn", "flights", "--user", "N711ZX")
+ADAPTIVE = (*ON_FLIGHTS, "--unlearner", "adaptive")
 
 REFUSALS = {
     "no such command": (["nonsense"], "No such command"),
@@ -27,11 +28,11 @@ REFUSALS = {
         "epsilon must be 0 or more",
     ),
     "picture of no format": (["curve", "--gamma", "1", "--picture", "curve.doc"], ".png"),
-    "no budget": ([*ON_FLIGHTS], "--epsilon with --delta"),
-    "half a budget": ([*ON_FLIGHTS, "--epsilon", "1"], "--epsilon with --delta"),
+    "no budget": ([*ADAPTIVE], "with --delta; got none"),
+    "half a budget": ([*ADAPTIVE, "--epsilon", "1"], "with --delta; got --epsilon 1"),
     "two budgets": (
-        [*ON_FLIGHTS, "--epsilon", "1", "--gamma", "1", "--delta", "0.1"],
-        "--epsilon with --delta",
+        [*ADAPTIVE, "--epsilon", "1", "--gamma", "1", "--delta", "0.1"],
+        "--gamma 1",
     ),
     "nothing to forget": (["unlearn", "flights", "--unlearner", "rollback"], "what to forget"),
     "users and rows": ([*ON_FLIGHTS, "--rows", "1", "--unlearner", "rollback"], "not both"),
@@ -45,7 +46,7 @@ REFUSALS = {
     "unknown learner": (["decide", "flights", "--learner", "oracle"], "must be one of lcb, imitation"),
     "foreign option": ([*ON_FLIGHTS, "--unlearner", "rollback", "--ratio", "0.5"], "belongs to mixing"),
     "unknown variant": (
-        [*ON_FLIGHTS, "--epsilon", "1", "--delta", "0.1", "--threshold", "best"],
+        [*ADAPTIVE, "--epsilon", "1", "--delta", "0.1", "--threshold", "best"],
         "threshold must be 'paper' or 'exact'",
     ),
     "confidence for imitation": (
@@ -58,13 +59,15 @@ REFUSALS = {
         "delta > 0",
     ),
     "wrong learner": (
-        [*ON_FLIGHTS, "--learner", "imitation", "--epsilon", "1", "--delta", "0.1"],
+        [*ADAPTIVE, "--learner", "imitation", "--epsilon", "1", "--delta", "0.1"],
         "such as 'lcb'",
     ),
     "too large an enumeration": (
         ["levels", "--epsilon", "1", "--delta", "0.1", "--max-count", "50"],
-        "max_count must lie between",
+        "--max-count must lie between",
     ),
+    "no enumeration at all": (["levels", "--max-count", "0"], "--max-count must lie between"),
+    "columns of the bundled log": (["decide", "flights", "--action", "airline"], "its own columns"),
 }
 
 

@@ -197,7 +197,11 @@ def test_labels_that_cannot_be_hashed() -> None:
             {},
             "source must have distinct column names: Expected unique column names, got: - 'action' 2 times",
         ),
-        ({"action": ["A"], "reward": [1]}, {"actions": "AB"}, "actions must be a list of labels, such as"),
+        (
+            {"action": ["A"], "reward": [1]},
+            {"actions": "AB"},
+            "actions must be a list of labels, in order, such as",
+        ),
         (
             {"action": ["A"], "reward": [1]},
             {"reward_range": (1, 0)},

@@ -221,7 +221,7 @@ def test_statistics_and_requests_are_those_of_the_rows(rows: list[tuple[str, flo
 
     def statistics(users: set[Any]) -> ArmStatistics:
         rewards = {arm: [r for a, r, u in rows if a == arm and u in users] for arm in "ABC"}
-        return ArmStatistics.from_rewards(rewards, (-3.7, 11.2))  # type: ignore[arg-type]
+        return ArmStatistics.from_rewards(rewards, (-3.7, 11.2))
 
     for source in (frame, table):
         log = read_log(source, user="user", actions=["A", "B", "C"], reward_range=(-3.7, 11.2))

@@ -6,7 +6,7 @@ import numpy as np
 
 from armnesia.arrays import FloatArray
 from armnesia.learners import Learner
-from armnesia.privacy import Budget, Guarantee, Level, hockey_stick, smallest_epsilon
+from armnesia.privacy import Budget, Guarantee, hockey_stick, smallest_epsilon
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import Release, Unlearner
@@ -61,14 +61,12 @@ def audit(
     (True, 0.0, 0.1207)
     """
     release = unlearner.release(learner, statistics, request, budget)
-    sees_shape = unlearner.level in (Level.REQUEST_SHAPE, Level.ORIGINAL_DECISION)
-    sees_decision = unlearner.level is Level.ORIGINAL_DECISION
     reference = unlearner.reference(
         learner,
         statistics.without(request),
         budget,
-        shape=request.counts if sees_shape else None,
-        original_decision=learner.decide(statistics) if sees_decision else None,
+        shape=request.counts if unlearner.level.sees_shape else None,
+        original_decision=learner.decide(statistics) if unlearner.level.sees_decision else None,
     )
     claim = release.guarantee
     p, r = release.probabilities, reference

@@ -7,12 +7,14 @@ linear program; nothing is taken on the unlearner's word.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnesia.arrays import FloatArray, IntArray
 from armnesia.auditing.against_reference import ROUNDING
-from armnesia.auditing.programs import closest_reference, worst_divergence
+from armnesia.auditing.programs import closest_reference, smallest_possible, worst_divergence
 from armnesia.auditing.small_worlds import small_worlds, stacked
 from armnesia.errors import UnsupportedError
 from armnesia.learners import Learner
@@ -40,14 +42,23 @@ class Feasibility:
     level: Level
     budget: Budget
     delta: float
+    at_least: float
+    """No reference has a smaller δ than this: by two releases of the witness and one set of arms."""
     n_instances: int
     n_groups: int
+    branches: dict[str, int]
+    """How often the unlearner took which branch. A level that holds without its noise is not tested by it."""
     witness: Witness
 
     @property
     def holds(self) -> bool:
         """Whether the level holds at the budget, on these instances."""
         return self.delta <= self.budget.delta + ROUNDING
+
+    @property
+    def refuted(self) -> bool:
+        """Whether it is certain that the level does not hold at the budget."""
+        return self.at_least > self.budget.delta + ROUNDING
 
 
 def feasible_reference(
@@ -74,7 +85,7 @@ def feasible_reference(
     >>> feasible_reference(Gaussian(), lcb, level="retained", budget=budget, max_count=2).holds
     False
     """
-    level = Level(level)
+    level = Level.named(level)
     if learner.counts_only and level is not Level.RETAINED:
         raise UnsupportedError(
             f"level {level} is empty for the learner {learner.name!r}, which depends on counts alone:"
@@ -84,7 +95,9 @@ def feasible_reference(
         statistics, request = small_worlds(max_count, several_arms=unlearner.several_arms)
     else:
         statistics, request = stacked(instances)
-    releases = unlearner.release(learner, statistics, request, budget).probabilities
+    released = unlearner.release(learner, statistics, request, budget)
+    releases = released.probabilities
+    names, times = np.unique(released.branch.astype(np.str_), return_counts=True)
     groups = _groups(_what_the_reference_sees(level, learner, statistics, request))
     worst_delta, worst_group, worst_reference = _worst_group(releases, groups, budget.epsilon, progress)
     retained = statistics.without(request)
@@ -92,8 +105,10 @@ def feasible_reference(
         level=level,
         budget=budget,
         delta=worst_delta,
+        at_least=smallest_possible(releases[worst_group], budget.epsilon),
         n_instances=len(releases),
         n_groups=len(groups),
+        branches=dict(zip(names.tolist(), times.tolist(), strict=True)),
         witness=Witness(
             retained=_pick(retained, worst_group[0]),
             instances=tuple(
@@ -108,18 +123,21 @@ def feasible_reference(
 
 def _what_the_reference_sees(
     level: Level, learner: Learner, statistics: ArmStatistics, request: DeletionRequest
-) -> FloatArray | IntArray:
+) -> NDArray[Any]:
     """One row an instance: equal rows cannot be told apart by a reference of this level."""
     retained = statistics.without(request)
     columns = [retained.counts, retained.sums]
-    if level is not Level.RETAINED:
+    if level.sees_shape:
         columns.append(request.counts)
-    if level is Level.ORIGINAL_DECISION:
+    if level.sees_decision:
         columns.append(learner.decide(statistics).index[:, None])
-    return np.concatenate(columns, axis=-1)
+    seen = np.concatenate(columns, axis=-1)
+    return (
+        seen.astype(np.str_) if seen.dtype == object else seen
+    )  # sums beyond int64 cannot be sorted by rows
 
 
-def _groups(seen: FloatArray | IntArray) -> list[IntArray]:
+def _groups(seen: NDArray[Any]) -> list[IntArray]:
     """Indices of the instances with equal rows."""
     _, membership = np.unique(seen, axis=0, return_inverse=True)
     order = np.argsort(membership, kind="stable")

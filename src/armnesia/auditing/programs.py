@@ -41,6 +41,20 @@ def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, Floa
     return deltas[best], candidates[best]
 
 
+def smallest_possible(releases: FloatArray, epsilon: float) -> float:
+    """A δ that no reference can go below.
+
+    For two releases p and q and any set A: p(A) ≤ e^ε·r(A) + δ ≤ e^ε·(e^ε·q(A) + δ) + δ, so that
+    δ ≥ (p(A) − e^{2ε}·q(A)) / (1 + e^ε), whatever r is.
+
+    >>> smallest_possible(np.array([[1.0, 0.0], [0.0, 1.0]]), epsilon=0.0)
+    0.5
+    """
+    distinct = np.unique(releases, axis=0)
+    apart = max(float(hockey_stick(distinct, q, 2 * epsilon).max()) for q in distinct)
+    return 0.0 if epsilon > 700 else apart / (1 + math.exp(epsilon))
+
+
 def _by_linear_program(releases: FloatArray, epsilon: float) -> FloatArray:
     """Solve for the reference. From ε = 10 on e^ε spoils the scales and the solver's tolerance shows."""
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, and needed here only)

@@ -10,6 +10,9 @@ from armnesia.request import DeletionRequest
 from armnesia.scale import UNIT
 from armnesia.statistics import ArmStatistics
 
+LARGEST_COUNT = 12
+"""Beyond this there are too many data sets to try them all."""
+
 
 def small_worlds(max_count: int = 6, *, several_arms: bool = True) -> tuple[ArmStatistics, DeletionRequest]:
     """All (D, U) with two arms, at most `max_count` records an arm and rewards in {0, 1}, as one batch.
@@ -18,8 +21,8 @@ def small_worlds(max_count: int = 6, *, several_arms: bool = True) -> tuple[ArmS
     >>> statistics.counts.shape
     (224, 2)
     """
-    if not 1 <= max_count <= 12:
-        raise InvalidInputError(f"max_count must lie between 1 and 12; got {max_count!r}")
+    if not 1 <= max_count <= LARGEST_COUNT:
+        raise InvalidInputError(f"max_count must lie between 1 and {LARGEST_COUNT}; got {max_count!r}")
     one_arm = np.array(
         [
             (kept, kept_ones, gone, gone_ones)

@@ -29,7 +29,7 @@ def read_case(
     log: opt.LogArgument,
     user: opt.Users = None,
     rows: opt.Rows = None,
-    unlearner: opt.UnlearnerName = "adaptive",
+    unlearner: opt.UnlearnerName = "rollback",
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,

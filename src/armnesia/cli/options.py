@@ -39,7 +39,7 @@ ThresholdScale = Annotated[float | None, typer.Option(help="Factor on γ₀ (1.3
 SensitivityOption = Annotated[str | None, typer.Option("--sensitivity", help="Δ: paper or exact.")]
 Ratio = Annotated[float | None, typer.Option(help="Mixing: share of the request that is rolled back.")]
 Joint = Annotated[bool | None, typer.Option("--joint/--no-joint", help="Gaussian: calibrate arms jointly.")]
-Picture = Annotated[Path | None, typer.Option(help="Save a picture here (.png or .svg).")]
+Picture = Annotated[Path | None, typer.Option(help="Save a picture here (.png, .svg or .pdf).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 
@@ -48,6 +48,11 @@ def open_log(
 ) -> Log:
     """Read the log that a command names."""
     if source == BUNDLED and not Path(source).exists():
+        if (action, reward, actions, reward_range) != ("action", "reward", None, "0,1"):
+            raise InvalidInputError(
+                f"the bundled log {BUNDLED!r} has its own columns, actions and rewards:"
+                " leave --action, --reward, --actions and --reward-range out"
+            )
         return datasets.flights()
     declared = None if actions is None else [label.strip() for label in actions.split(",")]
     return read_log(
@@ -120,7 +125,11 @@ def make_budget(
             return Budget(epsilon=epsilon, delta=delta)
         case None, float(), float():
             return Budget.from_gamma(gamma, delta=delta)
-    raise InvalidInputError("a budget is --epsilon with --delta, or --gamma with --delta; got something else")
+    given = {"--epsilon": epsilon, "--delta": delta, "--gamma": gamma}
+    got = ", ".join(f"{option} {value:g}" for option, value in given.items() if value is not None)
+    raise InvalidInputError(
+        f"a budget is --epsilon with --delta, or --gamma with --delta; got {got or 'none'}"
+    )
 
 
 def _two_numbers(given: str) -> tuple[float, float]:

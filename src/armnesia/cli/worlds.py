@@ -47,9 +47,7 @@ def evaluate(
     ratio: opt.Ratio = None,
     joint: opt.Joint = None,
     protocol: Annotated[str, typer.Option(help="exact or sampled.")] = "exact",
-    datasets: Annotated[
-        int, typer.Option(help="Data sets (or count vectors) drawn, where sampled.")
-    ] = 100_000,
+    datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of what is sampled.")] = 0,
     as_json: opt.AsJson = False,
 ) -> None:

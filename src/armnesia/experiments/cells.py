@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from armnesia import __version__
 from armnesia.experiments.paper_protocol import paper_protocol
 from armnesia.experiments.settings import DELTA, ENVIRONMENT, method
 from armnesia.privacy import Budget
@@ -19,6 +20,7 @@ from armnesia.simulation import (
     SeveralArms,
     evaluate_all,
 )
+from armnesia.simulation.parallel import worker_pool
 
 Row = dict[str, Any]
 """One line of the tidy results: a method in a setting."""
@@ -43,8 +45,9 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What a finished cell is found by: everything that its result depends on."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """What a finished cell is found by: everything that its result depends on, the code's version too."""
+        methods = {name: repr(method(name)) for name in self.methods}
+        return json.dumps({**asdict(self), "methods": methods, "version": __version__}, sort_keys=True)
 
     @property
     def model(self) -> DataModel:
@@ -122,8 +125,9 @@ class Store:
         """Remember a cell, on disk first."""
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # A line of its own, also after one that was torn off.
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"cell": cell.key, "rows": rows}) + "\n")
+                file.write("\n" + json.dumps({"cell": cell.key, "rows": rows}))
         self.finished[cell.key] = rows
 
 
@@ -139,7 +143,7 @@ def run_cells(
     with ExitStack() as stack:
         done: Iterable[tuple[Cell, list[Row]]] = ((cell, run_cell(cell)) for cell in todo)
         if n_jobs > 1 and len(todo) > 1:
-            done = _in_parallel(stack.enter_context(ProcessPoolExecutor(n_jobs)), todo)
+            done = _in_parallel(stack.enter_context(worker_pool(n_jobs)), todo)
         for number, (cell, rows) in enumerate(done, start=1):
             store.keep(cell, rows)
             if progress is not None:

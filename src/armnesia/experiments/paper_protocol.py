@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from armnesia.arrays import FloatArray, IntArray
+from armnesia.errors import UnsupportedError
 from armnesia.experiments.settings import DELTA, ENVIRONMENT
 from armnesia.privacy import Budget
 from armnesia.randomness import generators
@@ -36,11 +37,15 @@ def paper_protocol(
     """
     budget = Budget.from_gamma(gamma, delta=DELTA)
     losses: dict[str, list[float]] = {name: [] for name in methods}
+    short: list[float] = []
     for rng in generators(seed, RUNS):
         statistics, request = _one_run(model, deletions, rng)
+        asked = np.array([deletions.get(arm, 0) for arm in range(ENVIRONMENT.n_actions)])
+        short.append(float((request.counts < asked).any(axis=-1).mean()))
+        uniform = rng.random(statistics.counts.shape[:-1])
         for name, unlearner in methods.items():
-            losses[name].append(_mean_loss(statistics, request, unlearner, model.n, budget, rng))
-    return {name: _evaluation(np.array(values)) for name, values in losses.items()}
+            losses[name].append(_mean_loss(statistics, request, unlearner, model.n, budget, uniform))
+    return {name: _evaluation(np.array(values), float(np.mean(short))) for name, values in losses.items()}
 
 
 def _one_run(
@@ -73,6 +78,8 @@ def _arm_sequences(model: DataModel, rng: np.random.Generator) -> IntArray:
     """Which arm each record of each trajectory is of."""
     length, m = max(model.n, LONGEST), ENVIRONMENT.n_actions
     if isinstance(model, FixedSample):
+        if model != FixedSample.round_robin(model.n, m):
+            raise UnsupportedError(f"the paper's protocol serves the arms in turn; got counts {model.counts}")
         return np.broadcast_to(np.arange(length) % m, (TRAJECTORIES, length))
     return rng.choice(m, size=(TRAJECTORIES, length), p=model.policy)
 
@@ -83,19 +90,19 @@ def _mean_loss(
     unlearner: Unlearner | None,
     n: int,
     budget: Budget,
-    rng: np.random.Generator,
+    uniform: FloatArray,
 ) -> float:
-    """Draw an arm for every request and average what it gives up."""
+    """Draw an arm for every request, by the same uniform number for all methods; average what is given up."""
     learner = bound_learner(unlearner, n)
     if unlearner is None:
         p = served(learner, statistics)
     else:
         p = unlearner.release(learner, statistics, request, budget).probabilities
-    drawn = (rng.random(p.shape[:-1])[..., None] > np.cumsum(p, axis=-1)[..., :-1]).sum(axis=-1)
+    drawn = (uniform[..., None] > np.cumsum(p, axis=-1)[..., :-1]).sum(axis=-1)
     return float(ENVIRONMENT.gaps[drawn].mean())
 
 
-def _evaluation(run_means: FloatArray) -> Evaluation:
+def _evaluation(run_means: FloatArray, short: float) -> Evaluation:
     error = float(run_means.std(ddof=1) / np.sqrt(RUNS))
     nothing = np.full(ENVIRONMENT.n_actions, np.nan)
-    return Evaluation(float(run_means.mean()), error, "paper", nothing, RUNS * TRAJECTORIES, 0.0, run_means)
+    return Evaluation(float(run_means.mean()), error, "paper", nothing, RUNS * TRAJECTORIES, short, run_means)

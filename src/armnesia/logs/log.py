@@ -109,9 +109,7 @@ class Log(ABC):
 
 def no_rows_of(users: Iterable[Hashable]) -> InvalidInputError:
     """Refuse a request for users that the log does not know."""
-    return InvalidInputError(
-        f"the log has no rows of user {listed(users, at_most=3)}; see Log.users() for who is in it"
-    )
+    return InvalidInputError(f"the log has no rows of user {listed(users, at_most=3)}")
 
 
 def _checked_users(users: Iterable[Hashable]) -> list[Hashable]:

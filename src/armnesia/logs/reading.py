@@ -43,7 +43,7 @@ def read_log(
     reward_range = checked_reward_range(reward_range)
     given = {"action": action, "reward": reward} | ({} if user is None else {"user": user})
     if actions is None and is_bandit_feedback(source):
-        actions = range(source["n_actions"])
+        actions = range(int(source["n_actions"]))
     declared = None if actions is None else checked_actions(actions)
     log: Log
     if isinstance(source, str | os.PathLike):

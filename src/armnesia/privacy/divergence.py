@@ -19,6 +19,7 @@ def hockey_stick(release: FloatArray, reference: FloatArray, epsilon: float) -> 
     array(0.4)
     """
     check_epsilon(epsilon)
+    release, reference = np.asarray(release), np.asarray(reference)
     if math.isinf(epsilon):
         return np.zeros(np.broadcast_shapes(release.shape, reference.shape)[:-1])
     if epsilon > 700:  # e^ε overflows, but e^ε·r need not
@@ -39,7 +40,8 @@ def smallest_epsilon(release: FloatArray, reference: FloatArray, delta: float) -
     np.float64(0.470004)
     """
     check_delta(delta)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    release, reference = np.asarray(release), np.asarray(reference)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = np.where(reference > 0, release / reference, np.where(release > 0, np.inf, 0.0))
         order = np.argsort(-ratios, axis=-1, kind="stable")
         excess = np.cumsum(np.take_along_axis(release, order, -1), axis=-1) - delta

@@ -9,11 +9,35 @@ from armnesia.privacy.curve import check_delta, check_epsilon
 
 
 class Level(StrEnum):
-    """What the world without the deleted records is allowed to see, strictest level first."""
+    """What the world without the deleted records is allowed to see, strictest level first.
+
+    Every level also knows the public configuration: the actions, the reward range, the confidence τ.
+    """
 
     RETAINED = "retained"
     REQUEST_SHAPE = "request_shape"
     ORIGINAL_DECISION = "original_decision"
+
+    @classmethod
+    def named(cls, name: str) -> "Level":
+        """The level of this name.
+
+        >>> Level.named("retained")
+        <Level.RETAINED: 'retained'>
+        """
+        if name not in list(cls):
+            raise InvalidInputError(f"level must be one of {', '.join(cls)}; got {name!r}")
+        return cls(name)
+
+    @property
+    def sees_shape(self) -> bool:
+        """Whether the reference knows how many records of each arm were deleted."""
+        return self is not Level.RETAINED
+
+    @property
+    def sees_decision(self) -> bool:
+        """Whether the reference knows π(D)."""
+        return self is Level.ORIGINAL_DECISION
 
     @property
     def meaning(self) -> str:
@@ -50,9 +74,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
-        if self.level not in list(Level):
-            raise InvalidInputError(f"level must be one of {', '.join(Level)}; got {self.level!r}")
-        object.__setattr__(self, "level", Level(self.level))
+        object.__setattr__(self, "level", Level.named(self.level))
 
     @property
     def is_vacuous(self) -> bool:

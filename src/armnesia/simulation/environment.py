@@ -63,7 +63,7 @@ class ClippedNormal(RewardDistribution):
     scale: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.location) and self.scale > 0):
+        if not (math.isfinite(self.location) and 0 < self.scale < math.inf):
             raise InvalidInputError(f"a clipped normal needs a finite location and scale > 0; got {self}")
 
     @property
@@ -87,7 +87,7 @@ class FrozenDistribution(RewardDistribution):
 
     def __post_init__(self) -> None:
         low, high = self.frozen.support()
-        if low < 0 or high > 1:
+        if not (0 <= low <= high <= 1):
             raise InvalidInputError(
                 f"rewards must lie in [0, 1]; this distribution's support is [{low}, {high}]"
             )

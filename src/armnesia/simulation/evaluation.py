@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import Environment
 from armnesia.simulation.exact import exact_release
 from armnesia.simulation.models import DataModel, FixedSample
+from armnesia.simulation.parallel import worker_pool
 from armnesia.simulation.requests import RequestModel, SeveralArms
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import ImitationRollback, Mixing, Unlearner
@@ -29,6 +30,7 @@ from armnesia.unlearners.base import served
 Protocol = Literal["exact", "sampled"]
 _BLOCK = 10_000
 _COUNT_VECTORS_A_BLOCK = 20
+_DEFAULT_DATASETS = {"sampled": 100_000, "exact given the counts": 400}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ def evaluate(
     budget: Budget,
     *,
     protocol: Protocol = "exact",
-    datasets: int = 100_000,
+    datasets: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
 ) -> Evaluation:
@@ -93,7 +95,7 @@ def evaluate_all(
     budget: Budget,
     *,
     protocol: Protocol = "exact",
-    datasets: int = 100_000,
+    datasets: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
@@ -106,8 +108,8 @@ def evaluate_all(
     depends on the seed and not on `n_jobs`.
     """
     model.check(environment)
-    if datasets < 1:
-        raise InvalidInputError(f"datasets must be 1 or more; got {datasets!r}")
+    if datasets is not None and (not isinstance(datasets, Integral) or datasets < 1):
+        raise InvalidInputError(f"datasets must be a whole number, 1 or more; got {datasets!r}")
     if protocol == "exact":
         if not isinstance(request, SeveralArms) or request.choice != "random":
             raise UnsupportedError(
@@ -120,12 +122,13 @@ def evaluate_all(
         work, size, name = _sampled_block, _BLOCK, "sampled"
     else:
         raise InvalidInputError(f"protocol must be 'exact' or 'sampled'; got {protocol!r}")
+    datasets = _DEFAULT_DATASETS[name] if datasets is None else int(datasets)
     n_blocks = max(2, math.ceil(datasets / size))
     size = math.ceil(datasets / n_blocks)
     run = partial(work, environment, model, request, dict(unlearners), budget, size)
     found: list[_Block] = []
     with ExitStack() as stack:
-        run_all = stack.enter_context(ProcessPoolExecutor(n_jobs)).map if n_jobs > 1 else map
+        run_all = stack.enter_context(worker_pool(n_jobs)).map if n_jobs > 1 else map
         for block in run_all(run, generators(seed, n_blocks)):
             found.append(block)
             if progress is not None:
@@ -200,13 +203,16 @@ def _sampled_block(
     rng: np.random.Generator,
 ) -> _Block:
     drawn = draw_data_sets(environment, model, request, rng, size)
+    part_seed = int(rng.integers(2**63))  # the same choice of U′ for every mixing, whatever else is evaluated
     block: _Block = {}
     for key, unlearner in unlearners.items():
         learner = bound_learner(unlearner, model.n)
         if unlearner is None:
             p = served(learner, drawn.statistics)
         else:
-            method = _with_drawn_part(unlearner, drawn, rng) if isinstance(unlearner, Mixing) else unlearner
+            method = unlearner
+            if isinstance(unlearner, Mixing):
+                method = _with_drawn_part(unlearner, drawn, generator(part_seed))
             p = method.release(learner, drawn.statistics, drawn.request, budget).probabilities
         block[key] = _summary(p, environment, drawn.short_share)
     return block

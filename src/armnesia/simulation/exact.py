@@ -16,14 +16,17 @@ import numpy as np
 from armnesia.arrays import FloatArray, IntArray
 from armnesia.errors import UnsupportedError
 from armnesia.learners import LCB, Decision, Imitation, Learner
-from armnesia.privacy import Budget, Level
+from armnesia.privacy import Budget
 from armnesia.simulation.environment import Environment
 from armnesia.simulation.laws import NEGLIGIBLE, ScoreLaw, binomial, lcb_scores, score_law, winner
 from armnesia.special import hypergeometric, ndtr
 from armnesia.statistics import ArmStatistics
-from armnesia.unlearners import Rollback, Unlearner
+from armnesia.unlearners import Mixing, Rollback, Unlearner
 from armnesia.unlearners.base import served
 from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner
+
+# What the formulas below are derived from; an unlearner with a release of its own is not covered by them.
+_KNOWN_RELEASES = (Rollback.release, NoisyUnlearner.release, Mixing.release)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,26 +81,33 @@ def exact_release(
     case = FixedCase(environment.means, counts, deleted, learner, budget)
     if unlearner is None:
         return winner(case.laws(counts))
-    if isinstance(unlearner, Rollback):
-        return winner(case.laws(counts - deleted))
+    if type(unlearner).release not in _KNOWN_RELEASES:
+        raise UnsupportedError(f"exact evaluation does not know {unlearner.name!r}; use the sampled protocol")
+    if not (counts - deleted).any():
+        return served(learner, ArmStatistics.empty(range(case.m)))
     if isinstance(unlearner, NoisyUnlearner):
-        if unlearner.level is Level.ORIGINAL_DECISION:
+        if unlearner.level.sees_decision:
             return _by_decision(case, unlearner)
         plan = unlearner.checked_plan(learner, counts, deleted, None, budget)
         return winner(case.laws(np.where(plan.noised, counts, counts - deleted), plan.sigma))
-    raise UnsupportedError(f"exact evaluation does not know {unlearner.name!r}; use the sampled protocol")
+    return winner(case.laws(counts - deleted))
 
 
 def _by_decision(case: FixedCase, unlearner: NoisyUnlearner) -> FloatArray:
     """Rollback everywhere, replaced by noise on the events that its plan is noise."""
     chances = winner(case.laws(case.counts - case.deleted))
-    for arm in np.flatnonzero(case.deleted):
+    for arm in range(case.m):
         nothing = np.zeros(case.m)
         decision = Decision(tuple(range(case.m)), np.array(arm), nothing, np.array(False))
         plan = unlearner.checked_plan(case.learner, case.counts, case.deleted, decision, case.budget)
+        if np.delete(plan.noised, arm).any():
+            raise UnsupportedError(
+                "exact evaluation needs noise on the served arm only, where noise depends on the decision;"
+                f" {unlearner.name!r} noises others: use the sampled protocol"
+            )
         if plan.noised[arm]:
             first = unlearner.rolled_back_first(case.deleted)
-            chances = chances + _noise_less_rollback(case, int(arm), plan, int(first[arm]))
+            chances = chances + _noise_less_rollback(case, arm, plan, int(first[arm]))
     return chances
 
 

@@ -11,7 +11,7 @@ from armnesia.special import gammaln, ndtr
 NEGLIGIBLE = 1e-17
 """Atoms lighter than this are left out: all of them together are invisible in a double."""
 _REACH = 9.0
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
 def binomial(n: int, p: float) -> FloatArray:

@@ -23,7 +23,7 @@ class FixedSample:
 
     def __post_init__(self) -> None:
         counts = tuple(self.counts)
-        if not counts or any(int(count) != count or count < 0 for count in counts) or not sum(counts):
+        if not counts or not all(is_count(count) for count in counts) or not sum(counts):
             raise InvalidInputError(f"counts must be whole numbers, not all 0; got {list(counts)}")
         object.__setattr__(self, "counts", tuple(int(count) for count in counts))
 
@@ -65,11 +65,11 @@ class DistributionModel:
 
     def __post_init__(self) -> None:
         policy = tuple(float(share) for share in self.policy)
-        if self.n < 1:
-            raise InvalidInputError(f"n must be 1 or more; got {self.n!r}")
-        if not policy or min(policy) < 0 or abs(sum(policy) - 1) > 1e-9:
+        if not is_count(self.n) or self.n < 1:
+            raise InvalidInputError(f"n must be a whole number, 1 or more; got {self.n!r}")
+        if not policy or not all(share >= 0 for share in policy) or abs(sum(policy) - 1) > 1e-9:
             raise InvalidInputError(f"policy must be probabilities that sum to 1; got {list(self.policy)}")
-        object.__setattr__(self, "policy", policy)
+        object.__setattr__(self, "policy", tuple(share / sum(policy) for share in policy))
 
     @classmethod
     def with_coverage(cls, n: int, *, n_actions: int, best: int, c_star: float) -> "DistributionModel":
@@ -95,6 +95,11 @@ class DistributionModel:
 
 
 DataModel: TypeAlias = FixedSample | DistributionModel
+
+
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number, 0 or more."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
 
 
 def _check_arms(n_actions: int, environment: Environment) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from armnesia.arrays import IntArray
 from armnesia.errors import InvalidInputError
+from armnesia.simulation.models import is_count
 
 Choice = Literal["random", "lowest", "highest"]
 """Which of an arm's records: independent of the rewards (the paper's assumption), or by them."""
@@ -38,7 +39,7 @@ class SeveralArms:
         if not self.deletions:
             raise InvalidInputError("deletions must name at least one arm; got none")
         for arm, k in self.deletions.items():
-            if arm < 0 or k < 0 or int(arm) != arm or int(k) != k:
+            if not is_count(arm) or not is_count(k):
                 raise InvalidInputError(
                     f"deletions are whole numbers of records of arms; got {k!r} of arm {arm!r}"
                 )
@@ -68,7 +69,7 @@ class AcrossArms:
     choice: Choice = "random"
 
     def __post_init__(self) -> None:
-        if self.k < 0 or int(self.k) != self.k:
+        if not is_count(self.k):
             raise InvalidInputError(f"k must be a whole number of records; got {self.k!r}")
         _check_choice(self.choice)
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from armnesia.arrays import IntArray
+from armnesia.errors import InvalidInputError
 from armnesia.learners import LCB, Decision
 from armnesia.privacy import Budget, Guarantee, Level, privacy_curve
 from armnesia.unlearners.base import Branch, first_branch
@@ -43,6 +44,8 @@ class Gaussian(NoisyUnlearner):
 
     def __post_init__(self) -> None:
         check_choice("sensitivity", self.sensitivity)
+        if not isinstance(self.joint, bool):
+            raise InvalidInputError(f"joint must be True or False; got {self.joint!r}")
 
     def plan(
         self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget

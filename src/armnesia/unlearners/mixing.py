@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
@@ -60,7 +60,7 @@ class Mixing(NoisyUnlearner):
         check_choice("sensitivity", self.sensitivity)
         if self.ratio is not None and self.rolled_back is not None:
             raise InvalidInputError("mixing takes ratio or rolled_back, not both")
-        if self.ratio is not None and not 0 <= self.ratio <= 1:
+        if self.ratio is not None and not (isinstance(self.ratio, Real) and 0 <= self.ratio <= 1):
             raise InvalidInputError(f"ratio must lie in [0, 1]; got {self.ratio!r}")
         if not (self.rolled_back is None or isinstance(self.rolled_back, DeletionRequest)):
             whole = isinstance(self.rolled_back, Integral) and not isinstance(self.rolled_back, bool)

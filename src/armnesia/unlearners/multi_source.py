@@ -1,6 +1,7 @@
 """Multi-source unlearning: noise on the served arm where that is cheaper, rollback everywhere else."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, Self
 
 import numpy as np
@@ -51,7 +52,7 @@ class MultiSource(NoisyUnlearner):
     def __post_init__(self) -> None:
         check_choice("threshold", self.threshold)
         check_choice("sensitivity", self.sensitivity)
-        if not 0 <= self.threshold_scale < float("inf"):
+        if not (isinstance(self.threshold_scale, Real) and 0 <= self.threshold_scale < float("inf")):
             raise InvalidInputError(
                 f"threshold_scale must be finite and not negative; got {self.threshold_scale!r}"
             )

@@ -15,7 +15,8 @@ def noisy_argmax(scores: FloatArray, sigma: FloatArray) -> FloatArray:
     """P(arm a has the highest score) when arm a's score gets noise N(0, σ_a²); σ_a = 0 is no noise.
 
     No noise: all on the highest score, ties to the first arm. Noise on one arm: it wins with probability
-    Φ((f − highest other)/σ). Noise on several arms: one-dimensional integrals, to about 10⁻¹³.
+    Φ((f − highest other)/σ). Noise on several arms: one-dimensional integrals, to about 10⁻¹⁵ (a thousand
+    arms: 10⁻¹²).
 
     >>> noisy_argmax(np.array([0.5, 0.4, 0.1]), np.array([0.1, 0.0, 0.0])).round(6)
     array([0.841345, 0.158655, 0.      ])

@@ -82,8 +82,9 @@ class NoisyUnlearner(Unlearner):
         plan = self.plan(learner, counts, deleted, decision, budget)
         if math.isinf(budget.gamma) and plan.noised.any():
             raise InvalidInputError(
-                f"{self.name} adds Gaussian noise, and no noise gives delta = 0;"
-                " choose delta > 0, or an unlearner that needs no noise, such as rollback"
+                f"{self.name} adds Gaussian noise, and this budget (epsilon = {budget.epsilon:g},"
+                f" delta = {budget.delta:g}) asks for infinitely much; choose delta > 0 and a finite gamma,"
+                " or an unlearner that needs no noise, such as rollback"
             )
         return plan
 
