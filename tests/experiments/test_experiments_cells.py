@@ -228,3 +228,13 @@ def test_the_plan_reaches_the_cells() -> None:
     for cell in [*figure_1(plan), *figure_2(plan), *figure_3(plan), *table_2(plan)]:
         assert (cell.protocol, cell.datasets, cell.seed) == ("sampled", 123, 9)
         assert all(name in METHODS for name in cell.methods)
+
+
+def test_a_cell_written_after_a_torn_line_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    cells = figure_1(Plan(quick=True))[:3]
+    run_cells(cells[:2], Store(path))
+    torn = path.read_text(encoding="utf-8")[:-20]
+    path.write_text(torn, encoding="utf-8")
+    run_cells(cells, Store(path))
+    assert set(Store(path).finished) == {cell.key for cell in cells}

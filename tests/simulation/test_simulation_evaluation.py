@@ -1,12 +1,24 @@
 """evaluate and evaluate_all: seeds, jobs, common random numbers, standard errors, progress, refusals."""
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from armnesia import LCB, Adaptive, Budget, Gaussian, Imitation, Learner, Level, Mixing, Rollback, Unlearner
+from armnesia import (
+    LCB,
+    Adaptive,
+    Budget,
+    Gaussian,
+    Imitation,
+    Learner,
+    Mixing,
+    MultiSource,
+    Release,
+    Rollback,
+)
 from armnesia.errors import InvalidInputError, UnsupportedError
 from armnesia.simulation import (
     AcrossArms,
@@ -21,6 +33,8 @@ from armnesia.simulation import (
     evaluation,
     exact_release,
 )
+from armnesia.unlearners import Unlearner
+from armnesia.unlearners.noisy import NoisePlan
 
 ENVIRONMENT = Environment.bernoulli([0.5, 0.45, 0.4])
 FIXED = FixedSample((60, 50, 40))
@@ -190,11 +204,21 @@ def test_what_exact_evaluation_cannot_do() -> None:
 
 
 def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
-    class Mine(Unlearner):
+    class Mine(Rollback):
+        """A release of its own, although it inherits rollback's name and nature."""
+
         name: ClassVar[str] = "mine"
-        level: ClassVar[Level] = Level.RETAINED
-        release = Rollback.release
-        reference = Rollback.reference
+
+        def release(self, *arguments: Any) -> Release:
+            return replace(super().release(*arguments), probabilities=np.full(3, 1 / 3))
+
+    class NoisesOthers(MultiSource):
+        name: ClassVar[str] = "noises_others"
+
+        def plan(self, *arguments: Any) -> NoisePlan:
+            plan = super().plan(*arguments)
+            noised = arguments[2] > 0  # every requested arm, served or not
+            return NoisePlan(noised, noised * 0.1, plan.branch_codes)
 
     class Other(Learner):
         name: ClassVar[str] = "other"
@@ -204,6 +228,8 @@ def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
     lcb = LCB(confidence=0.1)
     with pytest.raises(UnsupportedError, match="does not know 'mine'"):
         exact_release(ENVIRONMENT, counts, deleted, Mine(), lcb, BUDGET)
+    with pytest.raises(UnsupportedError, match="needs noise on the served arm only"):
+        exact_release(ENVIRONMENT, counts, deleted, NoisesOthers(), lcb, BUDGET)
     with pytest.raises(UnsupportedError, match="knows lcb and imitation; got 'other'"):
         exact_release(ENVIRONMENT, counts, deleted, Rollback(), Other(), BUDGET)
 
@@ -217,7 +243,7 @@ def test_sampling_can(request_model: Any) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidInputError, match="datasets must be 1 or more; got 0"):
+    with pytest.raises(InvalidInputError, match="datasets must be a whole number, 1 or more; got 0"):
         sampled(datasets=0)
     with pytest.raises(InvalidInputError, match="protocol must be 'exact' or 'sampled'; got 'paper'"):
         sampled(protocol="paper")
@@ -231,3 +257,21 @@ def test_refusals() -> None:
     continuous = Environment.uniform([(0, 1), (0, 0.9), (0, 0.8)])
     with pytest.raises(UnsupportedError, match="mixing can be evaluated for Bernoulli"):
         evaluate(continuous, FIXED, REQUEST, Mixing(), BUDGET, protocol="sampled", datasets=10)
+
+
+def test_with_no_data_left_the_default_arm_is_served() -> None:
+    learner = LCB(confidence=0.1, default_action=2)
+    everything = np.array([2, 2, 2])
+    for unlearner in (Rollback(), Gaussian(), MultiSource()):
+        p = exact_release(ENVIRONMENT, everything, everything, unlearner, learner, BUDGET)
+        assert p.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_every_mixing_sees_the_same_part() -> None:
+    """Whatever else is evaluated, and in whichever order."""
+    mixing = Mixing(ratio=0.5)
+    both = evaluate_all(
+        ENVIRONMENT, FIXED, REQUEST, {"a": mixing, "b": mixing}, BUDGET, protocol="sampled", datasets=2000
+    )
+    alone = evaluate(ENVIRONMENT, FIXED, REQUEST, mixing, BUDGET, protocol="sampled", datasets=2000)
+    assert both["a"].blocks.tolist() == both["b"].blocks.tolist() == alone.blocks.tolist()

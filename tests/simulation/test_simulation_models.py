@@ -33,12 +33,12 @@ def test_fixed_counts_are_drawn_as_they_are() -> None:
 
 
 def test_whole_numbers_of_any_type_become_ints() -> None:
-    model = FixedSample((np.int64(3), 2.0))  # type: ignore[arg-type]
+    model = FixedSample((np.int64(3), 2))  # type: ignore[arg-type]
     assert model.counts == (3, 2)
     assert all(type(count) is int for count in model.counts)
 
 
-@pytest.mark.parametrize("counts", [(), (0, 0), (3, -1), (2.5, 1)])
+@pytest.mark.parametrize("counts", [(), (0, 0), (3, -1), (2.5, 1), (float("nan"), 2), (float("inf"), 2)])
 def test_bad_counts_are_refused(counts: tuple[int, ...]) -> None:
     with pytest.raises(InvalidInputError, match="counts must be whole numbers"):
         FixedSample(counts)
@@ -46,9 +46,9 @@ def test_bad_counts_are_refused(counts: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("n", [0, -3])
 def test_no_records_at_all_are_refused(n: int) -> None:
-    with pytest.raises(InvalidInputError, match="n must be 1 or more"):
+    with pytest.raises(InvalidInputError, match="n must be a whole number, 1 or more"):
         FixedSample.round_robin(n, 3)
-    with pytest.raises(InvalidInputError, match="n must be 1 or more"):
+    with pytest.raises(InvalidInputError, match="n must be a whole number, 1 or more"):
         DistributionModel(n, (0.5, 0.5))
 
 

@@ -20,8 +20,8 @@ class LCB(Learner):
 
     An arm with no records scores 0 − 1 = −1, as in the paper; note that this beats an arm whose few records
     give a penalty above 1 plus its mean. `confidence` is τ: given, or bound once as 1/N. It must not move
-    when records are deleted, or rollback would not equal retraining with it. Bound as 1/N it tells N: it counts
-    as public configuration; give it beforehand where the size of the log is not to be known.
+    when records are deleted, or rollback would not equal retraining with it. Bound as 1/N it tells N: it
+    counts as public configuration; give it beforehand where the size of the log is not to be known.
 
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1, 1, 1]})
     >>> LCB().bind(statistics).decide(statistics)

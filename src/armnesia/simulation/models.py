@@ -30,8 +30,8 @@ class FixedSample:
     @classmethod
     def round_robin(cls, n: int, n_actions: int) -> "FixedSample":
         """Each arm in turn: equal counts, the first arms one more where n is no multiple."""
-        if n < 1:
-            raise InvalidInputError(f"n must be 1 or more; got {n!r}")
+        if not is_count(n) or n < 1:
+            raise InvalidInputError(f"n must be a whole number, 1 or more; got {n!r}")
         return cls(tuple(n // n_actions + (arm < n % n_actions) for arm in range(n_actions)))
 
     @property
@@ -99,7 +99,7 @@ DataModel: TypeAlias = FixedSample | DistributionModel
 
 def is_count(value: object) -> bool:
     """Whether a value is a whole number, 0 or more."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
 
 
 def _check_arms(n_actions: int, environment: Environment) -> None:
