@@ -66,45 +66,33 @@ def _sweeps(plan: Plan) -> Iterable[tuple[str, float, int, int, float]]:
 
 def figure_1(plan: Plan) -> list[Cell]:
     """Figure 1: both models, hard and easy, over N, k and γ."""
+    return _one_arm(plan, "1", (HARD, EASY), FIGURE_1_METHODS)
+
+
+def figure_2(plan: Plan) -> list[Cell]:
+    """Figure 2: mixing with k′/k from 0 (noise) to 1 (rollback), hard case, both models."""
+    return _one_arm(plan, "2", (HARD,), FIGURE_2_METHODS)
+
+
+def _one_arm(plan: Plan, figure: str, cases: tuple[str, ...], methods: tuple[str, ...]) -> list[Cell]:
+    """Records of one arm deleted: both models, each case, all sweeps."""
     return [
         Cell(
-            figure="1",
+            figure=figure,
             panel=f"{'M_f' if c_star is None else 'M_d'} {case}",
             varied=varied,
             x=x,
             n=n,
             deletions=((ARM_OF_CASE[case], k),),
             gamma=gamma,
-            methods=FIGURE_1_METHODS,
+            methods=methods,
             protocol=plan.protocol,
             c_star=c_star,
             datasets=plan.datasets,
             seed=plan.seed,
         )
         for c_star in (None, C_STAR)
-        for case in (HARD, EASY)
-        for varied, x, n, k, gamma in _sweeps(plan)
-    ]
-
-
-def figure_2(plan: Plan) -> list[Cell]:
-    """Figure 2: mixing with k′/k from 0 (noise) to 1 (rollback), hard case, both models."""
-    return [
-        Cell(
-            figure="2",
-            panel=f"{'M_f' if c_star is None else 'M_d'} hard",
-            varied=varied,
-            x=x,
-            n=n,
-            deletions=((ARM_OF_CASE[HARD], k),),
-            gamma=gamma,
-            methods=FIGURE_2_METHODS,
-            protocol=plan.protocol,
-            c_star=c_star,
-            datasets=plan.datasets,
-            seed=plan.seed,
-        )
-        for c_star in (None, C_STAR)
+        for case in cases
         for varied, x, n, k, gamma in _sweeps(plan)
     ]
 
