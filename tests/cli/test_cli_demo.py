@@ -21,9 +21,11 @@ def test_the_demo_writes_its_picture_and_numbers(demo_folder: Path) -> None:
     assert (demo_folder / "forgetting.png").read_bytes().startswith(b"\x89PNG")
     numbers = json.loads((demo_folder / "demo.json").read_text(encoding="utf-8"))
     assert numbers["decision"]["action"] == "DL"
-    assert [case["unlearner"] for case in numbers["single_source"]] == ["rollback", "gaussian", "adaptive"]
+    names = [case["unlearner"] for case in numbers["single_source"]]
+    assert names == ["rollback", "gaussian", "adaptive", "tilt"]
     assert all(case["request"]["counts"]["DL"] == 480 for case in numbers["single_source"])
     assert numbers["single_source"][0]["probabilities"]["VX"] == 1.0
+    assert numbers["single_source"][3]["probabilities"]["DL"] > 0.95
     (wide,) = numbers["multi_source"]
     assert wide["unlearner"] == "multi_source"
     assert min(wide["request"]["counts"].values()) > 0

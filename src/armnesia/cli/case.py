@@ -45,6 +45,7 @@ def read_case(
     sensitivity: opt.SensitivityOption = None,
     ratio: opt.Ratio = None,
     joint: opt.Joint = None,
+    assumed_share: opt.AssumedShare = None,
 ) -> Case:
     """Turn options into a case; everything cheap is checked before the log is read."""
     method = opt.make_unlearner(
@@ -54,6 +55,7 @@ def read_case(
         sensitivity=sensitivity,
         ratio=ratio,
         joint=joint,
+        assumed_share=assumed_share,
     )
     budget = opt.make_budget(epsilon, delta, gamma, UNLEARNERS[unlearner])
     wanted = opt.WhatToForget(user, rows)

@@ -38,6 +38,9 @@ ThresholdOption = Annotated[str | None, typer.Option("--threshold", help="γ₀:
 ThresholdScale = Annotated[float | None, typer.Option(help="Factor on γ₀ (1.3 in the paper).")]
 SensitivityOption = Annotated[str | None, typer.Option("--sensitivity", help="Δ: paper or exact.")]
 Ratio = Annotated[float | None, typer.Option(help="Mixing: share of the request that is rolled back.")]
+AssumedShare = Annotated[
+    float | None, typer.Option(help="Tilt: judge as if this share of every arm had been deleted.")
+]
 Joint = Annotated[bool | None, typer.Option("--joint/--no-joint", help="Gaussian: calibrate arms jointly.")]
 Picture = Annotated[Path | None, typer.Option(help="Save a picture here (.png, .svg or .pdf).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]

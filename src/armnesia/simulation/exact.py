@@ -8,7 +8,6 @@ again. Exact for any number of requested arms, ties included.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,39 +17,23 @@ from armnesia.errors import UnsupportedError
 from armnesia.learners import LCB, Decision, Imitation, Learner
 from armnesia.privacy import Budget
 from armnesia.simulation.environment import Environment
-from armnesia.simulation.laws import NEGLIGIBLE, ScoreLaw, binomial, lcb_scores, score_law, winner
+from armnesia.simulation.exact_tilt import exact_tilt, frozen_law
+from armnesia.simulation.fixed_case import FixedCase
+from armnesia.simulation.laws import NEGLIGIBLE, binomial, lcb_scores, winner
 from armnesia.special import hypergeometric, ndtr
 from armnesia.statistics import ArmStatistics
-from armnesia.unlearners import Mixing, Rollback, Unlearner
+from armnesia.unlearners import FrozenRollback, Mixing, Rollback, Tilt, Unlearner
 from armnesia.unlearners.base import served
 from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner
 
 # What the formulas below are derived from; an unlearner with a release of its own is not covered by them.
-_KNOWN_RELEASES = (Rollback.release, NoisyUnlearner.release, Mixing.release)
-
-
-@dataclass(frozen=True, eq=False)
-class FixedCase:
-    """What an exact evaluation needs: Bernoulli means, counts, deleted counts, learner and budget."""
-
-    means: FloatArray
-    counts: IntArray
-    deleted: IntArray
-    learner: LCB
-    budget: Budget
-
-    @property
-    def m(self) -> int:
-        """The number of arms."""
-        return len(self.means)
-
-    def laws(self, counts: IntArray, sigma: FloatArray | None = None) -> list[ScoreLaw]:
-        """The laws of all scores, with these counts."""
-        noise = np.zeros(self.m) if sigma is None else sigma
-        return [
-            score_law(self.learner, int(n), float(p), self.m, float(s))
-            for n, p, s in zip(counts, self.means, noise, strict=True)
-        ]
+_KNOWN_RELEASES = (
+    Rollback.release,
+    NoisyUnlearner.release,
+    Mixing.release,
+    FrozenRollback.release,
+    Tilt.release,
+)
 
 
 def exact_release(
@@ -85,12 +68,22 @@ def exact_release(
         raise UnsupportedError(f"exact evaluation does not know {unlearner.name!r}; use the sampled protocol")
     if not (counts - deleted).any():
         return served(learner, ArmStatistics.empty(range(case.m)))
-    if isinstance(unlearner, NoisyUnlearner):
-        if unlearner.level.sees_decision:
-            return _by_decision(case, unlearner)
-        plan = unlearner.checked_plan(learner, counts, deleted, None, budget)
-        return winner(case.laws(np.where(plan.noised, counts, counts - deleted), plan.sigma))
-    return winner(case.laws(counts - deleted))
+    return _release(case, unlearner)
+
+
+def _release(case: FixedCase, unlearner: Unlearner) -> FloatArray:
+    """By the way in which the unlearner treats the requested arms."""
+    left = case.counts - case.deleted
+    if isinstance(unlearner, Tilt):
+        return exact_tilt(case, unlearner)
+    if isinstance(unlearner, FrozenRollback):
+        return winner([frozen_law(case, arm) for arm in range(case.m)])
+    if not isinstance(unlearner, NoisyUnlearner):
+        return winner(case.laws(left))
+    if unlearner.level.sees_decision:
+        return _by_decision(case, unlearner)
+    plan = unlearner.checked_plan(case.learner, case.counts, case.deleted, None, case.budget)
+    return winner(case.laws(np.where(plan.noised, case.counts, left), plan.sigma))
 
 
 def _by_decision(case: FixedCase, unlearner: NoisyUnlearner) -> FloatArray:

@@ -1,11 +1,13 @@
-"""Every algorithm of the paper that forgets, one file each."""
+"""Every algorithm that forgets, the paper's and ours, one file each."""
 
 from armnesia.unlearners.adaptive import Adaptive
 from armnesia.unlearners.base import Branch, Release, Unlearner
+from armnesia.unlearners.frozen import FrozenRollback
 from armnesia.unlearners.gaussian import Gaussian
 from armnesia.unlearners.mixing import Mixing
 from armnesia.unlearners.multi_source import MultiSource
 from armnesia.unlearners.rollback import ImitationRollback, Rollback
+from armnesia.unlearners.tilt import Tilt
 
 UNLEARNERS: dict[str, type[Unlearner]] = {
     unlearner.name: unlearner
@@ -16,6 +18,8 @@ UNLEARNERS: dict[str, type[Unlearner]] = {
         Mixing,
         MultiSource,
         ImitationRollback,
+        FrozenRollback,
+        Tilt,
     )
 }
 """Every unlearner by its name: feeds the command line and the generic tests."""
@@ -24,11 +28,13 @@ __all__ = [
     "UNLEARNERS",
     "Adaptive",
     "Branch",
+    "FrozenRollback",
     "Gaussian",
     "ImitationRollback",
     "Mixing",
     "MultiSource",
     "Release",
     "Rollback",
+    "Tilt",
     "Unlearner",
 ]

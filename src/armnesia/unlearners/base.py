@@ -26,6 +26,8 @@ class Branch(StrEnum):
     GAUSSIAN = "gaussian"
     GAUSSIAN_AND_ROLLBACK = "gaussian, and rollback of arms with no certified sensitivity"
     MIXING = "mixing"
+    FROZEN = "rollback of the means, penalties frozen"
+    TILT = "tilt"
     NOT_SERVED = "rollback (the served arm is not in the request)"
     STRICT_BUDGET = "rollback (gamma is not below the threshold)"
     NO_SENSITIVITY = "rollback (no certified sensitivity)"

@@ -1,0 +1,171 @@
+"""Tilt: keep the old decision with the highest probability that (ε, δ) allows.
+
+The reference is any vector r computed from D∖U and the request's shape. Given π(D) = X, the release raises
+r_X as far as (ε, δ) permits and scales the other arms down. That is private by construction, whatever r is;
+r is chosen so that the old decision is kept as often as possible, under a model of what it will have been.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from armnesia.arrays import FloatArray, IntArray, one_hot
+from armnesia.errors import InvalidInputError
+from armnesia.learners import LCB, Decision, Learner
+from armnesia.privacy import Budget, Guarantee, Level
+from armnesia.request import DeletionRequest
+from armnesia.statistics import ArmStatistics
+from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, served
+from armnesia.unlearners.calibration import require_lcb
+from armnesia.unlearners.noise import noisy_argmax
+
+Predictive: TypeAlias = Callable[[LCB, ArmStatistics, IntArray], FloatArray]
+"""Judges, from D∖U and the deleted counts, how likely π(D) was each arm."""
+
+
+def highest_allowed(reference: FloatArray, budget: Budget) -> FloatArray:
+    """The most that a reference probability r may be raised to: min{1, e^ε·r + δ, 1 − e^{−ε}(1 − r − δ)}.
+
+    >>> highest_allowed(np.array([0.0, 0.5, 1.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
+    array([0.    , 0.8161, 1.    ])
+    """
+    up, down = math.exp(min(budget.epsilon, 700.0)), math.exp(-budget.epsilon)
+    raised = np.minimum(up * reference + budget.delta, 1 - down * (1 - reference - budget.delta))
+    return np.clip(raised, reference, 1.0)
+
+
+def lowest_rest(kept: FloatArray, rest: FloatArray, budget: Budget) -> FloatArray:
+    """1 − `highest_allowed`, what is left for the other arms, whose reference probability is `rest`.
+
+    Computed by itself: for large ε it is tiny, and 1 minus nearly 1 would lose the digits that privacy needs.
+
+    >>> lowest_rest(np.array([0.5]), np.array([0.5]), Budget(epsilon=30.0, delta=0.0))
+    array([4.6788...e-14])
+    """
+    up, down = math.exp(min(budget.epsilon, 700.0)), math.exp(-budget.epsilon)
+    needed = np.maximum(down * (rest - budget.delta), 1 - budget.delta - up * kept)
+    return np.clip(needed, 0.0, rest)
+
+
+def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
+    """The r that maximises Σ_a q_a·hi(r_a): the highest chance, under q, of keeping the old decision.
+
+    hi is concave and piecewise linear: slope e^ε up to h = (1−δ)/(1+e^ε), e^{−ε} up to 1−δ, then 0. So the 3m
+    pieces are filled in falling order of slope·q until the total is 1.
+
+    >>> best_reference(np.array([0.7, 0.3, 0.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
+    array([0.7311, 0.2689, 0.    ])
+    """
+    up, down = math.exp(min(budget.epsilon, 700.0)), math.exp(-budget.epsilon)
+    knee = (1 - budget.delta) / (1 + up)
+    pieces = (knee, 1 - budget.delta - knee, budget.delta)
+    lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
+    gains = np.concatenate([predictive * up, predictive * down, np.zeros_like(predictive)], axis=-1)
+    # Where nothing is to be gained any more, the likelier arm is filled first.
+    order = np.lexsort((-np.concatenate([predictive] * 3, axis=-1), -gains), axis=-1)
+    sorted_lengths = np.take_along_axis(lengths, order, -1)
+    room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
+    filled = np.zeros_like(lengths)
+    np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
+    return np.asarray(sum(np.split(filled, 3, axis=-1)))
+
+
+def predictive_scores(
+    learner: LCB, means: FloatArray, left: IntArray, gone: IntArray, n_actions: int
+) -> tuple[FloatArray, FloatArray]:
+    """Centre and spread of the score that an arm had on D, judged from what is left of it.
+
+    An arm that lost k of N records had a score near μ̂′ − b(N), with the spread that k unknown rewards and the
+    uncertainty of μ̂′ give its mean: (k/N)·√(v(1/k + 1/(N−k))), v = max(μ̂′(1−μ̂′), 1/(N−k)). An emptied arm is
+    anyone's guess: a uniform mean. Untouched arms are what they are.
+    """
+    kept, lost = np.maximum(left, 1), np.maximum(gone, 1)
+    penalty = learner.penalty(left + gone, n_actions)
+    variance = np.maximum(means * (1 - means), 1 / kept)
+    spread = gone / np.maximum(left + gone, 1) * np.sqrt(variance * (1 / lost + 1 / kept))
+    emptied = (left == 0) & (gone > 0)
+    sigma = np.where(emptied, np.sqrt((gone + 2) / (12 * lost)), np.where(gone > 0, spread, 0.0))
+    centre = np.where(left > 0, means - penalty, np.where(emptied, 0.5 - penalty, -1.0))
+    return centre, sigma
+
+
+def predictive_decision(learner: LCB, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q: the chance that π(D) was each arm, judged from D∖U and the shape alone."""
+    m = retained.n_actions
+    return noisy_argmax(*predictive_scores(learner, retained.unit_means, retained.counts, shape, m))
+
+
+@dataclass(frozen=True)
+class Tilt(Unlearner):
+    """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
+
+    No sensitivity and no condition on k: a bad predictive costs decision quality, never privacy. At
+    ε = δ = 0 it is a rollback (for one requested arm, the frozen one). `predictive` is "flat", the model of
+    `predictive_decision`, or a function of the same arguments.
+
+    With `assumed_share` ρ the reference does not use the request's shape: it judges D∖U as if a share ρ of
+    every arm had been deleted. Then the level is `retained`: not even the number of records is told.
+
+    >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 10, "B": []})
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> Tilt().release(LCB().bind(statistics), statistics, request, budget).probabilities.round(4)
+    array([1., 0.])
+    """
+
+    assumed_share: float | None = None
+    predictive: Literal["flat"] | Predictive = "flat"
+
+    name: ClassVar[str] = "tilt"
+    level: ClassVar[Level] = Level.REQUEST_SHAPE
+
+    def __post_init__(self) -> None:
+        if self.predictive != "flat" and not callable(self.predictive):
+            raise InvalidInputError(f"predictive must be 'flat' or a function; got {self.predictive!r}")
+        if self.assumed_share is not None:
+            if not (isinstance(self.assumed_share, Real) and 0 < self.assumed_share < 1):
+                raise InvalidInputError(f"assumed_share must lie in (0, 1); got {self.assumed_share!r}")
+            object.__setattr__(self, "level", Level.RETAINED)  # of this one, not of the class
+
+    def release(
+        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> Release:
+        """π(D) raised as far as allowed, every other arm scaled down."""
+        lcb = require_lcb(learner, self.name)
+        retained = statistics.without(request)
+        reference = self.reference(learner, retained, budget, shape=request.counts)
+        old = one_hot(lcb.decide(statistics).index, statistics.n_actions)
+        kept = (old * reference).sum(axis=-1, keepdims=True)
+        rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
+        left_over = lowest_rest(kept, rest, budget)
+        others = left_over / np.where(rest > 0, rest, 1.0)
+        no_data = np.expand_dims(retained.total == 0, -1)
+        p = np.where(no_data, reference, np.where(old > 0, 1 - left_over, reference * others))
+        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: request.is_empty}
+        branch = first_branch(reasons, otherwise=Branch.TILT)
+        return Release(statistics.actions, p, branch, Guarantee(budget.epsilon, budget.delta, self.level))
+
+    def reference(
+        self,
+        learner: Learner,
+        retained: ArmStatistics,
+        budget: Budget,
+        *,
+        shape: IntArray | None = None,
+        original_decision: Decision | None = None,
+    ) -> FloatArray:
+        """The best reference for the predictive; the default arm where no data is left."""
+        lcb = require_lcb(learner, self.name)
+        if self.assumed_share is not None:
+            odds = self.assumed_share / (1 - self.assumed_share)
+            shape = np.rint(odds * retained.counts).astype(np.int64)
+        elif shape is None:
+            raise InvalidInputError("the reference of tilt needs shape, the deleted counts; got None")
+        judge = predictive_decision if self.predictive == "flat" else self.predictive
+        best = best_reference(judge(lcb, retained, shape), budget)
+        no_data = np.expand_dims(retained.total == 0, -1)
+        return np.where(no_data, served(lcb, retained), best)

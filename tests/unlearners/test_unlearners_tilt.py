@@ -1,0 +1,287 @@
+"""Tilt is (ε, δ) for every D and U, whatever its predictive: exact audits, planted faults, level searches."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from armnesia import (
+    LCB,
+    ArmStatistics,
+    Branch,
+    Budget,
+    DeletionRequest,
+    FrozenRollback,
+    Imitation,
+    Learner,
+    Level,
+    Release,
+    Rollback,
+    Tilt,
+    Unlearner,
+    audit,
+    feasible_reference,
+)
+from armnesia.auditing import small_worlds
+from armnesia.errors import InvalidInputError, UnsupportedError
+from armnesia.scale import UNIT
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+World = tuple[ArmStatistics, DeletionRequest]
+
+LEARNER = LCB(confidence=0.1)
+MODERATE = Budget(epsilon=1.0, delta=0.01)
+
+
+def records(rng: np.random.Generator, counts: Ints, kind: str) -> ArmStatistics:
+    """Rewards of any size; or, as an adversary would choose them, all 0 or all 1 in an arm."""
+    share = rng.random(counts.shape)
+    if kind == "extreme":
+        share = np.round(share)
+    sums = np.minimum(np.floor(share * counts * UNIT).astype(np.int64), counts * UNIT)
+    return ArmStatistics(tuple(range(counts.shape[-1])), counts, sums)
+
+
+def random_worlds(rng: np.random.Generator, n: int, m: int, touched: float) -> World:
+    """Unequal counts, arms without records, arms emptied, data sets emptied; requests over several arms."""
+    largest = rng.choice([4, 40, 400], size=(n, m))
+    kept = rng.integers(0, largest) * (rng.random((n, m)) < 0.85)
+    gone = rng.integers(0, rng.choice([4, 40, 400], size=(n, m))) * (rng.random((n, m)) < touched)
+    kept[rng.random(n) < 0.02] = 0
+    deleted = records(rng, gone, str(rng.choice(["extreme", "any"])))
+    return records(rng, kept, "any").merge(deleted), DeletionRequest(deleted)
+
+
+def random_budget(rng: np.random.Generator) -> Budget:
+    """ε from 0 to 20, δ from 0 to 0.5, the ends included."""
+    epsilon = rng.choice([0.0, rng.uniform(0, 3), rng.uniform(0, 20), 20.0], p=[0.1, 0.4, 0.4, 0.1])
+    delta = rng.choice([0.0, 10.0 ** rng.uniform(-9, -2), rng.uniform(0, 0.5), 0.5], p=[0.2, 0.4, 0.3, 0.1])
+    return Budget(epsilon=float(epsilon), delta=float(delta))
+
+
+BATCH = 125
+
+
+@pytest.mark.parametrize("share", [None, 0.3])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_audit_holds_on_random_data_and_requests(seed: int, share: float | None) -> None:
+    """80 batches of 125: 10⁴ (D, U) for each kind of tilt. Many releases use their budget up."""
+    rng = np.random.default_rng(seed)
+    used_up = several = emptied = 0
+    for number in range(10):
+        m = int(rng.integers(2, 51)) if number % 2 else int(rng.integers(2, 8))
+        world = random_worlds(rng, BATCH, m, float(rng.choice([1 / m, min(1.0, 4 / m)])))
+        budget = random_budget(rng)
+        if share is not None and m > 8:  # it judges every arm as touched: long integrals, so fewer arms
+            m = 8
+            world = random_worlds(rng, BATCH, m, 0.4)
+        result = audit(Tilt(assumed_share=share), LEARNER, *world, budget)
+        assert result.holds, (m, budget, float(result.delta.max()) - budget.delta)
+        p = result.release.probabilities
+        assert (p >= 0).all()
+        np.testing.assert_allclose(p.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
+        used_up += int((np.abs(result.smallest_epsilon - budget.epsilon) < 1e-6).sum()) * (budget.epsilon > 0)
+        several += int((world[1].n_sources > 1).sum())
+        emptied += int(((world[0].counts == world[1].counts) & (world[1].counts > 0)).any(axis=-1).sum())
+    assert used_up > 100
+    assert several > 100
+    assert emptied > 100
+
+
+@pytest.mark.parametrize("share", [None, 0.3])
+def test_the_audit_holds_where_all_of_fifty_arms_are_touched(share: float | None) -> None:
+    rng = np.random.default_rng(12)
+    for epsilon in (0.5, 3.0, 20.0):
+        world, budget = random_worlds(rng, 20, 50, 1.0), Budget(epsilon=epsilon, delta=1e-5)
+        assert audit(Tilt(assumed_share=share), LEARNER, *world, budget).holds
+
+
+arm = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(arm, min_size=2, max_size=50),
+    st.floats(0, 20),
+    st.one_of(st.floats(0, 0.5), st.sampled_from([0.0, 1e-9, 1e-5])),
+    st.sampled_from([1e-3, 0.2, 1.0]),
+    st.sets(st.integers(0, 49), max_size=6),
+)
+def test_the_audit_holds_on_whatever_hypothesis_finds(
+    arms: list[tuple[int, int, int, int]], epsilon: float, delta: float, confidence: float, touched: set[int]
+) -> None:
+    """An arm: ones kept, zeros kept, ones gone, zeros gone (if the request touches it)."""
+
+    def rewards(ones: int, zeros: int) -> list[int]:
+        return [1] * ones + [0] * zeros
+
+    gone = {a: rewards(*arm[2:]) if a in touched else [] for a, arm in enumerate(arms)}
+    data = ArmStatistics.from_rewards({a: rewards(*arm[:2]) + gone[a] for a, arm in enumerate(arms)})
+    request = DeletionRequest.from_rewards(gone)
+    budget = Budget(epsilon=epsilon, delta=delta)
+    result = audit(Tilt(), LCB(confidence=confidence), data, request, budget)
+    assert result.holds
+    old = LCB(confidence=confidence).decide(data).index
+    if data.without(request).total > 0:  # the old decision never loses by the tilt, and the others never win
+        gains = result.release.probabilities - result.reference
+        assert gains[old] >= 0
+        assert (np.delete(gains, old) <= 1e-15).all()
+
+
+@pytest.mark.parametrize("epsilon", [30.0, 300.0, 700.0, 720.0, 745.0, 800.0, 1e300, math.inf])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.5, 1.0])
+def test_the_audit_holds_where_e_to_the_epsilon_is_huge(epsilon: float, delta: float) -> None:
+    """1 − p is then far below a double's distance to 1: it must not be computed as a difference."""
+    world = random_worlds(np.random.default_rng(11), 300, 4, 0.7)
+    result = audit(Tilt(), LEARNER, *world, Budget(epsilon=epsilon, delta=delta))
+    assert np.isfinite(result.release.probabilities).all()
+    assert result.holds
+
+
+def uniform(learner: Learner, retained: ArmStatistics, shape: Ints) -> Floats:
+    return np.full(retained.counts.shape, 1 / retained.n_actions)
+
+
+def the_worst_arm(learner: Learner, retained: ArmStatistics, shape: Ints) -> Floats:
+    return np.asarray(np.eye(retained.n_actions)[np.argmin(learner.unit_scores(retained), axis=-1)])
+
+
+def at_random(learner: Learner, retained: ArmStatistics, shape: Ints) -> Floats:
+    alpha = np.full(retained.n_actions, 0.3)
+    return np.asarray(np.random.default_rng(3).dirichlet(alpha, size=retained.counts.shape[:-1]))
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+@pytest.mark.parametrize("predictive", [uniform, the_worst_arm, at_random])
+def test_a_bad_predictive_costs_quality_and_never_privacy(
+    predictive: Callable[[Learner, ArmStatistics, Ints], Floats], share: float | None
+) -> None:
+    rng = np.random.default_rng(21)
+    bad = Tilt(predictive=predictive, assumed_share=share)
+    for _ in range(20):
+        world, budget = random_worlds(rng, BATCH, int(rng.integers(2, 51)), 0.3), random_budget(rng)
+        assert audit(bad, LEARNER, *world, budget).holds, budget
+    world = random_worlds(rng, BATCH, 5, 0.3)
+    old = np.eye(5)[LEARNER.decide(world[0]).index] > 0
+    good_p = Tilt().release(LEARNER, *world, MODERATE).probabilities[old].mean()
+    bad_p = bad.release(LEARNER, *world, MODERATE).probabilities[old].mean()
+    assert bad_p < good_p - 0.05
+
+
+class OneOtherArmPaysForAll(Tilt):
+    """A planted fault: what is left goes to one of the other arms instead of all in proportion."""
+
+    def release(
+        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> Release:
+        right = super().release(learner, statistics, request, budget)
+        m = statistics.n_actions
+        old = np.eye(m)[learner.decide(statistics).index]
+        heir = np.eye(m)[np.argmax(right.probabilities * (1 - old), axis=-1)]
+        kept = (right.probabilities * old).sum(axis=-1, keepdims=True)
+        return replace(right, probabilities=kept * old + (1 - kept) * heir)
+
+
+def test_a_wrong_share_of_the_others_is_caught() -> None:
+    world = random_worlds(np.random.default_rng(31), BATCH, 6, 0.6)
+    assert audit(Tilt(), LEARNER, *world, MODERATE).holds
+    assert not audit(OneOtherArmPaysForAll(), LEARNER, *world, MODERATE).holds
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda r, budget: np.clip(math.exp(budget.epsilon) * r + 2 * budget.delta + 0.01, r, 1.0),
+        lambda r, budget: np.clip(math.exp(budget.epsilon) * r + budget.delta, r, 1.0),  # one direction only
+        lambda r, budget: np.clip(
+            1 - math.exp(-budget.epsilon) * (1 - r - budget.delta), r, 1.0
+        ),  # the other
+    ],
+)
+def test_a_raise_too_high_is_caught(wrong: Callable[[Floats, Budget], Floats]) -> None:
+    """Planted faults, built from the right reference by a raise that ignores a condition."""
+
+    class RaisedTooHigh(Tilt):
+        def release(
+            self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+        ) -> Release:
+            right = super().release(learner, statistics, request, budget)
+            r = self.reference(learner, statistics.without(request), budget, shape=request.counts)
+            old = np.eye(statistics.n_actions)[learner.decide(statistics).index]
+            kept = (r * old).sum(axis=-1, keepdims=True)
+            raised = wrong(kept, budget)
+            scale = (1 - raised) / np.where(kept < 1, 1 - kept, 1.0)
+            return replace(right, probabilities=np.where(old > 0, raised, r * scale))
+
+    world = random_worlds(np.random.default_rng(32), 500, 4, 0.6)
+    assert audit(Tilt(), LEARNER, *world, MODERATE).holds
+    assert not audit(RaisedTooHigh(), LEARNER, *world, MODERATE).holds
+
+
+BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.parametrize("unlearner", [Tilt(), Tilt(predictive=uniform), Tilt(assumed_share=0.3)])
+def test_its_level_holds_on_every_small_data_set(unlearner: Unlearner, budget: Budget) -> None:
+    """The unlearner is not believed: some reference of its level serves all (D, U) with counts up to 4."""
+    learner = LCB(confidence=0.5)
+    result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=4)
+    assert result.holds
+    assert result.branches[str(Branch.TILT)] > 0.5 * result.n_instances
+    assert audit(unlearner, learner, *small_worlds(4), budget).holds
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_with_the_shape_in_its_reference_it_is_refuted_at_retained(budget: Budget) -> None:
+    learner = LCB(confidence=0.5)
+    result = feasible_reference(Tilt(), learner, level="retained", budget=budget, max_count=4)
+    assert result.refuted
+    assert not result.holds
+
+
+def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_the_reference() -> None:
+    assert (Tilt().level, Tilt(assumed_share=0.3).level) == (Level.REQUEST_SHAPE, Level.RETAINED)
+    statistics, request = random_worlds(np.random.default_rng(41), 50, 5, 0.5)
+    retained = statistics.without(request)
+    release = Tilt(assumed_share=0.3).release(LEARNER, statistics, request, MODERATE)
+    assert release.guarantee.level is Level.RETAINED
+    assumed = np.round(retained.counts * 3 / 7).astype(np.int64)
+    expected = Tilt().reference(LEARNER, retained, MODERATE, shape=assumed)
+    for shape in (None, request.counts, 5 * request.counts):
+        reference = Tilt(assumed_share=0.3).reference(LEARNER, retained, MODERATE, shape=shape)
+        np.testing.assert_array_equal(reference, expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 1.5, math.nan])
+def test_no_share_outside_of_zero_and_one(share: float) -> None:
+    with pytest.raises(InvalidInputError, match=r"assumed_share must lie in \(0, 1\); got"):
+        Tilt(assumed_share=share)
+
+
+def test_no_budget_is_the_frozen_rollback_for_one_arm() -> None:
+    rng, nothing = np.random.default_rng(51), Budget(epsilon=0, delta=0)
+    kept, gone = rng.integers(1, 200, size=(400, 4)), np.zeros((400, 4), dtype=np.int64)
+    gone[np.arange(400), rng.integers(0, 4, 400)] = rng.integers(1, 150, 400)
+    deleted = records(rng, gone, "any")
+    world = records(rng, kept, "any").merge(deleted), DeletionRequest(deleted)
+    frozen = FrozenRollback().release(LEARNER, *world, nothing).probabilities
+    np.testing.assert_allclose(
+        Tilt().release(LEARNER, *world, nothing).probabilities, frozen, rtol=0, atol=1e-15
+    )
+    assert (frozen != Rollback().release(LEARNER, *world, nothing).probabilities).any()
+
+
+def test_refusals() -> None:
+    data = ArmStatistics.from_rewards({"a": [1] * 9, "b": [0] * 9})
+    request = DeletionRequest.from_rewards({"a": [1], "b": []})
+    with pytest.raises(UnsupportedError, match=r"tilt.*'imitation'"):
+        Tilt().release(Imitation(), data, request, MODERATE)
+    with pytest.raises(InvalidInputError, match="needs shape"):
+        Tilt().reference(LEARNER, data, MODERATE)

@@ -1,0 +1,260 @@
+"""Tilt's parts: the reference against a linear program, the highest raise, the predictive simulated."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Tilt
+from armnesia.unlearners.tilt import best_reference, highest_allowed, predictive_decision
+
+Floats = NDArray[np.float64]
+
+
+def lines(r: Floats, epsilon: float, delta: float) -> Floats:
+    """hi(r), written out: the lowest of three lines."""
+    grow = math.exp(epsilon)
+    return np.minimum(1.0, np.minimum(grow * r + delta, 1 - (1 - r - delta) / grow))
+
+
+def by_linear_program(q: Floats, epsilon: float, delta: float) -> float:
+    """The largest Σ q_a·t_a over r in the simplex and t below each of the three lines; variables (r, t)."""
+    m, grow = len(q), math.exp(epsilon)
+    eye = np.eye(m)
+    solution = linprog(
+        np.concatenate([np.zeros(m), -q]),
+        A_ub=np.vstack([np.hstack([-grow * eye, eye]), np.hstack([-eye / grow, eye])]),
+        b_ub=np.concatenate([np.full(m, delta), np.full(m, 1 - (1 - delta) / grow)]),
+        A_eq=np.concatenate([np.ones(m), np.zeros(m)])[None, :],
+        b_eq=[1.0],
+        bounds=[(0.0, 1.0)] * m + [(None, 1.0)] * m,
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert solution.fun is not None, solution.message
+    return -float(solution.fun)
+
+
+def random_predictive(rng: np.random.Generator, m: int) -> Floats:
+    """From nearly certain to nearly uniform, some arms impossible, some tied."""
+    q = np.asarray(rng.dirichlet(np.full(m, rng.choice([0.05, 0.5, 5.0]))))
+    if rng.random() < 0.3:
+        q = np.where(rng.random(m) < 0.5, q, 0.0)
+    if rng.random() < 0.2:
+        q = np.round(q, 1)
+    return q / q.sum() if q.sum() > 0 else np.full(m, 1 / m)
+
+
+def random_budget(rng: np.random.Generator, number: int) -> Budget:
+    epsilon = 0.0 if number % 10 == 0 else float(rng.uniform(0, 10))
+    delta = 0.0 if number % 7 == 0 else float(rng.choice([rng.uniform(0, 0.5), 10.0 ** rng.uniform(-9, -2)]))
+    return Budget(epsilon=epsilon, delta=delta)
+
+
+def falls_short(q: Floats, r: Floats, budget: Budget) -> float:
+    value = float(q @ lines(r, budget.epsilon, budget.delta))
+    return by_linear_program(q, budget.epsilon, budget.delta) - value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_greedy_fill_is_the_optimum_of_the_linear_program(seed: int) -> None:
+    """1000 instances over the four seeds. Equal means both ways: above the optimum r would be infeasible."""
+    rng = np.random.default_rng(seed)
+    for number in range(250):
+        q, budget = random_predictive(rng, int(rng.integers(2, 21))), random_budget(rng, number)
+        r = best_reference(q, budget)
+        assert (r >= 0).all()
+        assert r.sum() == pytest.approx(1.0, abs=1e-12)
+        assert abs(falls_short(q, r, budget)) < 1e-9, (q, budget)
+
+
+def test_another_reference_would_be_seen_to_fall_short() -> None:
+    """Planted faults: q itself, all on the best arm, and a thousandth of the right one moved."""
+    rng = np.random.default_rng(5)
+    short: dict[str, int] = {"q": 0, "best": 0, "moved": 0}
+    for _ in range(60):
+        q, budget = rng.dirichlet(np.ones(4)), Budget(epsilon=float(rng.uniform(0.5, 5)), delta=0.01)
+        best = best_reference(q, budget)
+        moved = 0.999 * best + 0.001 * np.eye(4)[np.argmin(q)]
+        for name, wrong in (("q", q), ("best", np.eye(4)[np.argmax(q)]), ("moved", moved)):
+            short[name] += falls_short(q, wrong, budget) > 1e-9
+    assert min(short.values()) >= 55, short
+
+
+def test_no_budget_puts_everything_on_the_likeliest_arm() -> None:
+    rng = np.random.default_rng(6)
+    q = rng.dirichlet(np.ones(7), size=200)
+    r = best_reference(q, Budget(epsilon=0, delta=0))
+    np.testing.assert_allclose(r, np.eye(7)[np.argmax(q, axis=-1)], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("m", [2, 3, 8])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("delta", [0.0, 0.2])
+def test_ties_lose_nothing(m: int, epsilon: float, delta: float) -> None:
+    """Under a uniform q the optimum is mean hi(1/m) where hi is linear enough, and never below it."""
+    q, budget = np.full(m, 1 / m), Budget(epsilon=epsilon, delta=delta)
+    r = best_reference(q, budget)
+    assert r.sum() == pytest.approx(1.0, abs=1e-12)
+    assert q @ lines(r, epsilon, delta) >= lines(np.array(1 / m), epsilon, delta) - 1e-12
+    assert abs(falls_short(q, r, budget)) < 1e-9
+
+
+def test_renaming_the_arms_renames_the_reference() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        q, budget = rng.dirichlet(np.ones(6)), Budget(epsilon=float(rng.uniform(0, 6)), delta=0.05)
+        order = rng.permutation(6)
+        expected = best_reference(q, budget)[order]
+        np.testing.assert_allclose(best_reference(q[order], budget), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 699.0, 700.0, 701.0, 1e4, 1e300, math.inf])
+@pytest.mark.parametrize("delta", [0.0, 1e-300, 0.5, 1.0])
+def test_the_edges_of_the_budget_are_numbers(epsilon: float, delta: float) -> None:
+    """Warnings are errors here; where nothing is promised, every arm that may have been served is kept."""
+    budget = Budget(epsilon=epsilon, delta=delta)
+    for q in (np.array([0.6, 0.4, 0.0]), np.array([1.0, 0.0, 0.0]), np.full(3, 1 / 3)):
+        r = best_reference(q, budget)
+        raised = highest_allowed(r, budget)
+        assert np.isfinite(r).all()
+        assert np.isfinite(raised).all()
+        assert r.sum() == pytest.approx(1.0, abs=1e-12)
+        assert ((raised >= r) & (raised <= 1)).all()
+        if epsilon > 600 or delta == 1:
+            np.testing.assert_allclose(raised[q > 0], 1.0, rtol=0, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.one_of(st.floats(0, 1), st.floats(0, 1e-3), st.sampled_from([0.0, 0.5, 1.0])),
+    st.floats(0, 20),
+    st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1e-5, 1.0])),
+)
+def test_the_raise_is_the_largest_that_both_directions_allow(r: float, epsilon: float, delta: float) -> None:
+    """By bisection on the two conditions: p ≤ e^ε·r + δ and 1 − r ≤ e^ε·(1 − p) + δ."""
+    grow = math.exp(epsilon)
+
+    def allowed(p: float) -> bool:
+        # Divided by e^ε, so that the rounding of 1 − p is not blown up; 1e-15 for the rounding itself.
+        return p <= grow * r + delta + 1e-15 and (1 - r - delta) / grow <= (1 - p) + 1e-15
+
+    low, high = r, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    largest = 1.0 if allowed(1.0) else low
+    raised = float(highest_allowed(np.array(r), Budget(epsilon=epsilon, delta=delta)))
+    assert raised == pytest.approx(largest, abs=4e-15)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What is left of an arm: so many records with so many ones; and how many are gone."""
+
+    left: int
+    ones: int
+    gone: int
+
+
+CASES: dict[str, list[Arm]] = {
+    "one touched, two quiet": [Arm(120, 66, 80), Arm(200, 96, 0), Arm(200, 90, 0)],
+    "one touched, all its records one": [Arm(5, 5, 3), Arm(40, 27, 0)],
+    "one touched, quiet arms tie": [Arm(30, 15, 30), Arm(64, 32, 0), Arm(64, 32, 0)],
+    "two touched": [Arm(100, 55, 60), Arm(150, 80, 90)],
+    "two touched, one quiet": [Arm(100, 55, 60), Arm(150, 80, 90), Arm(160, 88, 0)],
+    "five touched": [Arm(40, 20, 160), Arm(180, 88, 20), Arm(90, 47, 110), Arm(20, 12, 5), Arm(7, 3, 9)],
+    "emptied": [Arm(0, 0, 50), Arm(60, 50, 0)],
+    "emptied and touched": [Arm(0, 0, 10), Arm(60, 30, 25), Arm(100, 41, 0)],
+    "two emptied and an arm without records": [Arm(0, 0, 4), Arm(0, 0, 9), Arm(0, 0, 0)],
+    "untouched only, a tie": [Arm(50, 20, 0), Arm(64, 32, 0), Arm(64, 32, 0)],
+}
+TAU = 0.3
+DRAWS = 10**6
+"""A case; ten cases: 10⁷ draws."""
+
+
+def predictive_of(arms: list[Arm]) -> Floats:
+    retained = ArmStatistics.from_rewards(
+        {a: [1] * arm.ones + [0] * (arm.left - arm.ones) for a, arm in enumerate(arms)}
+    )
+    return predictive_decision(LCB(confidence=TAU), retained, np.array([arm.gone for arm in arms]))
+
+
+def simulated(arms: list[Arm], rng: np.random.Generator, wrong: float = 1.0) -> Floats:
+    """How often each arm has the highest score, drawn literally; the first of equals wins."""
+    best = np.full(DRAWS, -np.inf)
+    winner = np.zeros(DRAWS, dtype=np.int64)
+    for a, arm in enumerate(arms):
+        before = arm.left + arm.gone
+        penalty = math.sqrt(math.log(len(arms) / TAU) / (2 * before)) if before else 1.0
+        if arm.gone == 0:
+            mean, spread = (arm.ones / arm.left if arm.left else 0.0), 0.0
+        elif arm.left == 0:  # a success rate drawn uniformly makes every number of ones equally likely
+            mean, spread = 0.5, float(np.std(np.arange(arm.gone + 1) / arm.gone))
+        else:
+            mean = arm.ones / arm.left
+            variance = max(mean * (1 - mean), 1 / arm.left)
+            spread = arm.gone / before * math.sqrt(variance / arm.gone + variance / arm.left)
+        scores = mean - penalty + wrong * spread * rng.standard_normal(DRAWS)
+        winner[scores > best] = a
+        best = np.maximum(best, scores)
+    return np.bincount(winner, minlength=len(arms)) / DRAWS
+
+
+def agrees(q: Floats, frequency: Floats) -> bool:
+    """Five standard errors and 4.2 draws: by Bernstein's inequality a false alarm in at most 7.5e-6 an arm.
+
+    That is 3e-4 over all cases and arms.
+    """
+    return bool((np.abs(q - frequency) <= 5 * np.sqrt(q * (1 - q) / DRAWS) + 4.2 / DRAWS).all())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_predictive_is_the_distribution_of_its_model(case: str) -> None:
+    q = predictive_of(CASES[case])
+    assert q.sum() == pytest.approx(1.0, abs=1e-12)
+    assert agrees(q, simulated(CASES[case], np.random.default_rng(100 + list(CASES).index(case))))
+
+
+@pytest.mark.parametrize("case", ["one touched, two quiet", "five touched", "emptied"])
+def test_two_percent_more_spread_would_be_seen(case: str) -> None:
+    """The planted fault."""
+    assert not agrees(
+        predictive_of(CASES[case]), simulated(CASES[case], np.random.default_rng(9), wrong=1.02)
+    )
+
+
+def test_untouched_arms_are_certain() -> None:
+    np.testing.assert_array_equal(predictive_of(CASES["untouched only, a tie"]), [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.0), (0.0, 0.1), (0.3, 1e-5), (1.0, 0.0), (2.0, 0.05), (5.0, 1e-5)]
+)
+def test_two_arms_no_other_reference_keeps_the_old_decision_more_often(epsilon: float, delta: float) -> None:
+    """Same D∖U and shape; the deleted were all ones (arm 0 was served) or all zeros (arm 1 was).
+
+    The release keeps the served arm with p₀ or p₁; under q that is Σ q_a·p_a, which no r on the grid beats.
+    """
+    budget, learner = Budget(epsilon=epsilon, delta=delta), LCB(confidence=0.1)
+    retained = ArmStatistics.from_rewards({0: [1] * 50 + [0] * 50, 1: [1] * 40 + [0] * 40})
+    kept = []
+    for arm, reward in ((0, 1), (1, 0)):
+        request = DeletionRequest.from_rewards({0: [reward] * 20, 1: []})
+        data = retained.merge(request)
+        assert learner.decide(data).index == arm
+        kept.append(float(Tilt().release(learner, data, request, budget).probabilities[arm]))
+    q = predictive_decision(learner, retained, np.array([20, 0]))
+    assert 0.1 < q[0] < 0.9
+    first = np.linspace(0, 1, 100_001)
+    grid = q[0] * lines(first, epsilon, delta) + q[1] * lines(1 - first, epsilon, delta)
+    assert q @ kept >= grid.max() - 1e-12
+    assert q @ kept <= grid.max() + 1e-4  # and it is on the curve, up to the grid's step
+    r = best_reference(q, budget)
+    assert q @ highest_allowed(r, budget) == pytest.approx(q @ kept, abs=1e-12)
