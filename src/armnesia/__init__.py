@@ -5,7 +5,7 @@ The way of the data, each step one call: log → `ArmStatistics` → `learner.de
 
 from armnesia import datasets
 from armnesia.auditing import Audit, Feasibility, Witness, audit, feasible_reference
-from armnesia.learners import LCB, LEARNERS, Decision, Imitation, Learner
+from armnesia.learners import KLLCB, LCB, LEARNERS, ConfidenceLearner, Decision, Imitation, Learner
 from armnesia.logs import Log, read_log
 from armnesia.privacy import (
     Budget,
@@ -30,6 +30,7 @@ from armnesia.unlearners import (
     MultiSource,
     Release,
     Rollback,
+    StrictAdaptive,
     Tilt,
     Unlearner,
 )
@@ -37,6 +38,7 @@ from armnesia.unlearners import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "KLLCB",
     "LCB",
     "LEARNERS",
     "UNLEARNERS",
@@ -45,6 +47,7 @@ __all__ = [
     "Audit",
     "Branch",
     "Budget",
+    "ConfidenceLearner",
     "Decision",
     "DeletionRequest",
     "Feasibility",
@@ -61,6 +64,7 @@ __all__ = [
     "PrivacyCurve",
     "Release",
     "Rollback",
+    "StrictAdaptive",
     "Tilt",
     "Unlearner",
     "Witness",

@@ -43,7 +43,10 @@ REFUSALS = {
     "row out of range": (["unlearn", "flights", "--rows", "16026", "--unlearner", "rollback"], "16026"),
     "unknown user": (["unlearn", "flights", "--user", "N0", "--unlearner", "rollback"], "'N0'"),
     "unknown unlearner": ([*ON_FLIGHTS, "--unlearner", "magic"], "must be one of rollback"),
-    "unknown learner": (["decide", "flights", "--learner", "oracle"], "must be one of lcb, imitation"),
+    "unknown learner": (
+        ["decide", "flights", "--learner", "oracle"],
+        "must be one of lcb, kl_lcb",
+    ),
     "foreign option": ([*ON_FLIGHTS, "--unlearner", "rollback", "--ratio", "0.5"], "belongs to mixing"),
     "unknown variant": (
         [*ADAPTIVE, "--epsilon", "1", "--delta", "0.1", "--threshold", "best"],
@@ -51,7 +54,7 @@ REFUSALS = {
     ),
     "confidence for imitation": (
         ["decide", "flights", "--learner", "imitation", "--confidence", "0.1"],
-        "belongs to the learner lcb",
+        "belongs to lcb and kl_lcb",
     ),
     "confidence above 1": (["decide", "flights", "--confidence", "2"], "confidence must lie in (0, 1]"),
     "noise with delta 0": (

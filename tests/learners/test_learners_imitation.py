@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armnesia.learners import LCB, LEARNERS, Imitation
+from armnesia.learners import KLLCB, LCB, LEARNERS, Imitation
 from armnesia.statistics import ArmStatistics
 
 untimed = settings(deadline=None)  # a slow machine is no failure
@@ -53,9 +53,10 @@ def test_a_batch_is_decided_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "learner", "counts_only"), [("lcb", LCB, False), ("imitation", Imitation, True)]
+    ("name", "learner", "counts_only"),
+    [("lcb", LCB, False), ("kl_lcb", KLLCB, False), ("imitation", Imitation, True)],
 )
 def test_the_registry_knows_every_learner_by_its_name(name: str, learner: type, counts_only: bool) -> None:
     assert LEARNERS[name] is learner
     assert LEARNERS[name].counts_only is counts_only
-    assert len(LEARNERS) == 2
+    assert len(LEARNERS) == 3

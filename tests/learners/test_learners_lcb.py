@@ -122,7 +122,7 @@ def test_a_batch_can_be_bound_only_if_every_data_set_has_the_same_size() -> None
 
 
 def test_without_a_confidence_nothing_is_scored() -> None:
-    with pytest.raises(InvalidInputError, match=r"no confidence yet: use LCB\(confidence=τ\) or .bind"):
+    with pytest.raises(InvalidInputError, match=r"no confidence yet: give confidence=τ or use .bind"):
         LCB().decide(counted([(0, 1.0)], 2))
 
 

@@ -1,12 +1,18 @@
 """Exact evaluation of frozen rollback and tilt, against every data set there is and the values to reach."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
-from all_data_sets import AllDataSets
 
 from armnesia import LCB, Budget, FrozenRollback, Tilt, Unlearner
 from armnesia.errors import UnsupportedError
 from armnesia.simulation import Environment, FixedSample, OneArm, SeveralArms, evaluate, exact_release
+
+if TYPE_CHECKING:
+    from tests.simulation.all_data_sets import AllDataSets
+else:
+    from all_data_sets import AllDataSets
 
 PAPER = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
 

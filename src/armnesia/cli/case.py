@@ -7,7 +7,7 @@ from typing import Any
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import table
-from armnesia.learners import LCB, Decision, Learner
+from armnesia.learners import ConfidenceLearner, Decision, Learner
 from armnesia.privacy import Budget, Guarantee
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
@@ -106,7 +106,8 @@ def arm_table(title: str, statistics: ArmStatistics, decision: Decision) -> Any:
 
 def learner_facts(learner: Learner) -> dict[str, Any]:
     """The learner as JSON names it."""
-    return {"name": learner.name, "confidence": learner.confidence if isinstance(learner, LCB) else None}
+    confidence = learner.confidence if isinstance(learner, ConfidenceLearner) else None
+    return {"name": learner.name, "confidence": confidence}
 
 
 def guarantee_facts(guarantee: Guarantee) -> dict[str, Any]:

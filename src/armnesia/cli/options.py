@@ -9,7 +9,7 @@ import typer
 
 from armnesia import datasets
 from armnesia.errors import InvalidInputError
-from armnesia.learners import LEARNERS, Learner
+from armnesia.learners import LEARNERS, ConfidenceLearner, Learner
 from armnesia.logs import Log, read_log
 from armnesia.privacy import Budget
 from armnesia.request import DeletionRequest
@@ -75,8 +75,8 @@ def make_learner(
     if name is None:
         name = "imitation" if unlearner == ImitationRollback.name else "lcb"
     learner = _named("--learner", LEARNERS, name)
-    if name != "lcb" and confidence is not None:
-        raise InvalidInputError(f"--confidence belongs to the learner lcb; got it with {name}")
+    if confidence is not None and not issubclass(learner, ConfidenceLearner):
+        raise InvalidInputError(f"--confidence belongs to lcb and kl_lcb; got it with {name}")
     made: Learner = learner() if confidence is None else learner(confidence=confidence)
     return made.bind(statistics)
 

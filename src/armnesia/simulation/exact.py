@@ -22,7 +22,7 @@ from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.laws import NEGLIGIBLE, binomial, lcb_scores, winner
 from armnesia.special import hypergeometric, ndtr
 from armnesia.statistics import ArmStatistics
-from armnesia.unlearners import FrozenRollback, Mixing, Rollback, Tilt, Unlearner
+from armnesia.unlearners import FrozenRollback, Mixing, Rollback, StrictAdaptive, Tilt, Unlearner
 from armnesia.unlearners.base import served
 from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner
 
@@ -80,6 +80,8 @@ def _release(case: FixedCase, unlearner: Unlearner) -> FloatArray:
         return winner([frozen_law(case, arm) for arm in range(case.m)])
     if not isinstance(unlearner, NoisyUnlearner):
         return winner(case.laws(left))
+    if isinstance(unlearner, StrictAdaptive):
+        raise UnsupportedError("strict_adaptive looks at D∖U before it adds noise; use the sampled protocol")
     if unlearner.level.sees_decision:
         return _by_decision(case, unlearner)
     plan = unlearner.checked_plan(case.learner, case.counts, case.deleted, None, case.budget)

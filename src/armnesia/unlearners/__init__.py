@@ -7,6 +7,7 @@ from armnesia.unlearners.gaussian import Gaussian
 from armnesia.unlearners.mixing import Mixing
 from armnesia.unlearners.multi_source import MultiSource
 from armnesia.unlearners.rollback import ImitationRollback, Rollback
+from armnesia.unlearners.strict_adaptive import StrictAdaptive
 from armnesia.unlearners.tilt import Tilt
 
 UNLEARNERS: dict[str, type[Unlearner]] = {
@@ -19,6 +20,7 @@ UNLEARNERS: dict[str, type[Unlearner]] = {
         MultiSource,
         ImitationRollback,
         FrozenRollback,
+        StrictAdaptive,
         Tilt,
     )
 }
@@ -35,6 +37,7 @@ __all__ = [
     "MultiSource",
     "Release",
     "Rollback",
+    "StrictAdaptive",
     "Tilt",
     "Unlearner",
 ]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from armnesia.arrays import BoolArray, FloatArray
 from armnesia.errors import InvalidInputError, UnsupportedError
-from armnesia.learners import LCB, Learner
+from armnesia.learners import LCB, ConfidenceLearner, Learner
 
 Sensitivity = Literal["paper", "exact"]
 Threshold = Literal["paper", "exact"]
@@ -20,6 +20,17 @@ def require_lcb(learner: Learner, unlearner: str) -> LCB:
         raise UnsupportedError(
             f"{unlearner} needs a learner whose score sensitivity is known, such as 'lcb';"
             f" got {learner.name!r}, for which use rollback"
+        )
+    return learner
+
+
+def require_confidence(learner: Learner, unlearner: str) -> ConfidenceLearner:
+    """Freezing the counts and forgetting the means needs scores that are made of both."""
+    if not isinstance(learner, ConfidenceLearner):
+        raise UnsupportedError(
+            f"{unlearner} needs a learner that scores by means and counts, such as 'lcb';"
+            f" got {learner.name!r}: for one that depends on counts alone, level request_shape is empty;"
+            " use rollback"
         )
     return learner
 

@@ -7,22 +7,24 @@ import numpy as np
 
 from armnesia.arrays import FloatArray, IntArray, one_hot
 from armnesia.errors import InvalidInputError
-from armnesia.learners import LCB, Decision, Learner
+from armnesia.learners import ConfidenceLearner, Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, served
-from armnesia.unlearners.calibration import require_lcb
+from armnesia.unlearners.calibration import require_confidence
 
 
-def frozen_scores(learner: LCB, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+def frozen_scores(learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
     """Means of D∖U with the penalties of D: μ̂′(a) − b(N(a)), and −1 for an arm that is left empty.
 
+    >>> from armnesia.learners import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1, 0], "B": [1]})
     >>> frozen_scores(LCB(confidence=0.5), retained, np.array([2, 0])).round(3)
     array([0.084, 0.167])
     """
-    frozen = retained.unit_means - learner.penalty(retained.counts + shape, retained.n_actions)
+    before = np.maximum(retained.counts + shape, 1)
+    frozen = learner.lower_bounds(retained.unit_means, before, retained.n_actions)
     return np.where(retained.counts > 0, frozen, -1.0)
 
 
@@ -34,6 +36,7 @@ class FrozenRollback(Unlearner):
     records the best arm looks less certain, and a worse one wins. The penalty depends on counts alone, which
     a reference at `request_shape` knows; so the penalty of the counts before the deletion may stay.
 
+    >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60, "B": [1] * 50})
     >>> request = DeletionRequest.from_rewards({"A": [1] * 30, "B": []})
     >>> budget = Budget(epsilon=0, delta=0)
@@ -68,9 +71,9 @@ class FrozenRollback(Unlearner):
         original_decision: Decision | None = None,
     ) -> FloatArray:
         """The same: nothing but D∖U and the shape is used."""
-        lcb = require_lcb(learner, self.name)
+        pessimist = require_confidence(learner, self.name)
         if shape is None:
             raise InvalidInputError(f"the reference of {self.name} needs shape, the deleted counts; got None")
-        best = one_hot(np.argmax(frozen_scores(lcb, retained, shape), axis=-1), retained.n_actions)
+        best = one_hot(np.argmax(frozen_scores(pessimist, retained, shape), axis=-1), retained.n_actions)
         no_data = np.expand_dims(retained.total == 0, -1)
-        return np.where(no_data, served(lcb, retained), best)
+        return np.where(no_data, served(learner, retained), best)

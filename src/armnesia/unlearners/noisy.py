@@ -39,6 +39,12 @@ class NoisyUnlearner(Unlearner):
     ) -> NoisePlan:
         """Choose the noise from what the level lets a reference see: counts, shape and perhaps π(D)."""
 
+    def decision_seen(
+        self, learner: LCB, retained: ArmStatistics, shape: IntArray, original: Decision | None
+    ) -> Decision | None:
+        """The decision that the plan goes by: π(D), unless the unlearner must do without it."""
+        return original
+
     def rolled_back_first(self, deleted: IntArray) -> IntArray:
         """How many of the deleted records are rolled back before noise is added: none, unless mixing."""
         return np.zeros_like(deleted)
@@ -53,7 +59,8 @@ class NoisyUnlearner(Unlearner):
         """Noise on the planned arms' scores from D, every other arm rolled back."""
         lcb = require_lcb(learner, self.name)
         retained = statistics.without(request)
-        plan = self.checked_plan(lcb, statistics.counts, request.counts, lcb.decide(statistics), budget)
+        decision = self.decision_seen(lcb, retained, request.counts, lcb.decide(statistics))
+        plan = self.checked_plan(lcb, statistics.counts, request.counts, decision, budget)
         scores = np.where(plan.noised, lcb.unit_scores(statistics), lcb.unit_scores(retained))
         probabilities = winner_distribution(lcb, retained, scores, plan)
         guarantee = self.guarantee(request.counts, budget)
@@ -72,7 +79,8 @@ class NoisyUnlearner(Unlearner):
         lcb = require_lcb(learner, self.name)
         if shape is None:
             raise InvalidInputError(f"the reference of {self.name} needs shape, the deleted counts; got None")
-        plan = self.checked_plan(lcb, retained.counts + shape, shape, original_decision, budget)
+        decision = self.decision_seen(lcb, retained, shape, original_decision)
+        plan = self.checked_plan(lcb, retained.counts + shape, shape, decision, budget)
         return winner_distribution(lcb, retained, lcb.unit_scores(retained), plan)
 
     def checked_plan(

@@ -15,15 +15,15 @@ import numpy as np
 
 from armnesia.arrays import FloatArray, IntArray, one_hot
 from armnesia.errors import InvalidInputError
-from armnesia.learners import LCB, Decision, Learner
+from armnesia.learners import LCB, ConfidenceLearner, Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, served
-from armnesia.unlearners.calibration import require_lcb
+from armnesia.unlearners.calibration import require_confidence
 from armnesia.unlearners.noise import noisy_argmax
 
-Predictive: TypeAlias = Callable[[LCB, ArmStatistics, IntArray], FloatArray]
+Predictive: TypeAlias = Callable[[ConfidenceLearner, ArmStatistics, IntArray], FloatArray]
 """Judges, from D∖U and the deleted counts, how likely π(D) was each arm."""
 
 
@@ -75,25 +75,30 @@ def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
 
 
 def predictive_scores(
-    learner: LCB, means: FloatArray, left: IntArray, gone: IntArray, n_actions: int
+    learner: ConfidenceLearner, means: FloatArray, left: IntArray, gone: IntArray, n_actions: int
 ) -> tuple[FloatArray, FloatArray]:
     """Centre and spread of the score that an arm had on D, judged from what is left of it.
 
-    An arm that lost k of N records had a score near μ̂′ − b(N), with the spread that k unknown rewards and the
-    uncertainty of μ̂′ give its mean: (k/N)·√(v(1/k + 1/(N−k))), v = max(μ̂′(1−μ̂′), 1/(N−k)). An emptied arm is
-    anyone's guess: a uniform mean. Untouched arms are what they are.
+    An arm that lost k of N records had a mean near μ̂′, with the spread that k unknown rewards and the
+    uncertainty of μ̂′ give it: s = (k/N)·√(v(1/k + 1/(N−k))), v = max(μ̂′(1−μ̂′), 1/(N−k)). Its score is the
+    learner's for that mean and N records; the score's spread is that between μ̂′ ± s (for LCB, s itself). An
+    emptied arm is anyone's guess: a uniform mean. Untouched arms are what they are.
     """
-    kept, lost = np.maximum(left, 1), np.maximum(gone, 1)
-    penalty = learner.penalty(left + gone, n_actions)
-    variance = np.maximum(means * (1 - means), 1 / kept)
-    spread = gone / np.maximum(left + gone, 1) * np.sqrt(variance * (1 / lost + 1 / kept))
+    kept, lost, before = np.maximum(left, 1), np.maximum(gone, 1), np.maximum(left + gone, 1)
     emptied = (left == 0) & (gone > 0)
-    sigma = np.where(emptied, np.sqrt((gone + 2) / (12 * lost)), np.where(gone > 0, spread, 0.0))
-    centre = np.where(left > 0, means - penalty, np.where(emptied, 0.5 - penalty, -1.0))
-    return centre, sigma
+    variance = np.maximum(means * (1 - means), 1 / kept)
+    spread = gone / before * np.sqrt(variance * (1 / lost + 1 / kept))
+    spread = np.where(emptied, np.sqrt((gone + 2) / (12 * lost)), spread)
+    centre = np.where(emptied, 0.5, means)
+    scores = np.where((left > 0) | emptied, learner.lower_bounds(centre, before, n_actions), -1.0)
+    if not isinstance(learner, LCB):  # whose score moves as its mean does
+        high = learner.lower_bounds(np.minimum(centre + spread, 1.0), before, n_actions)
+        low = learner.lower_bounds(np.maximum(centre - spread, 0.0), before, n_actions)
+        spread = (high - low) / 2
+    return scores, np.where(gone > 0, spread, 0.0)
 
 
-def predictive_decision(learner: LCB, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+def predictive_decision(learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
     """q: the chance that π(D) was each arm, judged from D∖U and the shape alone."""
     m = retained.n_actions
     return noisy_argmax(*predictive_scores(learner, retained.unit_means, retained.counts, shape, m))
@@ -135,10 +140,10 @@ class Tilt(Unlearner):
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         """π(D) raised as far as allowed, every other arm scaled down."""
-        lcb = require_lcb(learner, self.name)
+        pessimist = require_confidence(learner, self.name)
         retained = statistics.without(request)
         reference = self.reference(learner, retained, budget, shape=request.counts)
-        old = one_hot(lcb.decide(statistics).index, statistics.n_actions)
+        old = one_hot(pessimist.decide(statistics).index, statistics.n_actions)
         kept = (old * reference).sum(axis=-1, keepdims=True)
         rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
         left_over = lowest_rest(kept, rest, budget)
@@ -159,13 +164,13 @@ class Tilt(Unlearner):
         original_decision: Decision | None = None,
     ) -> FloatArray:
         """The best reference for the predictive; the default arm where no data is left."""
-        lcb = require_lcb(learner, self.name)
+        pessimist = require_confidence(learner, self.name)
         if self.assumed_share is not None:
             odds = self.assumed_share / (1 - self.assumed_share)
             shape = np.rint(odds * retained.counts).astype(np.int64)
         elif shape is None:
             raise InvalidInputError("the reference of tilt needs shape, the deleted counts; got None")
         judge = predictive_decision if self.predictive == "flat" else self.predictive
-        best = best_reference(judge(lcb, retained, shape), budget)
+        best = best_reference(judge(pessimist, retained, shape), budget)
         no_data = np.expand_dims(retained.total == 0, -1)
-        return np.where(no_data, served(lcb, retained), best)
+        return np.where(no_data, served(learner, retained), best)

@@ -1,0 +1,43 @@
+"""Algorithm 2 for a stricter reader: the branch is taken without looking at π(D)."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from armnesia.arrays import IntArray
+from armnesia.learners import LCB, Decision
+from armnesia.privacy import Level
+from armnesia.statistics import ArmStatistics
+from armnesia.unlearners.frozen import frozen_scores
+from armnesia.unlearners.multi_source import MultiSource
+
+
+@dataclass(frozen=True)
+class StrictAdaptive(MultiSource):
+    """Noise or rollback as in Algorithm 2, but for the arm that D∖U and the counts say was served.
+
+    Algorithm 2 asks whether the request is for π(D), which depends on the deleted rewards, so that its
+    guarantee is against a reference that is told π(D). Here the question is asked of the arm with the best
+    frozen score, a function of D∖U and the deleted counts alone: which arm is noised, and how much, is the
+    same in both worlds, and the guarantee is at level `request_shape`.
+
+    >>> from armnesia import ArmStatistics, Budget, DeletionRequest
+    >>> statistics = ArmStatistics.from_rewards({"A": [1] * 55 + [0] * 45, "B": [1] * 50 + [0] * 50})
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 10, "B": []})
+    >>> release = StrictAdaptive().release(
+    ...     LCB().bind(statistics), statistics, request, Budget(epsilon=30, delta=1e-5)
+    ... )
+    >>> str(release.branch), str(release.guarantee.level)
+    ('gaussian', 'request_shape')
+    """
+
+    name: ClassVar[str] = "strict_adaptive"
+    level: ClassVar[Level] = Level.REQUEST_SHAPE
+
+    def decision_seen(
+        self, learner: LCB, retained: ArmStatistics, shape: IntArray, original: Decision | None
+    ) -> Decision:
+        """The best frozen score, whatever π(D) was."""
+        guess = np.asarray(np.argmax(frozen_scores(learner, retained, shape), axis=-1), dtype=np.int64)
+        return replace(learner.decide(retained), index=guess)
