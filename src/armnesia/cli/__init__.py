@@ -9,7 +9,9 @@ from armnesia.errors import ArmnesiaError, MissingExtraError
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: bad input is answered by one sentence on stderr and exit code 2."""
     try:
-        from armnesia.cli.app import app  # noqa: PLC0415 (typer and rich are an extra)
+        import typer  # noqa: PLC0415 (typer and rich are an extra)
+
+        from armnesia.cli.app import app  # noqa: PLC0415
     except ImportError:
         sys.exit(_complain(MissingExtraError.naming("The command line", "cli")))
     try:
@@ -17,6 +19,9 @@ def main(arguments: list[str] | None = None) -> None:
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
             code = app(arguments, standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted")
+        sys.exit(130)
     except (ArmnesiaError, OSError) as error:
         sys.exit(_complain(error))
     except Exception as error:

@@ -10,6 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from armnesia.cli.options import AsJson
 from armnesia.cli.output import emit, table
+from armnesia.cli.worlds import check_seed
+from armnesia.errors import InvalidInputError
 
 
 def reproduce(
@@ -31,6 +33,9 @@ def reproduce(
     from armnesia.experiments.reproduce import PARTS  # noqa: PLC0415 (matplotlib is an extra)
     from armnesia.experiments.reproduce import reproduce as run  # noqa: PLC0415
 
+    check_seed(seed)
+    if (datasets is not None and datasets < 1) or (n_jobs is not None and n_jobs < 1):
+        raise InvalidInputError(f"--datasets and --n-jobs must be 1 or more; got {datasets} and {n_jobs}")
     parts = PARTS if not figure or "all" in figure else tuple(dict.fromkeys(figure))
     columns = (TextColumn("{task.description:>9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     people = Console(stderr=True)

@@ -22,6 +22,9 @@ from armnesia.simulation import (
 )
 from armnesia.simulation.parallel import worker_pool
 
+NUMBERS = 1
+"""Raise this when a change of the code changes numbers: kept results of before are then computed anew."""
+
 Row = dict[str, Any]
 """One line of the tidy results: a method in a setting."""
 
@@ -47,7 +50,9 @@ class Cell:
     def key(self) -> str:
         """What a finished cell is found by: everything that its result depends on, the code's version too."""
         methods = {name: repr(method(name)) for name in self.methods}
-        return json.dumps({**asdict(self), "methods": methods, "version": __version__}, sort_keys=True)
+        return json.dumps(
+            {**asdict(self), "methods": methods, "version": [__version__, NUMBERS]}, sort_keys=True
+        )
 
     @property
     def model(self) -> DataModel:

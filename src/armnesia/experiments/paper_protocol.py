@@ -18,8 +18,8 @@ from armnesia.unlearners import Unlearner
 from armnesia.unlearners.base import served
 
 RUNS, TRAJECTORIES, REQUESTS, LONGEST = 10, 200, 5, 5000
-BLOCK = 20
-"""Records of one arm in a block of 100: a request takes consecutive blocks, from a random one on."""
+BLOCK = 10
+"""Records of one arm in a block of 50: a request takes consecutive records, from a random block on."""
 
 
 def paper_protocol(

@@ -19,6 +19,10 @@ THRESHOLDS: dict[str, tuple[Threshold, float]] = {
 }
 """The lines below which Algorithm 2 adds noise."""
 
+TRUE_BALANCE = "where Algorithm 2's noise equals rollback"
+NOISE_IF_SERVED = "mixing 0"
+"""Algorithm 2's noise branch by itself: noise if the requested arm was served, rollback otherwise."""
+
 Phase = dict[str, Any]
 
 
@@ -61,8 +65,11 @@ def _over_n_and_k(ns: list[int], shares: list[float]) -> Phase:
         "y": shares,
         "best": [[best_method(n, max(1, round(share * (n // m))), budget) for n in ns] for share in shares],
         "lines": {
-            label: [_share_at_threshold(n, kind, scale) for n in ns]
-            for label, (kind, scale) in THRESHOLDS.items()
+            **{
+                label: [_share_at_threshold(n, kind, scale) for n in ns]
+                for label, (kind, scale) in THRESHOLDS.items()
+            },
+            TRUE_BALANCE: [_share_at_balance(n, budget) for n in ns],
         },
         "x_log": False,
         "y_log": False,
@@ -77,6 +84,40 @@ def _share_at_threshold(n: int, kind: Threshold, scale: float) -> float | None:
     return float(ks[np.argmax(adds_noise)] / count) if adds_noise.any() else None
 
 
+def noise_pays(n: int, k: int, budget: Budget) -> bool:
+    """Whether Algorithm 2's noise branch gives up less than rollback (hard case, equal counts, exact).
+
+    >>> noise_pays(1000, 80, Budget.from_gamma(0.5, delta=1e-5))
+    True
+    """
+    model = FixedSample.round_robin(n, ENVIRONMENT.n_actions)
+    methods = {name: METHODS[name] for name in (NOISE_IF_SERVED, "rollback")}
+    found = evaluate_all(ENVIRONMENT, model, OneArm(ENVIRONMENT.best, k), methods, budget)
+    return found[NOISE_IF_SERVED].suboptimality < found["rollback"].suboptimality
+
+
+def _share_at_balance(n: int, budget: Budget) -> float | None:
+    """The deleted share from which on noise pays, by bisection; None if it never does."""
+    count = n // ENVIRONMENT.n_actions
+    low, high = 0, count - 1
+    if not noise_pays(n, high, budget):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if noise_pays(n, middle, budget) else (middle, high)
+    return high / count
+
+
+def _gamma_at_balance(n: int, k: int) -> float:
+    """The γ below which noise pays, by bisection of its logarithm."""
+    low, high = 1e-3, 2.0
+    for _ in range(20):
+        middle = (low * high) ** 0.5
+        pays = noise_pays(n, k, Budget.from_gamma(middle, delta=1e-5))
+        low, high = (middle, high) if pays else (low, middle)
+    return low
+
+
 def _over_epsilon_and_delta(epsilons: list[float], deltas: list[float]) -> Phase:
     n, k = 1800, 80
     count = n // ENVIRONMENT.n_actions
@@ -84,6 +125,8 @@ def _over_epsilon_and_delta(epsilons: list[float], deltas: list[float]) -> Phase
     for label, (kind, scale) in THRESHOLDS.items():
         gamma = float(scale * _gamma_0(n, count, np.array([k]), kind)[0])
         lines[label] = [_within(privacy_curve(gamma).delta(epsilon), deltas) for epsilon in epsilons]
+    balance = _gamma_at_balance(n, k)
+    lines[TRUE_BALANCE] = [_within(privacy_curve(balance).delta(epsilon), deltas) for epsilon in epsilons]
     best = [
         [best_method(n, k, Budget(epsilon=epsilon, delta=delta)) for epsilon in epsilons] for delta in deltas
     ]

@@ -41,7 +41,7 @@ METHOD_STYLE = {
     "multi_source": MethodStyle("Algorithm 7 (multi-source)", PURPLE, "D", "-"),
     "imitation": MethodStyle("Imitation", SKY, "v", (0, (3, 1.5))),
     # Even steps of the viridis map without its palest end: dark to light, also for colour-blind readers.
-    "mixing 0": MethodStyle("k′/k = 0 (Gaussian)", "#440154", "s", "-"),
+    "mixing 0": MethodStyle("k′/k = 0 (noise only)", "#440154", "s", "-"),
     "mixing 0.25": MethodStyle("k′/k = 0.25", "#3b528b", "v", (0, (7, 2))),
     "mixing 0.5": MethodStyle("k′/k = 0.5", "#21918c", "^", (0, (1.5, 1.2))),
     "mixing 0.75": MethodStyle("k′/k = 0.75", "#44bf70", "D", (0, (7, 2, 1.5, 2))),

@@ -68,7 +68,7 @@ def exact_release(
         raise UnsupportedError(f"exact evaluation does not know {unlearner.name!r}; use the sampled protocol")
     if not (counts - deleted).any():
         return served(learner, ArmStatistics.empty(range(case.m)))
-    return _release(case, unlearner)
+    return np.clip(_release(case, unlearner), 0.0, 1.0)  # differences may leave −10⁻¹²
 
 
 def _release(case: FixedCase, unlearner: Unlearner) -> FloatArray:

@@ -19,10 +19,11 @@ def worker_pool(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
     """
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(_ONE_THREAD)
+    pool = ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn"))
     try:
-        with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
-            yield pool
+        yield pool
     finally:
+        pool.shutdown(cancel_futures=True)  # who is interrupted does not wait for what is still in the queue
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
