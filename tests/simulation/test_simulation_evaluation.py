@@ -254,9 +254,6 @@ def test_refusals() -> None:
             evaluate_all(ENVIRONMENT, model, OneArm(3, 1), METHODS, BUDGET, datasets=2)
         with pytest.raises(InvalidInputError, match="below the number of arms, 3; got 3"):
             evaluate_all(ENVIRONMENT, model, OneArm(3, 1), METHODS, BUDGET, protocol="sampled", datasets=2)
-    continuous = Environment.uniform([(0, 1), (0, 0.9), (0, 0.8)])
-    with pytest.raises(UnsupportedError, match="mixing can be evaluated for Bernoulli"):
-        evaluate(continuous, FIXED, REQUEST, Mixing(), BUDGET, protocol="sampled", datasets=10)
 
 
 def test_with_no_data_left_the_default_arm_is_served() -> None:

@@ -5,6 +5,8 @@ import warnings
 
 from armnesia.errors import ArmnesiaError, MissingExtraError
 
+INTERRUPTED = 130
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: bad input is answered by one sentence on stderr and exit code 2."""
@@ -20,8 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
             warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
             code = app(arguments, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
-        sys.exit(130)
+        code = INTERRUPTED
     except (ArmnesiaError, OSError) as error:
         sys.exit(_complain(error))
     except Exception as error:
@@ -29,6 +30,8 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         message = error.format_message()
         sys.exit(_complain(message) if message else 2)  # without a command, the help has been shown
+    if code == INTERRUPTED:  # which some versions of typer answer by themselves, without a word
+        _say("interrupted; what was finished is kept")
     sys.exit(code if isinstance(code, int) else 0)
 
 

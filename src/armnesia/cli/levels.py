@@ -3,14 +3,12 @@
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from armnesia.auditing import feasible_reference
 from armnesia.auditing.small_worlds import LARGEST_COUNT
 from armnesia.cli import options as opt
 from armnesia.cli.case import learner_facts
-from armnesia.cli.output import emit, table
+from armnesia.cli.output import emit, progress_bar, table
 from armnesia.errors import InvalidInputError, UnsupportedError
 from armnesia.privacy import Level
 from armnesia.statistics import ArmStatistics
@@ -44,11 +42,7 @@ def levels(
     bound = opt.make_learner(learner, confidence, biggest, unlearner)
     rows: list[dict[str, Any]] = []
     branches: dict[str, int] = {}
-    to_people = Console(stderr=True)
-    quiet = as_json or not to_people.is_terminal
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), console=to_people, transient=True, disable=quiet
-    ) as bar:
+    with progress_bar(quiet=as_json) as bar:
         for level in Level:
             bar.add_task(f"level {level}")
             try:

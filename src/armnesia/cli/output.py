@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console, Group
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -54,6 +55,13 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> 
     for row in listed:
         made.add_row(*row)
     return Group(Text(title, style="bold"), made)
+
+
+def progress_bar(*, quiet: bool) -> Progress:
+    """A bar on stderr for people who wait; nothing where nobody looks."""
+    people = Console(stderr=True)
+    columns = (TextColumn("{task.description:>9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=people, transient=True, disable=quiet or not people.is_terminal)
 
 
 def text(value: Any) -> str:

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TaskID
 
 from armnesia.cli.options import AsJson
-from armnesia.cli.output import emit, table
+from armnesia.cli.output import emit, progress_bar, table
 from armnesia.cli.worlds import check_seed
 from armnesia.errors import InvalidInputError
 
@@ -37,9 +36,7 @@ def reproduce(
     if (datasets is not None and datasets < 1) or (n_jobs is not None and n_jobs < 1):
         raise InvalidInputError(f"--datasets and --n-jobs must be 1 or more; got {datasets} and {n_jobs}")
     parts = PARTS if not figure or "all" in figure else tuple(dict.fromkeys(figure))
-    columns = (TextColumn("{task.description:>9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    people = Console(stderr=True)
-    with Progress(*columns, console=people, disable=as_json or not people.is_terminal) as bar:
+    with progress_bar(quiet=as_json) as bar:
         tasks: dict[str, TaskID] = {}
 
         def show(part: str, done: int, total: int) -> None:

@@ -5,11 +5,17 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import emit, table
+from armnesia.cli.output import emit, progress_bar, table
 from armnesia.errors import InvalidInputError
 from armnesia.privacy import Budget
-from armnesia.simulation import DataModel, DistributionModel, Environment, FixedSample, SeveralArms
-from armnesia.simulation import evaluate as run_evaluation
+from armnesia.simulation import (
+    DataModel,
+    DistributionModel,
+    Environment,
+    FixedSample,
+    SeveralArms,
+    evaluate_all,
+)
 from armnesia.theory import Setting
 from armnesia.theory import bounds as all_bounds
 from armnesia.unlearners import UNLEARNERS, Unlearner
@@ -49,6 +55,7 @@ def evaluate(
     protocol: Annotated[str, typer.Option(help="exact or sampled.")] = "exact",
     datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of what is sampled.")] = 0,
+    n_jobs: Annotated[int, typer.Option(min=1, help="Processes, where sampled.")] = 1,
     as_json: opt.AsJson = False,
 ) -> None:
     """Expected sub-optimality of an unlearner in a simulated world, by default as in the paper."""
@@ -61,16 +68,20 @@ def evaluate(
         "ratio": ratio,
         "joint": joint,
     }
-    result = run_evaluation(
-        environment,
-        _model(model, n, counts, c_star, environment),
-        SeveralArms(_deletions(arms, deletions)),
-        _unlearner(unlearner, variants),
-        _budget(epsilon, delta, gamma),
-        protocol=cast(Any, protocol),  # any text comes in; evaluate refuses what it does not know
-        datasets=datasets,
-        seed=seed,
-    )
+    with progress_bar(quiet=as_json) as bar:
+        task = bar.add_task("evaluating", total=None)
+        result = evaluate_all(
+            environment,
+            _model(model, n, counts, c_star, environment),
+            SeveralArms(_deletions(arms, deletions)),
+            {unlearner: _unlearner(unlearner, variants)},
+            _budget(epsilon, delta, gamma),
+            protocol=cast(Any, protocol),  # any text comes in; what is not known is refused there
+            datasets=datasets,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )[unlearner]
     facts = {
         "unlearner": unlearner,
         "suboptimality": result.suboptimality,

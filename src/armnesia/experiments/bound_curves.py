@@ -7,8 +7,15 @@ import numpy as np
 
 from armnesia.experiments.settings import BASE_GAMMA, BASE_K, DELTA, ENVIRONMENT, METHODS
 from armnesia.privacy import Budget
-from armnesia.simulation import Environment, FixedSample, OneArm, evaluate
-from armnesia.theory import Bound, Setting, hard_instances_fixed, lower_fixed
+from armnesia.simulation import DistributionModel, Environment, FixedSample, OneArm, evaluate
+from armnesia.theory import (
+    Bound,
+    Setting,
+    hard_instances_distribution,
+    hard_instances_fixed,
+    lower_distribution,
+    lower_fixed,
+)
 from armnesia.theory import bounds as all_bounds
 from armnesia.unlearners import Adaptive, Rollback, Unlearner
 
@@ -16,9 +23,14 @@ Panel = dict[str, Any]
 
 
 def bound_curves(*, quick: bool = False) -> list[Panel]:
-    """Three settings: the paper's own, one with large gaps, and the pair of instances of the lower bound."""
+    """The paper's own setting, one with large gaps, and the lower bounds' pairs of instances."""
     points = 8 if quick else 17
-    return [_papers_setting(points), _large_gaps(points), _hard_instances(points)]
+    return [
+        _papers_setting(points),
+        _large_gaps(points),
+        _hard_instances(points),
+        _hard_instances_by_chance(points),
+    ]
 
 
 def _papers_setting(points: int) -> Panel:
@@ -81,22 +93,55 @@ def _hard_instances(points: int) -> Panel:
     """The two instances of the lower bound's proof, at the gap that it chooses; the worse of both."""
     budget = Budget(epsilon=1.0, delta=DELTA)
     counts = [int(n) // 4 * 4 for n in np.geomspace(40, 20_000, points)]
-    rollback, algorithm_2, lower, lower_at_0 = [], [], [], []
+    rollback, algorithm_2, lower, lower_at_0, upper = [], [], [], [], []
     for n_arm in counts:
         k = n_arm // 4
         rollback.append(_worse_of_both(n_arm, k, Rollback(), budget))
         algorithm_2.append(_worse_of_both(n_arm, k, Adaptive.as_in_the_paper(), budget))
+        setting = Setting.fixed(counts=[n_arm, n_arm], deletions={0: k}, budget=budget, threshold_scale=1.3)
+        upper.append(_algorithm_2(all_bounds(setting)).value)
         at = partial(lower_fixed, n=2 * n_arm, n_arm=n_arm, k=k, form="exact")
         lower.append(at(epsilon=1.0, delta=DELTA).value)
         lower_at_0.append(at(epsilon=0.0, delta=0.0).value)
     return {
-        "title": "The lower bound's two instances, k = N(a₀)/4",
+        "title": "The lower bound's two instances, M_f, k = N(a₀)/4",
         "x_name": "N(a₀)",
         "x": counts,
         "series": {
+            "upper bound of Algorithm 2": {"values": upper, "kind": "upper"},
             "rollback, exact": {"values": rollback, "kind": "exact"},
             "Algorithm 2 at (1, 10⁻⁵), exact": {"values": algorithm_2, "kind": "exact"},
             "lower bound at (0, 0)": {"values": lower_at_0, "kind": "lower"},
+            "lower bound at (1, 10⁻⁵)": {"values": lower, "kind": "lower"},
+        },
+        "largest_gap": None,
+    }
+
+
+def _hard_instances_by_chance(points: int) -> Panel:
+    """The same under M_d, C* = 4: exact given the counts, averaged over some hundred count vectors."""
+    budget, c_star = Budget(epsilon=1.0, delta=DELTA), 4.0
+    ns = [int(n) // 8 * 8 for n in np.geomspace(400, 20_000, points)]
+    rollback, lower, upper = [], [], []
+    for n in ns:
+        k = n // 16
+        pair = hard_instances_distribution(n=n, c_star=c_star, k=k, deletion="one_arm")
+        assert pair.policies is not None  # M_d's always have them
+        worlds = zip(pair.means, pair.policies, strict=True)
+        cases = [(Environment.bernoulli(means), DistributionModel(n, policy)) for means, policy in worlds]
+        found = [evaluate(*case, OneArm(0, k), Rollback(), budget, datasets=100) for case in cases]
+        rollback.append(max(result.suboptimality for result in found))
+        setting = Setting.distribution(n=n, n_actions=2, c_star=c_star, deletions={0: k}, budget=budget)
+        upper.append(_algorithm_2(all_bounds(setting)).value)
+        at = partial(lower_distribution, n=n, c_star=c_star, k=k, deletion="one_arm", form="exact")
+        lower.append(at(epsilon=1.0, delta=DELTA).value)
+    return {
+        "title": "The lower bound's two instances, M_d, C* = 4, k = N/16",
+        "x_name": "N",
+        "x": ns,
+        "series": {
+            "upper bound of Algorithm 2": {"values": upper, "kind": "upper"},
+            "rollback, exact": {"values": rollback, "kind": "exact"},
             "lower bound at (1, 10⁻⁵)": {"values": lower, "kind": "lower"},
         },
         "largest_gap": None,

@@ -7,7 +7,7 @@ import numpy as np
 from armnesia.arrays import IntArray
 from armnesia.request import DeletionRequest
 from armnesia.scale import UNIT, to_units
-from armnesia.simulation.environment import Environment, RewardDistribution
+from armnesia.simulation.environment import Bernoulli, Environment, RewardDistribution
 from armnesia.simulation.models import DataModel
 from armnesia.simulation.requests import Choice, RequestModel
 from armnesia.statistics import ArmStatistics
@@ -22,6 +22,8 @@ class Drawn:
     statistics: ArmStatistics
     request: DeletionRequest
     short_share: float
+    gone_one_by_one: dict[int, IntArray]
+    """Of arms whose rewards are not all 0 or 1: the sums of the first 0, 1, 2, … deleted records."""
 
 
 def draw_data_sets(
@@ -39,13 +41,30 @@ def draw_data_sets(
     deleted, short_share = request.draw_deleted(rng, counts)
     gone = np.zeros(counts.shape, dtype=np.int64)
     total = np.zeros(counts.shape, dtype=np.int64)
+    one_by_one: dict[int, IntArray] = {}
     for arm, rewards in enumerate(environment.arms):
+        if request.choice == "random" and not isinstance(rewards, Bernoulli) and deleted[:, arm].any():
+            one_by_one[arm] = _one_by_one(rng, rewards, deleted[:, arm])
+            gone[:, arm] = one_by_one[arm][:, -1]
+            total[:, arm] = gone[:, arm] + rewards.draw_sums(rng, counts[:, arm] - deleted[:, arm])
+            continue
         total[:, arm], gone[:, arm] = _draw_arm(rng, rewards, counts[:, arm], deleted[:, arm], request.choice)
     labels = tuple(range(environment.n_actions))
     records = ArmStatistics(labels, deleted, gone)
     return Drawn(
-        ArmStatistics(labels, counts, total), DeletionRequest(records, environment.is_bernoulli), short_share
+        ArmStatistics(labels, counts, total),
+        DeletionRequest(records, environment.is_bernoulli),
+        short_share,
+        one_by_one,
     )
+
+
+def _one_by_one(rng: np.random.Generator, rewards: RewardDistribution, deleted: IntArray) -> IntArray:
+    """Sums of the first records of each request, so that any part of it can be rolled back first."""
+    width = int(deleted.max(initial=0))
+    units = to_units(rewards.draw(rng, (deleted.size, width)), (0.0, 1.0))
+    units = np.where(np.arange(width) < deleted[:, None], units, 0)
+    return np.concatenate([np.zeros((deleted.size, 1), dtype=np.int64), np.cumsum(units, axis=1)], axis=1)
 
 
 def _draw_arm(

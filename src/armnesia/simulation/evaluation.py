@@ -211,7 +211,7 @@ def _sampled_block(
             p = served(learner, drawn.statistics)
         else:
             method = unlearner
-            if isinstance(unlearner, Mixing):
+            if isinstance(unlearner, Mixing) and (drawn.request.binary or drawn.gone_one_by_one):
                 method = _with_drawn_part(unlearner, drawn, generator(part_seed))
             p = method.release(learner, drawn.statistics, drawn.request, budget).probabilities
         block[key] = _summary(p, environment, drawn.short_share)
@@ -221,12 +221,15 @@ def _sampled_block(
 def _with_drawn_part(mixing: Mixing, drawn: Drawn, rng: np.random.Generator) -> Mixing:
     """Draw the part U′ that mixing rolls back first: cheaper than integrating it out for every data set."""
     records = drawn.request.records
-    if not drawn.request.binary:
-        raise UnsupportedError("mixing can be evaluated for Bernoulli rewards; these are not")
     first = mixing.rolled_back_first(records.counts)
-    ones = records.sums // UNIT
-    part = rng.hypergeometric(ones, records.counts - ones, first)
-    chosen = DeletionRequest(ArmStatistics(records.actions, first, part * UNIT), binary=True)
+    if drawn.request.binary:
+        ones = records.sums // UNIT
+        part = rng.hypergeometric(ones, records.counts - ones, first) * UNIT
+    else:  # the deleted records are in random order: the first of them are as good a choice as any
+        part = np.zeros_like(first)
+        for arm, sums in drawn.gone_one_by_one.items():
+            part[:, arm] = np.take_along_axis(sums, first[:, arm, None], axis=1)[:, 0]
+    chosen = DeletionRequest(ArmStatistics(records.actions, first, part), drawn.request.binary)
     return replace(mixing, ratio=None, rolled_back=chosen)
 
 

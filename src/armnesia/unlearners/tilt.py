@@ -27,13 +27,19 @@ Predictive: TypeAlias = Callable[[ConfidenceLearner, ArmStatistics, IntArray], F
 """Judges, from D∖U and the deleted counts, how likely π(D) was each arm."""
 
 
+def _factors(budget: Budget) -> tuple[float, float]:
+    """e^ε and e^{−ε}, both cut where the first would overflow: a smaller ε is only stricter."""
+    epsilon = min(budget.epsilon, 700.0)
+    return math.exp(epsilon), math.exp(-epsilon)
+
+
 def highest_allowed(reference: FloatArray, budget: Budget) -> FloatArray:
     """The most that a reference probability r may be raised to: min{1, e^ε·r + δ, 1 − e^{−ε}(1 − r − δ)}.
 
     >>> highest_allowed(np.array([0.0, 0.5, 1.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
     array([0.    , 0.8161, 1.    ])
     """
-    up, down = math.exp(min(budget.epsilon, 700.0)), math.exp(-budget.epsilon)
+    up, down = _factors(budget)
     raised = np.minimum(up * reference + budget.delta, 1 - down * (1 - reference - budget.delta))
     return np.clip(raised, reference, 1.0)
 
@@ -46,7 +52,7 @@ def lowest_rest(kept: FloatArray, rest: FloatArray, budget: Budget) -> FloatArra
     >>> lowest_rest(np.array([0.5]), np.array([0.5]), Budget(epsilon=30.0, delta=0.0))
     array([4.6788...e-14])
     """
-    up, down = math.exp(min(budget.epsilon, 700.0)), math.exp(-budget.epsilon)
+    up, down = _factors(budget)
     needed = np.maximum(down * (rest - budget.delta), 1 - budget.delta - up * kept)
     return np.clip(needed, 0.0, rest)
 
@@ -60,7 +66,7 @@ def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
     >>> best_reference(np.array([0.7, 0.3, 0.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
     array([0.7311, 0.2689, 0.    ])
     """
-    up, down = math.exp(min(budget.epsilon, 700.0)), math.exp(-budget.epsilon)
+    up, down = _factors(budget)
     knee = (1 - budget.delta) / (1 + up)
     pieces = (knee, 1 - budget.delta - knee, budget.delta)
     lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
@@ -69,6 +75,7 @@ def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
     order = np.lexsort((-np.concatenate([predictive] * 3, axis=-1), -gains), axis=-1)
     sorted_lengths = np.take_along_axis(lengths, order, -1)
     room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
+    room = np.where(room > 1e-15, room, 0.0)  # what rounding leaves is no room
     filled = np.zeros_like(lengths)
     np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
