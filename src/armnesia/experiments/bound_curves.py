@@ -104,7 +104,7 @@ def _hard_instances(points: int) -> Panel:
         lower.append(at(epsilon=1.0, delta=DELTA).value)
         lower_at_0.append(at(epsilon=0.0, delta=0.0).value)
     return {
-        "title": "The lower bound's two instances, M_f, k = N(a₀)/4",
+        "title": "The lower bound's two instances, $M_f$, k = N(a₀)/4",
         "x_name": "N(a₀)",
         "x": counts,
         "series": {
@@ -136,15 +136,16 @@ def _hard_instances_by_chance(points: int) -> Panel:
         at = partial(lower_distribution, n=n, c_star=c_star, k=k, deletion="one_arm", form="exact")
         lower.append(at(epsilon=1.0, delta=DELTA).value)
     return {
-        "title": "The lower bound's two instances, M_d, C* = 4, k = N/16",
+        "title": "The lower bound's two instances, $M_d$, C* = 4, k = N/16",
         "x_name": "N",
         "x": ns,
         "series": {
             "upper bound of Algorithm 2": {"values": upper, "kind": "upper"},
-            "rollback, exact": {"values": rollback, "kind": "exact"},
+            "rollback, exact given the counts": {"values": rollback, "kind": "exact"},
             "lower bound at (1, 10⁻⁵)": {"values": lower, "kind": "lower"},
         },
         "largest_gap": None,
+        "x_log": True,
     }
 
 

@@ -9,7 +9,7 @@ from armnesia.experiments.settings import BASE_GAMMA, ENVIRONMENT, METHODS
 from armnesia.learners import LCB
 from armnesia.privacy import Budget, privacy_curve
 from armnesia.simulation import FixedSample, OneArm, evaluate_all
-from armnesia.unlearners.calibration import Threshold, noise_threshold
+from armnesia.unlearners.calibration import Threshold, noise_threshold, sensitivity_certified
 
 CANDIDATES = ("rollback", "gaussian", "mixing")
 THRESHOLDS: dict[str, tuple[Threshold, float]] = {
@@ -34,7 +34,7 @@ def phases(*, quick: bool = False) -> list[Phase]:
             list(range(500, 5001, 250 * step)), [float(k) for k in np.linspace(0.1, 0.9, 17)[::step]]
         ),
         _over_epsilon_and_delta(
-            np.linspace(0.5, 24, 48)[::step].tolist(), np.geomspace(1e-8, 0.5, 24)[::step].tolist()
+            np.linspace(1, 48, 48)[::step].tolist(), np.geomspace(1e-8, 0.5, 24)[::step].tolist()
         ),
     ]
 
@@ -98,8 +98,10 @@ def noise_pays(n: int, k: int, budget: Budget) -> bool:
 
 def _share_at_balance(n: int, budget: Budget) -> float | None:
     """The deleted share from which on noise pays, by bisection; None if it never does."""
-    count = n // ENVIRONMENT.n_actions
-    low, high = 0, count - 1
+    count, m = n // ENVIRONMENT.n_actions, ENVIRONMENT.n_actions
+    ks = np.arange(1, count)
+    certified = sensitivity_certified("paper", LCB(confidence=1 / n), np.full(count - 1, count), ks, m)
+    low, high = 0, int(ks[certified][-1])  # with more deleted there is no certificate, and no noise
     if not noise_pays(n, high, budget):
         return None
     while high - low > 1:

@@ -22,6 +22,10 @@ class ConfidenceLearner(Learner):
     `confidence` is τ: given, or bound once as 1/N. It must not move when records are deleted, or rollback
     would not equal retraining with it. Bound as 1/N it tells N: it counts as public configuration; give it
     beforehand where the size of the log is not to be known.
+
+    >>> from armnesia import LCB, ArmStatistics
+    >>> LCB().bind(ArmStatistics.from_rewards({"A": [1, 0], "B": [1, 1]})).confidence
+    0.25
     """
 
     confidence: float | None = None
