@@ -4,7 +4,15 @@ The way of the data, each step one call: log → `ArmStatistics` → `learner.de
 """
 
 from armnesia import datasets
-from armnesia.auditing import Audit, Feasibility, Witness, audit, feasible_reference
+from armnesia.auditing import (
+    Audit,
+    Feasibility,
+    Recommendation,
+    Witness,
+    audit,
+    feasible_reference,
+    recommend,
+)
 from armnesia.learners import KLLCB, LCB, LEARNERS, ConfidenceLearner, Decision, Imitation, Learner
 from armnesia.logs import Log, read_log
 from armnesia.privacy import (
@@ -62,6 +70,7 @@ __all__ = [
     "Mixing",
     "MultiSource",
     "PrivacyCurve",
+    "Recommendation",
     "Release",
     "Rollback",
     "StrictAdaptive",
@@ -75,5 +84,6 @@ __all__ = [
     "hockey_stick",
     "privacy_curve",
     "read_log",
+    "recommend",
     "smallest_epsilon",
 ]

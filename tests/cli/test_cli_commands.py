@@ -194,3 +194,19 @@ def test_levels_refutes_and_confirms(run: Any) -> None:
         "levels"
     ]
     assert [row["holds"] for row in imitation] == [True, None, None]
+
+
+def test_compare_sets_all_unlearners_side_by_side(run: Any) -> None:
+    users = [argument for user in FOUR_BUSIEST for argument in ("--user", user)]
+    result = run("compare", "flights", *users, *BUDGET, "--json").json
+    found = {each["name"]: each for each in result["unlearners"]}
+    assert set(found) == set(am.UNLEARNERS)
+    assert result["decision_before"] == "DL"
+    assert found["rollback"]["change"] == 1.0
+    assert found["tilt"]["change"] < 1e-3
+    assert found["tilt"]["guarantee"]["level"] == "request_shape"
+    assert found["imitation_rollback"]["refused"]
+    shown = run("compare", "flights", *users, *BUDGET)
+    assert shown.code == 0
+    assert "Not possible here:" in shown.out
+    assert run("compare", "flights", *users).code == 2

@@ -2,6 +2,16 @@
 
 from armnesia.auditing.against_reference import Audit, audit
 from armnesia.auditing.feasible import Feasibility, Witness, feasible_reference
+from armnesia.auditing.recommendation import Recommendation, recommend
 from armnesia.auditing.small_worlds import small_worlds
 
-__all__ = ["Audit", "Feasibility", "Witness", "audit", "feasible_reference", "small_worlds"]
+__all__ = [
+    "Audit",
+    "Feasibility",
+    "Recommendation",
+    "Witness",
+    "audit",
+    "feasible_reference",
+    "recommend",
+    "small_worlds",
+]

@@ -6,6 +6,7 @@ import typer
 
 from armnesia import __version__
 from armnesia.cli.case import on_a_case
+from armnesia.cli.comparison import OF_ONE_UNLEARNER, compare
 from armnesia.cli.decisions import audit, decide, unlearn
 from armnesia.cli.demo import demo
 from armnesia.cli.levels import levels
@@ -34,6 +35,7 @@ def armnesia(
 app.command()(decide)
 app.command()(on_a_case(unlearn))
 app.command()(on_a_case(audit))
+app.command()(on_a_case(compare, without=OF_ONE_UNLEARNER))
 app.command()(levels)
 app.command()(calibrate)
 app.command()(curve)

@@ -1,7 +1,7 @@
 """What the commands about forgetting share: a log, a learner, a request, an unlearner and a budget."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,9 +65,9 @@ def read_case(
     return Case(bound, statistics, wanted.request(source), method, budget)
 
 
-def on_a_case(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that takes `case` all the options of `read_case`, before its own."""
-    shared = inspect.signature(read_case).parameters
+def on_a_case(command: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
+    """Give a command that takes `case` the options of `read_case`, before its own; some may be left out."""
+    shared = {n: p for n, p in inspect.signature(read_case).parameters.items() if n not in without}
     own = {name: p for name, p in inspect.signature(command).parameters.items() if name != "case"}
 
     def run(**given: Any) -> None:

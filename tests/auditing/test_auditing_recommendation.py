@@ -1,0 +1,66 @@
+"""All unlearners side by side: the same releases as by hand, in order, with reasons where there are none."""
+
+import numpy as np
+import pytest
+
+from armnesia import (
+    LCB,
+    UNLEARNERS,
+    ArmStatistics,
+    Budget,
+    DeletionRequest,
+    Imitation,
+    Level,
+    Recommendation,
+    recommend,
+)
+
+REWARDS = {"A": [4] * 60 + [1] * 40, "B": [4] * 55 + [1] * 45, "C": [1] * 9}
+STATISTICS = ArmStatistics.from_rewards(REWARDS, (1, 4))
+ONE_ARM = DeletionRequest.from_rewards({"A": [4] * 30, "B": [], "C": []}, (1, 4))
+SEVERAL = DeletionRequest.from_rewards({"A": [4] * 10, "B": [1] * 5, "C": []}, (1, 4))
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+
+
+def by_name(found: list[Recommendation]) -> dict[str, Recommendation]:
+    return {each.name: each for each in found}
+
+
+def test_every_unlearner_has_its_row_with_its_own_release() -> None:
+    learner = LCB().bind(STATISTICS)
+    found = by_name(recommend(learner, STATISTICS, ONE_ARM, BUDGET))
+    assert set(found) == set(UNLEARNERS)
+    for name, each in found.items():
+        if each.refused:
+            assert each.guarantee is None
+            continue
+        release = UNLEARNERS[name]().release(learner, STATISTICS, ONE_ARM, BUDGET)
+        assert np.array_equal(each.probabilities, release.probabilities)  # type: ignore[arg-type]
+        assert each.guarantee == release.guarantee
+
+
+def test_change_and_loss_are_those_of_the_release() -> None:
+    """By hand: posterior means (1 + S′)/(2 + N′) on [0, 1], three points of reward from end to end."""
+    learner = LCB().bind(STATISTICS)
+    assert learner.decide(STATISTICS).action == "A"
+    posterior = [(1 + 30) / (2 + 70), (1 + 55) / (2 + 100), 1 / 11]
+    for each in recommend(learner, STATISTICS, ONE_ARM, BUDGET):
+        if each.probabilities is None:
+            continue
+        expected = max(posterior) - float(each.probabilities @ np.array(posterior))
+        assert each.expected_loss == pytest.approx(3 * expected, abs=1e-9)
+        assert each.change == pytest.approx(1 - each.probabilities[0], abs=1e-15)
+
+
+def test_the_strictest_level_comes_first_and_refusals_last() -> None:
+    order = [Level.RETAINED, Level.REQUEST_SHAPE, Level.ORIGINAL_DECISION]
+    found = recommend(LCB().bind(STATISTICS), STATISTICS, SEVERAL, BUDGET)
+    levels = [order.index(each.guarantee.level) for each in found if each.guarantee is not None]
+    assert levels == sorted(levels)
+    assert [bool(each.refused) for each in found] == sorted(bool(each.refused) for each in found)
+    assert "several" in by_name(found)["mixing"].refused
+
+
+def test_imitation_has_only_what_knows_no_shape() -> None:
+    found = by_name(recommend(Imitation(), STATISTICS, SEVERAL, BUDGET))
+    assert {name for name, each in found.items() if not each.refused} == {"rollback", "imitation_rollback"}
