@@ -52,9 +52,9 @@ def compare(case: Case, as_json: opt.AsJson = False) -> None:
         result,
         as_json,
         shown,
-        f"Served before: {before.action}. Strictest level first. Change: the chance that another arm is released."
-        " Loss: expected, judged by what is left of the log with a uniform prior; for the operator, not to be"
-        " published.",
+        f"Served before: {before.action}. Strictest level first. Change: the chance that another arm is"
+        " released. Loss: expected, judged by what is left of the log with a uniform prior; for the"
+        " operator, not to be published.",
         *(["Not possible here:", *refused] if refused else []),
     )
 
