@@ -15,6 +15,7 @@ from armnesia.theory.lower import (
 from armnesia.theory.mixing import mixing_best_part, mixing_fixed, mixing_slope
 from armnesia.theory.multi_source import multi_source_fixed
 from armnesia.theory.setting import Setting, bounds, lower_bounds, upper_bounds
+from armnesia.theory.tilt import chance_of_keeping, tilt_upper
 
 __all__ = [
     "Bound",
@@ -26,6 +27,7 @@ __all__ = [
     "adaptive_distribution",
     "adaptive_fixed",
     "bounds",
+    "chance_of_keeping",
     "gamma_0",
     "hard_instances_distribution",
     "hard_instances_fixed",
@@ -39,5 +41,6 @@ __all__ = [
     "mixing_fixed",
     "mixing_slope",
     "multi_source_fixed",
+    "tilt_upper",
     "upper_bounds",
 ]
