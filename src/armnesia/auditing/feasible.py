@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from armnesia.arrays import FloatArray, IntArray
 from armnesia.auditing.against_reference import ROUNDING
-from armnesia.auditing.programs import closest_reference, smallest_possible, worst_divergence
+from armnesia.auditing.programs import (
+    closest_reference,
+    easy_references,
+    smallest_possible,
+    worst_divergence,
+)
 from armnesia.auditing.small_worlds import small_worlds, stacked
 from armnesia.errors import UnsupportedError
 from armnesia.learners import Learner
@@ -132,9 +137,8 @@ def _what_the_reference_sees(
     if level.sees_decision:
         columns.append(learner.decide(statistics).index[:, None])
     seen = np.concatenate(columns, axis=-1)
-    return (
-        seen.astype(np.str_) if seen.dtype == object else seen
-    )  # sums beyond int64 cannot be sorted by rows
+    # Rows of Python integers (sums beyond int64) have no order; their texts do.
+    return seen.astype(np.str_) if seen.dtype == object else seen
 
 
 def _groups(seen: NDArray[Any]) -> list[IntArray]:
@@ -157,15 +161,14 @@ def _worst_group(
     bounds = []
     for group in groups:
         distinct = np.unique(releases[group], axis=0)
-        candidates = np.vstack([distinct, distinct.mean(axis=0)])
-        bounds.append(min(worst_divergence(distinct, candidate, epsilon) for candidate in candidates))
+        bounds.append(min(worst_divergence(distinct, r, epsilon) for r in easy_references(distinct)))
     worst_delta, worst_group, worst_reference = -1.0, groups[0], releases[groups[0][0]]
     for done, number in enumerate(np.argsort(bounds)[::-1]):
         if bounds[number] <= worst_delta:
             break
         if progress is not None:
             progress(done, len(groups))
-        delta, reference = closest_reference(np.unique(releases[groups[number]], axis=0), epsilon)
+        delta, reference = closest_reference(releases[groups[number]], epsilon)
         if delta > worst_delta:
             worst_delta, worst_group, worst_reference = delta, groups[number], reference
     if progress is not None:

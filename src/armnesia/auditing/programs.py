@@ -19,6 +19,11 @@ def worst_divergence(releases: FloatArray, reference: FloatArray, epsilon: float
     return float(np.maximum(forward, backward).max())
 
 
+def easy_references(releases: FloatArray) -> FloatArray:
+    """References that need no search: the releases themselves, and their mean."""
+    return np.vstack([releases, releases.mean(axis=0)])
+
+
 def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
     """The smallest such δ over all references r, and the r that attains it.
 
@@ -31,7 +36,7 @@ def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, Floa
     (0.5, array([0.5, 0.5]))
     """
     releases = np.unique(releases, axis=0)
-    candidates = np.vstack([releases, releases.mean(axis=0)])
+    candidates = easy_references(releases)
     if releases.shape[1] == 2:
         candidates = np.vstack([candidates, _two_arms(releases, epsilon)])
     elif len(releases) > 1:

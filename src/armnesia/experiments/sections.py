@@ -28,7 +28,7 @@ from armnesia.pictures.experiments import picture_of_figure_1, picture_of_figure
 from armnesia.pictures.panels_bounds import picture_of_bounds
 from armnesia.pictures.panels_phase import picture_of_phases
 from armnesia.pictures.panels_style import style_of
-from armnesia.privacy import Budget
+from armnesia.privacy import Budget, privacy_curve
 from armnesia.simulation import FixedSample, OneArm, evaluate_all
 from armnesia.simulation.requests import Choice
 
@@ -75,14 +75,15 @@ def _figure_1(run: Run) -> Section:
     cells = figure_1(run.plan)
     picture = picture_of_figure_1(run.figure(cells))
     save_picture(picture, run.out / "figures", "figure-1")
+    exact = privacy_curve(BASE_GAMMA)
     return Section(
         "Figure 1: Algorithm 2 and its baselines",
         [
             "Expected sub-optimality of five methods: the oracle (no deletion), rollback, Gaussian noise,"
             " mixing and Algorithm 2, each as the paper ran it (its threshold times 1.3, its sensitivity).",
             "Hard case: records of the best arm are deleted. Easy case: of the arm with mean 0.06."
-            " Unless varied, N = 3000, k = 80, γ = 0.5; by the exact curve that is ε = 10 at δ = 10⁻⁵,"
-            " or ε = 5 at δ = 0.032: little privacy.",
+            f" Unless varied, N = {BASE_N}, k = {BASE_K}, γ = {BASE_GAMMA:g}; by the exact curve that is"
+            f" ε = {exact.epsilon(1e-5):.0f} at δ = 10⁻⁵, or ε = 5 at δ = {exact.delta(5.0):.3f}: not much.",
         ],
         [picture],
         tables=[_scatter(run, cells)],
@@ -105,7 +106,11 @@ def _scatter(run: Run, cells: Sequence[Cell]) -> Table:
 
 
 def _with_error(row: Row) -> str:
-    return f"{row['suboptimality']:.5f} ± {row['standard_error']:.5f}"
+    return _shown(row["suboptimality"], row["standard_error"])
+
+
+def _shown(value: float, error: float) -> str:
+    return f"{value:.5f} ± {error:.5f}"
 
 
 def _figure_2(run: Run) -> Section:
@@ -139,12 +144,13 @@ def _table_2(run: Run) -> Section:
         if printed:
             rows.append([f"{name}, printed", *(f"{value:.4f}" for value in printed)])
         rows.append([f"{name}, ours", *(_with_error(point[method]) for point in found)])
+    last = found[-1]["adaptive"]["suboptimality"]
     header = ["method", *(f"N = {next(iter(point.values()))['n']}" for point in found)]
     return Section(
         "Table 2: imitation at C* = 1.3",
         [
             "The paper does not state k. With k = 580 the first three numbers of Algorithm 2 come out"
-            " (the fourth is 0.0017, where 0.0000 is printed); imitation's 0.0008 at N = 900 would need"
+            f" (the fourth is {last:.4f}, where 0.0000 is printed); imitation's 0.0008 at N = 900 would need"
             " k ≈ 597, where N = 1200 does not fit: no one k gives the whole table.",
             "The jump of Algorithm 2 at N = 1200 is its switch from noise to rollback, not a property of the"
             " data: plain rollback is far better at N = 900 already.",
@@ -193,7 +199,7 @@ def _requests(run: Run) -> Section:
                 datasets=run.plan.datasets,
                 seed=run.plan.seed,
             )
-            shown = [f"{found[m].suboptimality:.5f} ± {found[m].standard_error:.5f}" for m in methods]
+            shown = [_shown(found[m].suboptimality, found[m].standard_error) for m in methods]
             rows.append([case, who, *shown])
     header = ["case", "who asks to be forgotten", *(style_of(name).name for name in FIGURE_1_METHODS)]
     return Section(

@@ -125,6 +125,18 @@ class Unlearner(ABC):
         """
 
 
+def required_shape(shape: IntArray | None, unlearner: str) -> IntArray:
+    """The deleted counts, which a reference at this level is told; refused where they are missing."""
+    if shape is None:
+        raise InvalidInputError(f"the reference of {unlearner} needs shape, the deleted counts; got None")
+    return shape
+
+
+def unless_empty(learner: Learner, retained: ArmStatistics, probabilities: FloatArray) -> FloatArray:
+    """The probabilities; but where no data is left at all, the learner's default arm."""
+    return np.where(np.expand_dims(retained.total == 0, -1), served(learner, retained), probabilities)
+
+
 def served(learner: Learner, statistics: ArmStatistics) -> FloatArray:
     """All probability on the arm that the learner serves."""
     return one_hot(learner.decide(statistics).index, statistics.n_actions)

@@ -6,12 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from armnesia.arrays import FloatArray, IntArray, one_hot
-from armnesia.errors import InvalidInputError
 from armnesia.learners import ConfidenceLearner, Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
-from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, served
+from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, required_shape, unless_empty
 from armnesia.unlearners.calibration import require_confidence
 
 
@@ -72,8 +71,6 @@ class FrozenRollback(Unlearner):
     ) -> FloatArray:
         """The same: nothing but D∖U and the shape is used."""
         pessimist = require_confidence(learner, self.name)
-        if shape is None:
-            raise InvalidInputError(f"the reference of {self.name} needs shape, the deleted counts; got None")
-        best = one_hot(np.argmax(frozen_scores(pessimist, retained, shape), axis=-1), retained.n_actions)
-        no_data = np.expand_dims(retained.total == 0, -1)
-        return np.where(no_data, served(learner, retained), best)
+        scores = frozen_scores(pessimist, retained, required_shape(shape, self.name))
+        best = one_hot(np.argmax(scores, axis=-1), retained.n_actions)
+        return unless_empty(learner, retained, best)

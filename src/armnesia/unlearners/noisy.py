@@ -16,7 +16,7 @@ from armnesia.learners import LCB, Decision, Learner
 from armnesia.privacy import Budget, Guarantee
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
-from armnesia.unlearners.base import BranchCodes, Release, Unlearner, served
+from armnesia.unlearners.base import BranchCodes, Release, Unlearner, required_shape, served
 from armnesia.unlearners.calibration import require_lcb
 from armnesia.unlearners.noise import noisy_argmax
 
@@ -77,8 +77,7 @@ class NoisyUnlearner(Unlearner):
     ) -> FloatArray:
         """The same noise on the scores of D∖U."""
         lcb = require_lcb(learner, self.name)
-        if shape is None:
-            raise InvalidInputError(f"the reference of {self.name} needs shape, the deleted counts; got None")
+        shape = required_shape(shape, self.name)
         decision = self.decision_seen(lcb, retained, shape, original_decision)
         plan = self.checked_plan(lcb, retained.counts + shape, shape, decision, budget)
         return winner_distribution(lcb, retained, lcb.unit_scores(retained), plan)

@@ -19,7 +19,7 @@ from armnesia.learners import LCB, ConfidenceLearner, Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
-from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, served
+from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, required_shape, unless_empty
 from armnesia.unlearners.calibration import require_confidence
 from armnesia.unlearners.noise import noisy_argmax
 
@@ -155,8 +155,7 @@ class Tilt(Unlearner):
         rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
         left_over = lowest_rest(kept, rest, budget)
         others = left_over / np.where(rest > 0, rest, 1.0)
-        no_data = np.expand_dims(retained.total == 0, -1)
-        p = np.where(no_data, reference, np.where(old > 0, 1 - left_over, reference * others))
+        p = unless_empty(learner, retained, np.where(old > 0, 1 - left_over, reference * others))
         reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: request.is_empty}
         branch = first_branch(reasons, otherwise=Branch.TILT)
         return Release(statistics.actions, p, branch, Guarantee(budget.epsilon, budget.delta, self.level))
@@ -175,9 +174,6 @@ class Tilt(Unlearner):
         if self.assumed_share is not None:
             odds = self.assumed_share / (1 - self.assumed_share)
             shape = np.rint(odds * retained.counts).astype(np.int64)
-        elif shape is None:
-            raise InvalidInputError("the reference of tilt needs shape, the deleted counts; got None")
         judge = predictive_decision if self.predictive == "flat" else self.predictive
-        best = best_reference(judge(pessimist, retained, shape), budget)
-        no_data = np.expand_dims(retained.total == 0, -1)
-        return np.where(no_data, served(learner, retained), best)
+        q = judge(pessimist, retained, required_shape(shape, self.name))
+        return unless_empty(learner, retained, best_reference(q, budget))
