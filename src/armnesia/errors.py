@@ -21,6 +21,10 @@ class UnsupportedError(ArmnesiaError):
     """A combination (unlearner, learner, request, level) for which no guarantee is known."""
 
 
+class VaultError(ArmnesiaError):
+    """A vault that cannot be opened, read or changed as asked."""
+
+
 class MissingExtraError(ArmnesiaError, ImportError):
     """A feature whose optional dependency is not installed."""
 

@@ -35,6 +35,15 @@ def generators(seed: int, number: int) -> list[np.random.Generator]:
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(number)]
 
 
+def secret_bytes(number: int) -> bytes:
+    """Make key material, from the operating system.
+
+    >>> len(secret_bytes(32))
+    32
+    """
+    return secrets.token_bytes(number)
+
+
 def draw_index(weights: Sequence[float]) -> int:
     """Draw an index with probability exactly proportional to its weight, from the operating system.
 
