@@ -13,7 +13,16 @@ from armnesia.auditing import (
     feasible_reference,
     recommend,
 )
-from armnesia.learners import KLLCB, LCB, LEARNERS, ConfidenceLearner, Decision, Imitation, Learner
+from armnesia.learners import (
+    KLLCB,
+    LCB,
+    LEARNERS,
+    ConfidenceLearner,
+    Decision,
+    FrozenPenalty,
+    Imitation,
+    Learner,
+)
 from armnesia.logs import Log, read_log
 from armnesia.privacy import (
     Budget,
@@ -27,6 +36,7 @@ from armnesia.privacy import (
 )
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
+from armnesia.stream import Stream
 from armnesia.unlearners import (
     UNLEARNERS,
     Adaptive,
@@ -59,6 +69,7 @@ __all__ = [
     "Decision",
     "DeletionRequest",
     "Feasibility",
+    "FrozenPenalty",
     "FrozenRollback",
     "Gaussian",
     "Guarantee",
@@ -73,6 +84,7 @@ __all__ = [
     "Recommendation",
     "Release",
     "Rollback",
+    "Stream",
     "StrictAdaptive",
     "Tilt",
     "Unlearner",

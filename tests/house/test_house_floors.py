@@ -21,11 +21,12 @@ FLOORS = (
     ("datasets",),
     ("learners", "privacy"),
     ("unlearners",),
-    ("auditing",),
+    ("auditing", "stream"),
     ("__init__",),
     ("simulation", "theory"),
     ("pictures",),
     ("experiments",),
+    ("vault",),
     ("cli",),
 )
 FLOOR_OF = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

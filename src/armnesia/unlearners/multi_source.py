@@ -71,17 +71,19 @@ class MultiSource(NoisyUnlearner):
         m = counts.shape[-1]
         touched = deleted > 0
         is_served = decision.index[..., None] == np.arange(m)
-        smallest_count = np.where(touched, counts, np.iinfo(np.int64).max).min(axis=-1)
-        most_deleted = deleted.max(axis=-1)
+        smallest_count = np.where(touched, counts, np.iinfo(np.int64).max).min(axis=-1, keepdims=True)
+        most_deleted = deleted.max(axis=-1, keepdims=True)
+        # With frozen penalties the balance differs between arms: that of the served one counts.
         gamma_0 = noise_threshold(
             learner, smallest_count, most_deleted, m, threshold=self.threshold, sensitivity=self.sensitivity
         )
+        gamma_0 = np.where(is_served, gamma_0, 0.0).sum(axis=-1)
         certified = sensitivity_certified(self.sensitivity, learner, counts, deleted, m)
         reasons = {
             Branch.NO_DATA_LEFT: (counts - deleted).sum(axis=-1) == 0,
             Branch.UNCHANGED: ~touched.any(axis=-1),
             Branch.NOT_SERVED: ~(is_served & touched).any(axis=-1),
-            Branch.TOO_MANY_DELETED: smallest_count <= most_deleted,
+            Branch.TOO_MANY_DELETED: (smallest_count <= most_deleted)[..., 0],
             Branch.STRICT_BUDGET: budget.gamma >= self.threshold_scale * gamma_0,
             Branch.NO_SENSITIVITY: ~(is_served & certified).any(axis=-1),
         }
