@@ -23,6 +23,8 @@ CASES = {
     "quiet arm above nearly everything": ([0.1, 0.2, 1.0], [0.1, 0.12, 0.0]),
     "quiet arm far above": ([0.0, 0.0, 9.0], [0.1, 0.2, 0.0]),
     "one noised arm hopeless": ([0.5, 0.45, -5.0], [0.1, 0.1, 0.2]),
+    "five noised, all but two hopeless": ([0.5, 0.3, 0.49, 0.1, 0.2], [0.01, 0.002, 0.02, 0.005, 0.001]),
+    "all but one hopeless, none quiet": ([0.5, 0.3, 0.1], [0.01, 0.002, 0.005]),
     "five noised": ([0.5, 0.4, 0.45, 0.48, 0.3], [0.1, 0.2, 0.01, 0.07, 0.3]),
     "five noised, two quiet": (
         [0.5, 0.4, 0.45, 0.48, 0.3, 0.44, 0.47],

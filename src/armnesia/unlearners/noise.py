@@ -25,6 +25,7 @@ def noisy_argmax(scores: FloatArray, sigma: FloatArray) -> FloatArray:
     shape = np.broadcast_shapes(scores.shape, sigma.shape)
     flat_scores = np.broadcast_to(scores, shape).reshape(-1, n_actions)
     flat_sigma = np.broadcast_to(sigma, shape).reshape(-1, n_actions)
+    flat_scores, flat_sigma = _without_hopeless(flat_scores, flat_sigma)
     n_noised = (flat_sigma > 0).sum(axis=-1)
     probabilities = one_hot(np.argmax(flat_scores, axis=-1), n_actions)
     one = n_noised == 1
@@ -37,6 +38,13 @@ def noisy_argmax(scores: FloatArray, sigma: FloatArray) -> FloatArray:
         for part in np.array_split(rows, -(-rows.size // rows_at_once)):
             probabilities[part] = _several_noised_arms(flat_scores[part], flat_sigma[part], int(number))
     return probabilities.reshape(shape)
+
+
+def _without_hopeless(scores: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Leave out noised arms that lose to some other arm even where theirs is 9σ up and the other's 9σ down."""
+    certain = (scores - _REACH * sigma).max(axis=-1, keepdims=True)
+    hopeless = (sigma > 0) & (scores + _REACH * sigma < certain)
+    return np.where(hopeless, -np.inf, scores), np.where(hopeless, 0.0, sigma)
 
 
 def _panel_ends(number: int) -> FloatArray:
