@@ -41,7 +41,7 @@ def noisy_argmax(scores: FloatArray, sigma: FloatArray) -> FloatArray:
 
 
 def _without_hopeless(scores: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leave out noised arms that lose to some other arm even where theirs is 9σ up and the other's 9σ down."""
+    """Leave out noised arms that lose to another one even 9σ up, with the other 9σ down."""
     certain = (scores - _REACH * sigma).max(axis=-1, keepdims=True)
     hopeless = (sigma > 0) & (scores + _REACH * sigma < certain)
     return np.where(hopeless, -np.inf, scores), np.where(hopeless, 0.0, sigma)
