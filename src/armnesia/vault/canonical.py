@@ -1,0 +1,87 @@
+"""One text for one value: canonical JSON, its digest, and the time as the vault writes it.
+
+Keys are sorted, nothing is padded, characters stand for themselves in UTF-8. Numbers are written as Python
+writes them (the shortest decimal that reads back the same). So equal values have equal bytes, and what was
+hashed or signed can be written again from what was read.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from armnesia.errors import InvalidInputError
+
+_ACCEPTED = "null, true or false, text, whole and finite numbers, and lists and mappings of these"
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, no NaN.
+
+    >>> canonical({"b": [1, 0.5, None], "a": "é"})
+    '{"a":"é","b":[1,0.5,null]}'
+    """
+    try:
+        text = json.dumps(
+            plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+        text.encode("utf-8")
+    except RecursionError:
+        raise InvalidInputError(f"a value must be nested less deeply; accepted are {_ACCEPTED}") from None
+    except UnicodeEncodeError:
+        raise InvalidInputError("text must be encodable as UTF-8; got half of a surrogate pair") from None
+    except InvalidInputError:
+        raise
+    except ValueError:  # NaN, an infinity, or a whole number of thousands of digits
+        raise InvalidInputError(f"a number cannot be written in JSON; accepted are {_ACCEPTED}") from None
+    return text
+
+
+def plain(value: Any) -> Any:
+    """A copy made of nothing but JSON's own types: mappings become dicts, tuples lists; others are refused.
+
+    >>> plain({"arms": ("A", "B")})
+    {'arms': ['A', 'B']}
+    """
+    if value is None or isinstance(value, bool | str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise InvalidInputError("the keys of a mapping must be text; got another type")
+        return {key: plain(item) for key, item in value.items()}
+    raise InvalidInputError(f"JSON has no {type(value).__name__}; accepted are {_ACCEPTED}")
+
+
+def read_json(text: str, what: str) -> Any:
+    """Read JSON that may come from anywhere; whatever is wrong with it is said in one sentence.
+
+    >>> read_json('{"a": 1}', "the file")
+    {'a': 1}
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidInputError(f"{what} must be JSON; it is not, or it is cut off") from None
+
+
+def sha256_hex(data: bytes | str) -> str:
+    """SHA-256 as 64 hexadecimal digits; of text, in UTF-8.
+
+    >>> sha256_hex("abc")
+    'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
+    """
+    return hashlib.sha256(
+        data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    ).hexdigest()
+
+
+def utc_now() -> str:
+    """The time now, in UTC, to the microsecond; later times sort later as text.
+
+    >>> len(utc_now()), utc_now()[-1]
+    (27, 'Z')
+    """
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
