@@ -14,6 +14,7 @@ from typing import Any
 from armnesia.errors import InvalidInputError
 
 _ACCEPTED = "null, true or false, text, whole and finite numbers, and lists and mappings of these"
+_DEEPEST = 100
 
 
 def canonical(value: Any) -> str:
@@ -27,8 +28,6 @@ def canonical(value: Any) -> str:
             plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
         )
         text.encode("utf-8")
-    except RecursionError:
-        raise InvalidInputError(f"a value must be nested less deeply; accepted are {_ACCEPTED}") from None
     except UnicodeEncodeError:
         raise InvalidInputError("text must be encodable as UTF-8; got half of a surrogate pair") from None
     except InvalidInputError:
@@ -38,7 +37,7 @@ def canonical(value: Any) -> str:
     return text
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, depth: int = 0) -> Any:
     """A copy made of nothing but JSON's own types: mappings become dicts, tuples lists; others are refused.
 
     >>> plain({"arms": ("A", "B")})
@@ -46,12 +45,14 @@ def plain(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | str | int | float):
         return value
+    if depth == _DEEPEST:
+        raise InvalidInputError(f"a value must be nested at most {_DEEPEST} deep; this one is deeper")
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(item, depth + 1) for item in value]
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise InvalidInputError("the keys of a mapping must be text; got another type")
-        return {key: plain(item) for key, item in value.items()}
+        return {key: plain(item, depth + 1) for key, item in value.items()}
     raise InvalidInputError(f"JSON has no {type(value).__name__}; accepted are {_ACCEPTED}")
 
 

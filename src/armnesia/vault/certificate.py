@@ -1,0 +1,265 @@
+"""Certificates: what was forgotten and how far, signed, and checked by anyone with the file and a public key.
+
+The signature (Ed25519) is over the canonical JSON of the body, which holds the ledger entry and its hash.
+The opening, salt and request, is not signed and not stored by the vault: it is in the file that is handed
+out, and the commitment in the signed entry proves it.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from armnesia.errors import InvalidInputError, VaultError
+from armnesia.vault import ed25519
+from armnesia.vault.canonical import canonical, plain, read_json
+from armnesia.vault.claims import CERTIFIED, NOT_COVERED, PROVES, claims_of, printable, request_words
+from armnesia.vault.keyring import DIGEST_BYTES, Keyring
+from armnesia.vault.ledger import Entry, commitment
+
+SCHEMA = "armnesia.certificate/1"
+ERASURE = ("pending", "complete")
+
+INTEGRITY_ONLY = (
+    "No public key was given: the certificate was checked with the key inside it, which shows that it is"
+    " whole, but not who signed it."
+)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A signed statement of one deletion; with its opening it also says whose.
+
+    >>> ring = Keyring.create("v-1")
+    >>> request = {"users": ["ann"]}
+    >>> entry = Entry.next_after(
+    ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
+    ...     code="armnesia 0.1.0", commitment=commitment(ring.salt(7, 1), request), salt_key=1,
+    ... )
+    >>> signed = Certificate.issue(
+    ...     entry, ring, erasure="complete", covers="nothing had to be erased", issued=entry.time
+    ... )
+    >>> file = signed.with_opening(ring.salt(7, 1), request).to_json()
+    >>> Certificate.from_json(file).verify(ring.public_key())
+    []
+    >>> Certificate.from_json(file).verify(Keyring.create("v-1").public_key())
+    ['the certificate is signed with a key that is not among the public keys given']
+    """
+
+    body: Mapping[str, Any]
+    signature: bytes
+    opening: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "body", _frozen(self.body))
+        if self.opening is not None:
+            object.__setattr__(self, "opening", _frozen(self.opening))
+
+    @classmethod
+    def issue(
+        cls,
+        entry: Entry,
+        keyring: Keyring,
+        *,
+        erasure: Literal["pending", "complete"],
+        covers: str,
+        issued: str,
+    ) -> "Certificate":
+        """Sign what a ledger entry says; `covers` says in words which bytes the state of erasure is about.
+
+        The entry's `level` and `budget` are claimed as the guarantee. Issued again for the same entry when
+        erasure is complete, it replaces the first.
+        """
+        if erasure not in ERASURE:
+            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
+        if entry.vault != keyring.vault:
+            raise VaultError("the keyring belongs to another vault than the entry")
+        body = {
+            "schema": SCHEMA,
+            "vault": entry.vault,
+            "sequence": entry.sequence,
+            "issued": issued,
+            "entry": entry.fields,
+            "entry_hash": entry.hash,
+            "erasure": {"state": erasure, "covers": covers},
+            "claims": claims_of(entry),
+            "not_covered": NOT_COVERED,
+            "proves": PROVES,
+            "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
+        }
+        return cls(body, keyring.sign(canonical(body).encode("utf-8")))
+
+    def with_opening(self, salt: bytes, request: Mapping[str, Any]) -> "Certificate":
+        """The certificate with what opens its commitment; it names everybody in the request."""
+        if commitment(salt, request) != self._entry().fields.get("commitment"):
+            raise InvalidInputError("the request is not the one that the certificate is about")
+        return replace(self, opening={"salt": salt.hex(), "request": request})
+
+    @classmethod
+    def from_stored(cls, body: str, signature: bytes) -> "Certificate":
+        """Read a certificate from the vault's own table: the canonical text of its body, and the signature.
+
+        >>> Certificate.from_stored("{ }", bytes(64))
+        Traceback (most recent call last):
+        armnesia.errors.VaultError: the certificate's body has been changed: it is not canonical JSON
+        """
+        found = _read(body, "the certificate's body")
+        if canonical(found) != body:
+            raise VaultError("the certificate's body has been changed: it is not canonical JSON")
+        return cls(found, signature)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "Certificate":
+        """Read a certificate from what `to_dict` made.
+
+        >>> Certificate.from_dict({"body": {}})
+        Traceback (most recent call last):
+        armnesia.errors.VaultError: a certificate must have a body, a signature and perhaps an opening
+        """
+        body, signature, opening = (document.get(name) for name in ("body", "signature", "opening"))
+        unknown = document.keys() - {"body", "signature", "opening"}
+        if unknown or not isinstance(body, Mapping) or not isinstance(signature, str):
+            raise VaultError("a certificate must have a body, a signature and perhaps an opening")
+        if opening is not None and not isinstance(opening, Mapping):
+            raise VaultError("the opening of a certificate must have a salt and a request")
+        try:
+            return cls(body, bytes.fromhex(signature), opening)
+        except InvalidInputError as error:
+            raise VaultError(f"a certificate must be plain JSON: {error}") from None
+        except ValueError:
+            raise VaultError("the signature of a certificate must be hexadecimal") from None
+
+    @classmethod
+    def from_json(cls, file: str | bytes) -> "Certificate":
+        """Read a certificate's file, pretty or canonical; one that was changed in any other way is refused.
+
+        >>> Certificate.from_json("{")
+        Traceback (most recent call last):
+        armnesia.errors.VaultError: the certificate must be JSON; it is not, or it is cut off
+        """
+        try:
+            text = file.decode("utf-8") if isinstance(file, bytes) else file
+        except UnicodeDecodeError:
+            raise VaultError("the certificate must be text in UTF-8") from None
+        certificate = cls.from_dict(_read(text, "the certificate"))
+        written = (certificate.to_json(), canonical(certificate.to_dict()))
+        if text not in written:
+            lines = zip(text.split("\n"), written[0].split("\n"), strict=False)
+            line = next((number for number, (ours, theirs) in enumerate(lines, 1) if ours != theirs), 1)
+            raise VaultError(f"the certificate's file has been changed: line {line} is not as it was written")
+        return certificate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as it is written to its file."""
+        document = {"body": plain(self.body), "signature": self.signature.hex()}
+        return document if self.opening is None else {**document, "opening": plain(self.opening)}
+
+    def to_json(self) -> str:
+        """The text of the certificate's file, laid out for people."""
+        return json.dumps(self.to_dict(), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+
+    def verify(self, public_key: str | Sequence[str] | None) -> list[str]:
+        """Check everything that the file alone can show; one sentence for each problem.
+
+        Signature, the entry against its hash, the body against the entry, the opening against the commitment.
+        Without a public key the one inside is used: then no problem means whole, not authentic; tell people
+        with `INTEGRITY_ONLY`.
+        """
+        keys = [public_key] if isinstance(public_key, str) else public_key
+        if keys is not None and not keys:
+            raise InvalidInputError("public_key must name at least one key, or be None; got an empty list")
+        return [*self._signature_problems(keys), *self._body_problems(), *self._opening_problems()]
+
+    def _signature_problems(self, keys: Sequence[str] | None) -> Iterator[str]:
+        trusted = None if keys is None else [ed25519.checked_public_key(key) for key in keys]
+        signing_key = self.body.get("signing_key")
+        public = signing_key.get("public") if isinstance(signing_key, Mapping) else None
+        try:
+            signed = ed25519.is_signed(canonical(self.body).encode("utf-8"), self.signature, str(public))
+        except InvalidInputError:
+            yield "the certificate names no signing key that could be one"
+            return
+        if not signed:
+            yield "the signature is not one of this text: the certificate has been changed"
+        if trusted is not None and public not in trusted:
+            yield "the certificate is signed with a key that is not among the public keys given"
+
+    def _body_problems(self) -> Iterator[str]:
+        if self.body.get("schema") != SCHEMA:
+            yield f"the certificate's schema must be {SCHEMA}; got {self.body.get('schema')!r}"
+        erasure = self.body.get("erasure")
+        if not isinstance(erasure, Mapping) or erasure.get("state") not in ERASURE:
+            yield f"the certificate's erasure must be {' or '.join(ERASURE)}"
+        try:
+            entry = self._entry()
+        except InvalidInputError as error:
+            yield f"the certificate's ledger entry cannot be read: {error}"
+            return
+        if entry.kind not in CERTIFIED:
+            yield f"the certificate's ledger entry must be {' or '.join(CERTIFIED)}; got {entry.kind!r}"
+        for name, of_entry in (
+            ("entry_hash", entry.hash),
+            ("vault", entry.vault),
+            ("sequence", entry.sequence),
+        ):
+            if self.body.get(name) != of_entry:
+                yield f"the certificate's {name} is not that of its ledger entry"
+
+    def _opening_problems(self) -> Iterator[str]:
+        if self.opening is None:
+            return
+        salt, request = self.opening.get("salt"), self.opening.get("request")
+        entry = self.body.get("entry")
+        committed = entry.get("commitment") if isinstance(entry, Mapping) else None
+        try:
+            opened = bytes.fromhex(salt) if isinstance(salt, str) else b""
+        except ValueError:
+            opened = b""
+        if len(opened) != DIGEST_BYTES or not isinstance(request, Mapping):
+            yield f"the opening must have a salt of {DIGEST_BYTES} bytes in hexadecimal, and a request"
+        elif commitment(opened, request) != committed:
+            yield "the opening does not open the commitment: the certificate is about another request"
+
+    def words(self) -> str:
+        """The certificate for people, in the words that were signed; they are worth what `verify` says."""
+        body = self.body
+        try:
+            claims, erasure, key = body["claims"], body["erasure"], body["signing_key"]
+            lines = [
+                f"Entry {body['sequence']} of the ledger of vault {body['vault']}, {body['entry']['time']}",
+                f"Request: {request_words(self.opening)}",
+                f"Forgotten: {claims['forgotten']}",
+                f"Level: {claims['level']}",
+                f"Guarantee: {claims['guarantee']}",
+                f"Erasure: {erasure['state']}: {erasure['covers']}",
+                "Not covered:",
+                *(f"  - {item}" for item in body["not_covered"]),
+                f"What it proves: {body['proves']}",
+                f"Ledger head: {body['sequence']}:{body['entry_hash']}",
+                f"Issued {body['issued']}, signing key {key['version']}: {key['public']}",
+            ]
+        except (KeyError, TypeError):
+            raise VaultError("the certificate lacks a part that every certificate has") from None
+        return "\n".join(printable(line) for line in lines)
+
+    def _entry(self) -> Entry:
+        fields = self.body.get("entry")
+        if not isinstance(fields, Mapping):
+            raise InvalidInputError("it must be a JSON object")
+        return Entry(fields)
+
+
+def _frozen(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    canonical(value)
+    return MappingProxyType(plain(value))
+
+
+def _read(text: str, what: str) -> dict[str, Any]:
+    try:
+        found = read_json(text, what)
+    except InvalidInputError as error:
+        raise VaultError(str(error)) from None
+    if not isinstance(found, dict):
+        raise VaultError(f"{what} must be a JSON object")
+    return found
