@@ -7,7 +7,7 @@ how many are gone). Requests do not compose with each other; many that arrive to
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -129,3 +129,7 @@ class Stream:
 
     def __hash__(self) -> int:
         return hash((self.learner, self.statistics, self.penalty))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew when unpickled or copied, so that the arrays are checked and read-only again.
+        return type(self), (self.learner, self.statistics, self.penalty, self.gone)
