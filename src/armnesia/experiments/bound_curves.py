@@ -1,5 +1,6 @@
 """Upper bound, exact value and lower bound in one picture."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,10 @@ from armnesia.theory import (
     hard_instances_fixed,
     lower_distribution,
     lower_fixed,
+    tilt_upper,
 )
 from armnesia.theory import bounds as all_bounds
-from armnesia.unlearners import Adaptive, Rollback, Unlearner
+from armnesia.unlearners import Adaptive, Rollback, Tilt, Unlearner
 
 Panel = dict[str, Any]
 
@@ -149,7 +151,85 @@ def _hard_instances_by_chance(points: int) -> Panel:
     }
 
 
-def _worse_of_both(n_arm: int, k: int, unlearner: Unlearner, budget: Budget) -> float:
+def epsilon_curves(*, quick: bool = False) -> list[Panel]:
+    """What an ε buys: the lower bound, tilt, Algorithm 2 and rollback over ε, in two settings under M_f."""
+    epsilons = [round(float(epsilon), 2) for epsilon in np.linspace(0.1, 5.0, 8 if quick else 15)]
+    return [_epsilon_on_hard_instances(epsilons), _epsilon_in_the_papers_setting(epsilons)]
+
+
+def _epsilon_on_hard_instances(epsilons: list[float]) -> Panel:
+    """The lower bound's two instances; tilt's bound is what no deletion gives up and the most it adds."""
+    n_arm, k = 400, 300
+    gap = hard_instances_fixed(n_arm=n_arm, k=k).separation
+    at = partial(_worse_of_both, n_arm, k)
+    setting = partial(Setting.fixed, counts=[n_arm, n_arm], deletions={0: k}, threshold_scale=1.3)
+    return {
+        "title": f"The lower bound's two instances, $M_f$, k = {k} of N(a₀) = {n_arm}",
+        "series": {
+            **_over_epsilon(epsilons, at, setting, contenders=2, largest_gap=gap),
+            "lower bound": {
+                "values": [
+                    lower_fixed(
+                        n=2 * n_arm, n_arm=n_arm, k=k, epsilon=epsilon, delta=DELTA, form="exact"
+                    ).value
+                    for epsilon in epsilons
+                ],
+                "kind": "lower",
+            },
+        },
+        "x_name": "ε (δ = 10⁻⁵)",
+        "x": epsilons,
+        "x_log": False,
+        "largest_gap": gap,
+    }
+
+
+def _epsilon_in_the_papers_setting(epsilons: list[float]) -> Panel:
+    """The paper's five arms; the lower bound speaks of the worst instance, and this is another one."""
+    n, k = 1000, BASE_K
+    model = FixedSample.round_robin(n, ENVIRONMENT.n_actions)
+
+    def at(unlearner: Unlearner | None, budget: Budget) -> float:
+        return evaluate(ENVIRONMENT, model, OneArm(0, k), unlearner, budget).suboptimality
+
+    setting = partial(Setting.fixed, counts=model.counts, deletions={0: k}, best=0, threshold_scale=1.3)
+    gap = float(ENVIRONMENT.gaps.max())
+    return {
+        "title": f"The paper's setting, hard case, N = {n}, k = {k}",
+        "series": _over_epsilon(epsilons, at, setting, contenders=ENVIRONMENT.n_actions, largest_gap=gap),
+        "x_name": "ε (δ = 10⁻⁵)",
+        "x": epsilons,
+        "x_log": False,
+        "largest_gap": gap,
+    }
+
+
+def _over_epsilon(
+    epsilons: list[float],
+    at: Callable[[Unlearner | None, Budget], float],
+    setting: Callable[..., Setting],
+    *,
+    contenders: int,
+    largest_gap: float,
+) -> dict[str, dict[str, Any]]:
+    budgets = [Budget(epsilon=epsilon, delta=DELTA) for epsilon in epsilons]
+    untouched = at(None, budgets[0])
+    excess = [tilt_upper(contenders=contenders, budget=b, largest_gap=largest_gap).value for b in budgets]
+    series = {
+        "upper bound of Algorithm 2": [_algorithm_2(all_bounds(setting(budget=b))).value for b in budgets],
+        "upper bound of tilt": [untouched + more for more in excess],
+        "rollback, exact": [at(Rollback(), b) for b in budgets],
+        "Algorithm 2, exact": [at(Adaptive.as_in_the_paper(), b) for b in budgets],
+        "tilt, exact": [at(Tilt(), b) for b in budgets],
+        "no deletion, exact": [untouched for _ in budgets],
+    }
+    return {
+        label: {"values": values, "kind": "upper" if label.startswith("upper") else "exact"}
+        for label, values in series.items()
+    }
+
+
+def _worse_of_both(n_arm: int, k: int, unlearner: Unlearner | None, budget: Budget) -> float:
     model = FixedSample((n_arm, n_arm))
     instances = hard_instances_fixed(n_arm=n_arm, k=k).means
     return max(

@@ -13,10 +13,12 @@ from armnesia.experiments.paper_protocol import paper_protocol
 from armnesia.experiments.settings import DELTA, ENVIRONMENT, method
 from armnesia.privacy import Budget
 from armnesia.simulation import (
+    AcrossArms,
     DataModel,
     DistributionModel,
     Evaluation,
     FixedSample,
+    RequestModel,
     SeveralArms,
     evaluate_all,
 )
@@ -31,7 +33,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """A point of a figure: where it belongs, the setting, the methods, and how it is evaluated."""
+    """A point of a figure: where it belongs, the setting, the methods, and how it is evaluated.
+
+    With `epsilon` the budget is (ε, δ) and γ the noise that it needs, whatever `gamma` says. With `people`
+    that many records are deleted, whatever their arm, and `deletions` is empty.
+    """
 
     figure: str
     panel: str
@@ -45,6 +51,8 @@ class Cell:
     c_star: float | None = None
     datasets: int = 200_000
     seed: int = 0
+    epsilon: float | None = None
+    people: int = 0
 
     @property
     def key(self) -> str:
@@ -63,6 +71,18 @@ class Cell:
             self.n, n_actions=ENVIRONMENT.n_actions, best=ENVIRONMENT.best, c_star=self.c_star
         )
 
+    @property
+    def request(self) -> RequestModel:
+        """Records of given arms, or of random people."""
+        return AcrossArms(self.people) if self.people else SeveralArms(dict(self.deletions))
+
+    @property
+    def budget(self) -> Budget:
+        """Fixed by ε, or by γ as in the paper."""
+        if self.epsilon is None:
+            return Budget.from_gamma(self.gamma, delta=DELTA)
+        return Budget(epsilon=self.epsilon, delta=DELTA)
+
 
 def run_cell(cell: Cell) -> list[Row]:
     """Evaluate all methods of a cell; one tidy row each."""
@@ -74,9 +94,9 @@ def run_cell(cell: Cell) -> list[Row]:
         results = evaluate_all(
             ENVIRONMENT,
             cell.model,
-            SeveralArms(dict(cell.deletions)),
+            cell.request,
             _methods(cell),
-            Budget.from_gamma(cell.gamma, delta=DELTA),
+            cell.budget,
             protocol="exact" if exact else "sampled",
             datasets=cell.datasets,
             seed=cell.seed,
@@ -96,9 +116,10 @@ def _row(cell: Cell, name: str, result: Evaluation) -> Row:
         "varied": cell.varied,
         "x": cell.x,
         "n": cell.n,
-        "arms": " ".join(str(arm) for arm, _ in cell.deletions),
-        "k": max(k for _, k in cell.deletions),
-        "gamma": cell.gamma,
+        "arms": " ".join(str(arm) for arm, _ in cell.deletions) or "any",
+        "k": cell.people or max(k for _, k in cell.deletions),
+        "gamma": cell.budget.gamma,
+        "epsilon": cell.budget.epsilon,
         "c_star": cell.c_star,
         "method": name,
         "suboptimality": result.suboptimality,

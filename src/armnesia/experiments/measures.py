@@ -54,6 +54,17 @@ def distance_to_best(point: Mapping[str, Row], method: str, others: Iterable[str
     return Measured(100 * (ratio - 1), 100 * error, point[method]["x"])
 
 
+def ratio_of(numerator: Row, denominator: Row) -> Measured:
+    """How many times as much one row gives up as the other: both exact, both of the same data, or a/exact.
+
+    >>> sampled = {"suboptimality": 3.0, "standard_error": 0.1, "blocks": [2.0, 4.0], "x": 5.0}
+    >>> exact = {"suboptimality": 2.0, "standard_error": 0.0, "blocks": [2.0], "x": 5.0}
+    >>> ratio_of(sampled, exact)
+    Measured(value=1.5, error=0.05, x=5.0)
+    """
+    return Measured(*_ratio(numerator, denominator), numerator["x"])
+
+
 def _ratio(numerator: Row, denominator: Row) -> tuple[float, float]:
     """The ratio of two means that share their blocks of data, with its jackknife error."""
     ratio = numerator["suboptimality"] / denominator["suboptimality"]
@@ -61,5 +72,7 @@ def _ratio(numerator: Row, denominator: Row) -> tuple[float, float]:
     n = len(a)
     if n < 2:
         return ratio, 0.0
+    if len(b) < 2:
+        return ratio, numerator["standard_error"] / denominator["suboptimality"]
     left_out = (a.sum() - a) / (b.sum() - b)
     return ratio, float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))

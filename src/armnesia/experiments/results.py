@@ -21,6 +21,7 @@ COLUMNS: dict[str, type] = {
     "arms": str,
     "k": int,
     "gamma": float,
+    "epsilon": float,
     "c_star": float,
     "method": str,
     "suboptimality": float,

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from armnesia.experiments.beyond import beyond
+from armnesia.experiments.beyond_section import beyond_section
 from armnesia.experiments.bound_curves import bound_curves
 from armnesia.experiments.cells import Cell, Row, Store, run_cells
 from armnesia.experiments.claims import Claim, all_claims
@@ -231,6 +233,10 @@ def _claims(run: Run) -> Section:
     return Section("The paper's claims", [text], tables=[Table(header, rows)])
 
 
+def _beyond(run: Run) -> Section:
+    return beyond_section(run.figure(beyond(run.plan)), run.out / "figures", quick=run.plan.quick)
+
+
 SECTIONS: dict[str, Callable[[Run], Section]] = {
     "1": _figure_1,
     "2": _figure_2,
@@ -240,5 +246,6 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
     "phase": _phase,
     "requests": _requests,
     "claims": _claims,
+    "beyond": _beyond,
 }
 """What can be reproduced, by name, in the order of the report."""

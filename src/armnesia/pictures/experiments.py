@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = [
     "METHOD_STYLE",
     "note_on_uncertainty",
+    "picture_of_beyond",
     "picture_of_bounds",
+    "picture_of_distances",
     "picture_of_figure_1",
     "picture_of_figure_2",
     "picture_of_figure_3",
@@ -80,6 +82,25 @@ def picture_of_figure_3(rows: Rows) -> "Figure":
     )
 
 
+def picture_of_beyond(rows: Rows) -> "Figure":
+    """Figure 1's layout at a fixed (ε, δ): down, what is varied (N, k, ε); across, models and cases."""
+    grid = [
+        [_model_panel(chosen, privacy="ε") for chosen in _split(of_sweep, "panel", among=rows)]
+        for of_sweep in _split(rows, "varied")
+    ]
+    title = "Figure 1's settings at the same exact (ε, δ): the paper's methods and ours"
+    return _draw(grid, rows, title, legend_columns=4)
+
+
+def picture_of_distances(rows: Rows) -> "Figure":
+    """Over ε, how many times as much as no deletion each method gives up; a panel for each `title`."""
+    panels = [_Panel(chosen, chosen[0]["title"], "ε, log scale") for chosen in _split(rows, "title")]
+    grid: list[list[_Panel | None]] = [[*panels[first : first + 3]] for first in range(0, len(panels), 3)]
+    grid[-1] += [None] * (len(grid[0]) - len(grid[-1]))
+    title = "Distance to no deletion at δ = 10⁻⁵: 1 is as good as never having deleted"
+    return _draw(grid, rows, title, legend_columns=5, y_name="times no deletion")
+
+
 def note_on_uncertainty(rows: Rows) -> str:
     """What the bands of a picture mean, and which of its curves have none.
 
@@ -107,12 +128,12 @@ def _split(rows: Rows, key: str, *, among: Rows | None = None) -> list[list[Mapp
     return [[row for row in rows if row[key] == value] for value in values]
 
 
-def _model_panel(rows: Rows) -> _Panel | None:
+def _model_panel(rows: Rows, privacy: str = "γ") -> _Panel | None:
     if not rows:
         return None
     model, case = rows[0]["panel"].split()
     coverage = "" if rows[0]["c_star"] is None else f" (C* = {rows[0]['c_star']:g})"
-    return _Panel(rows, f"{_MODEL_NAMES.get(model, model)}{coverage}, {case} case", _x_name(rows[0]))
+    return _Panel(rows, f"{_MODEL_NAMES.get(model, model)}{coverage}, {case} case", _x_name(rows[0], privacy))
 
 
 def _several_arms_panel(rows: Rows) -> _Panel | None:
@@ -125,15 +146,24 @@ def _several_arms_panel(rows: Rows) -> _Panel | None:
     return _Panel(rows, title, "noise multiplier γ (log scale)", scale_group=first["case"])
 
 
-def _x_name(row: Mapping[str, Any]) -> str:
+def _x_name(row: Mapping[str, Any], privacy: str) -> str:
     """Name what is varied, and what is kept."""
-    kept = {"N": f"N = {row['n']}", "k": f"k = {row['k']}", "γ": f"γ = {row['gamma']:g}"}
+    level = row["gamma" if privacy == "γ" else "epsilon"]
+    kept = {"N": f"N = {row['n']}", "k": f"k = {row['k']}", privacy: f"{privacy} = {level:g}"}
     varied = kept.pop(row["varied"])
     words = {"N": "data points N", "k": "deleted points k", "γ": "noise multiplier γ, log scale"}
+    words["ε"] = "ε, log scale"
     return f"{words.get(row['varied'], varied)}\n({', '.join(kept.values())})"
 
 
-def _draw(grid: list[list[_Panel | None]], rows: Rows, title: str, *, legend_columns: int) -> "Figure":
+def _draw(
+    grid: list[list[_Panel | None]],
+    rows: Rows,
+    title: str,
+    *,
+    legend_columns: int,
+    y_name: str = SUBOPTIMALITY,
+) -> "Figure":
     """Draw a grid of panels with one legend; panels of a group have the same y scale."""
     # A method's place in the legend, and which of its points have markers, are the same in all panels.
     methods = list(dict.fromkeys(row["method"] for row in rows))
@@ -148,7 +178,7 @@ def _draw(grid: list[list[_Panel | None]], rows: Rows, title: str, *, legend_col
                 _draw_curve(axis, panel.rows, method, place / len(methods))
             axis.set_title(panel.title, loc="left", fontsize=10.5)
             axis.set_xlabel(panel.x_name)
-            axis.set_ylabel(SUBOPTIMALITY if column == 0 else "")
+            axis.set_ylabel(y_name if column == 0 else "")
             axis.set_ylim(0, tops[panel.scale_group])
             _scale_x(axis, panel.rows)
     handles = [_handle(style_of(method)) for method in methods]
@@ -194,8 +224,8 @@ def _handle(style: MethodStyle) -> Any:
 
 
 def _scale_x(axis: Any, rows: Rows) -> None:
-    """γ spans a factor of 40 and matters most where it is small; N and k are plain."""
-    if rows[0]["varied"] == "γ":
+    """γ and ε span a factor of 40 and matter most where they are small; N and k are plain."""
+    if rows[0]["varied"] in ("γ", "ε"):
         plain_log_scale(axis, "x")
     else:
         axis.locator_params(axis="x", nbins=6)

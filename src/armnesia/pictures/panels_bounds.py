@@ -30,7 +30,13 @@ _WIDE_RANGE = 50
 VACUOUS = "largest gap: bounds above say nothing"
 
 
-def picture_of_bounds(curves: Sequence[Mapping[str, Any]]) -> "Figure":
+THE_PAPERS = "The paper's bounds beside the exact sub-optimality"
+LINES = "Solid: exact ($M_d$: averaged over 100 count vectors). Dashed: upper bounds. Dotted: lower bounds."
+
+
+def picture_of_bounds(
+    curves: Sequence[Mapping[str, Any]], *, title: str = THE_PAPERS, note: str = LINES
+) -> "Figure":
     """Bounds and exact values over one parameter, on a logarithmic scale; one panel for each entry.
 
     A panel has `title`, `x_name`, `x`, `series` (for each label its `values` and its `kind`: upper, lower or
@@ -44,8 +50,8 @@ def picture_of_bounds(curves: Sequence[Mapping[str, Any]]) -> "Figure":
         _draw_panel(axis, panel, looks)
     label_figure(
         figure,
-        "The paper's bounds beside the exact sub-optimality",
-        "Solid: exact ($M_d$: averaged over 100 count vectors). Dashed: upper bounds. Dotted: lower bounds.",
+        title,
+        note,
         _handles(looks),
         columns=3 if len(looks) > 4 else max(1, len(looks)),
     )

@@ -80,9 +80,7 @@ def _release(case: FixedCase, unlearner: Unlearner) -> FloatArray:
         return winner([frozen_law(case, arm) for arm in range(case.m)])
     if not isinstance(unlearner, NoisyUnlearner):
         return winner(case.laws(left))
-    if isinstance(unlearner, StrictAdaptive):
-        raise UnsupportedError("strict_adaptive looks at D∖U before it adds noise; use the sampled protocol")
-    if unlearner.level.sees_decision:
+    if unlearner.level.sees_decision or isinstance(unlearner, StrictAdaptive):
         return _by_decision(case, unlearner)
     plan = unlearner.checked_plan(case.learner, case.counts, case.deleted, None, case.budget)
     return winner(case.laws(np.where(plan.noised, case.counts, left), plan.sigma))
@@ -101,6 +99,11 @@ def _by_decision(case: FixedCase, unlearner: NoisyUnlearner) -> FloatArray:
                 f" {unlearner.name!r} noises others: use the sampled protocol"
             )
         if plan.noised[arm]:
+            if isinstance(unlearner, StrictAdaptive):
+                raise UnsupportedError(
+                    "exact evaluation of strict_adaptive is for budgets at which it adds no noise: it looks"
+                    " at D∖U before it does; use the sampled protocol"
+                )
             first = unlearner.rolled_back_first(case.deleted)
             chances = chances + _noise_less_rollback(case, arm, plan, int(first[arm]))
     return chances
