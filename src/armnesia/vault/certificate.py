@@ -6,6 +6,7 @@ out, and the commitment in the signed entry proves it.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from armnesia.vault.ledger import Entry, commitment
 
 SCHEMA = "armnesia.certificate/1"
 ERASURE = ("pending", "complete")
+_SALT = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
 
 INTEGRITY_ONLY = (
     "No public key was given: the certificate was checked with the key inside it, which shows that it is"
@@ -212,13 +214,14 @@ class Certificate:
         salt, request = self.opening.get("salt"), self.opening.get("request")
         entry = self.body.get("entry")
         committed = entry.get("commitment") if isinstance(entry, Mapping) else None
-        try:
-            opened = bytes.fromhex(salt) if isinstance(salt, str) else b""
-        except ValueError:
-            opened = b""
-        if len(opened) != DIGEST_BYTES or not isinstance(request, Mapping):
-            yield f"the opening must have a salt of {DIGEST_BYTES} bytes in hexadecimal, and a request"
-        elif commitment(opened, request) != committed:
+        # The opening is not signed: what the commitment does not cover must have one form only.
+        if (
+            self.opening.keys() != {"salt", "request"}
+            or not (isinstance(salt, str) and _SALT.fullmatch(salt))
+            or not isinstance(request, Mapping)
+        ):
+            yield f"the opening must be a salt of {2 * DIGEST_BYTES} hexadecimal digits and a request"
+        elif commitment(bytes.fromhex(salt), request) != committed:
             yield "the opening does not open the commitment: the certificate is about another request"
 
     def words(self) -> str:
