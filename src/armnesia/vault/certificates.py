@@ -1,0 +1,73 @@
+"""Certificates in the vault: stored without the request, handed out with it, reissued when bytes are gone."""
+
+from armnesia.errors import VaultError
+from armnesia.vault.canonical import canonical, utc_now
+from armnesia.vault.certificate import Certificate
+from armnesia.vault.database import Session
+from armnesia.vault.holdings import Wanted
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import Entry
+from armnesia.vault.opened import Opened, Statement
+
+
+def certify(opened: Opened, ring: Keyring, entry: Entry, *, complete: bool) -> Certificate:
+    """Sign what the ledger's entry says, and whether the bytes are gone."""
+    return Certificate.issue(
+        entry,
+        ring,
+        erasure="complete" if complete else "pending",
+        covers=opened.database.erasure_covers,
+        issued=utc_now(),
+    )
+
+
+def storing(certificate: Certificate) -> Statement:
+    """The statement that stores a certificate, or its reissue, without the opening."""
+    return (
+        "INSERT INTO certificate (sequence, body, signature) VALUES (?, ?, ?)"
+        " ON CONFLICT (sequence) DO UPDATE SET body = excluded.body, signature = excluded.signature",
+        (certificate.body["sequence"], canonical(certificate.body), certificate.signature),
+    )
+
+
+def stored_certificate(opened: Opened, sequence: int) -> Certificate:
+    """The certificate of an entry, without its opening; reissued if its bytes have gone since."""
+    with opened.database.reading() as session:
+        certificate = _read(session, sequence)
+    if certificate.body["erasure"]["state"] == "complete":
+        return certificate
+    opened.retry_erasure()
+    with opened.database.writing() as session:
+        state = opened.load(session)
+        if state.erased_through < sequence:
+            return certificate
+        entry = Entry(certificate.body["entry"])
+        reissued = certify(opened, opened.ring(state), entry, complete=True)
+        opened.store(session, state, state, storing(reissued))
+    return reissued
+
+
+def certificate_of(opened: Opened, wanted: Wanted) -> Certificate:
+    """The certificate of the last request that was just this one, opened."""
+    with opened.database.reading() as session:
+        state = opened.load(session)
+        digest = opened.ring(state).request_digest(wanted.request)
+        found = session.query("SELECT sequence FROM request WHERE digest = ?", digest)
+    if not found:
+        raise VaultError("there is no certificate for just this request: it was not made, or in another form")
+    return with_opening(opened, stored_certificate(opened, int(found[0][0])), wanted)
+
+
+def with_opening(opened: Opened, certificate: Certificate, wanted: Wanted) -> Certificate:
+    """The certificate with what opens its commitment: the salt is made again from the keys."""
+    entry = certificate.body["entry"]
+    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"])
+    return certificate.with_opening(salt, wanted.request)
+
+
+def _read(session: Session, sequence: int) -> Certificate:
+    found = session.query("SELECT body, signature FROM certificate WHERE sequence = ?", sequence)
+    if not found:
+        raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
+    body, signature = found[0]
+    return Certificate.from_stored(body, bytes(signature))

@@ -1,0 +1,72 @@
+"""What leaves the vault: for an auditor, and for restoring a backup."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from armnesia.errors import VaultError
+from armnesia.vault import owner_files
+from armnesia.vault.canonical import canonical, read_json
+from armnesia.vault.opened import CODE, Opened
+
+SCHEMA = "armnesia.export/1"
+
+
+def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
+    """The ledger, the certificates without their openings, public keys and parameters: no personal data.
+
+    With `for_restore` also the suppression list and the answered requests, as keyed digests: whoever has the
+    keys can test with them whether somebody was forgotten. Keep such an export as you keep the vault.
+    """
+    with opened.database.reading() as session:
+        state = opened.load(session)
+        document: dict[str, Any] = {
+            "schema": SCHEMA,
+            "code": CODE,
+            "vault": state.vault,
+            "configuration": state.configuration.to_facts(),
+            "head": str(state.head),
+            "public_keys": [opened.keyring.public_key(v + 1) for v in range(state.signing_key)],
+            "ledger": [
+                {"sequence": sequence, "entry": entry, "hash": hash_}
+                for sequence, entry, hash_ in session.query(
+                    "SELECT sequence, entry, hash FROM ledger ORDER BY sequence"
+                )
+            ],
+            "certificates": [
+                {"sequence": sequence, "body": json.loads(body), "signature": bytes(signature).hex()}
+                for sequence, body, signature in session.query(
+                    "SELECT sequence, body, signature FROM certificate ORDER BY sequence"
+                )
+            ],
+        }
+        if for_restore:
+            document["digest_key"] = state.digest_key
+            document["suppressed"] = [
+                [bytes(digest).hex(), *rest]
+                for digest, *rest in session.query(
+                    "SELECT digest, kind, since, readmitted FROM suppressed ORDER BY digest"
+                )
+            ]
+            document["requests"] = [
+                [bytes(digest).hex(), sequence]
+                for digest, sequence in session.query("SELECT digest, sequence FROM request ORDER BY digest")
+            ]
+    return document
+
+
+def write_export(opened: Opened, path: str | Path, *, for_restore: bool = False) -> dict[str, Any]:
+    """Write the export to a new file, readable by its owner only."""
+    document = export_of(opened, for_restore=for_restore)
+    owner_files.write(path, canonical(document) + "\n", replace=True)
+    return document
+
+
+def read_export(path: str | Path) -> dict[str, Any]:
+    """Read an export that was made for restoring."""
+    document = read_json(owner_files.read(path), str(path))
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise VaultError(f"{path} is not an export of a vault")
+    if "suppressed" not in document:
+        raise VaultError(f"{path} is an auditor's export, without the suppression list; restoring needs it")
+    return document

@@ -1,0 +1,201 @@
+"""Forgetting: one transaction from the request to the certificate."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armnesia.errors import ArmnesiaError, UnsupportedError
+from armnesia.privacy import Budget
+from armnesia.request import DeletionRequest
+from armnesia.stream import Stream
+from armnesia.unlearners import Release, Rollback, Unlearner
+from armnesia.vault.certificate import Certificate
+from armnesia.vault.certificates import certify, stored_certificate, storing, with_opening
+from armnesia.vault.configuration import unlearner_of
+from armnesia.vault.database import Session
+from armnesia.vault.holdings import Holding, Wanted, holding_of
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import Entry, commitment
+from armnesia.vault.opened import Opened, Statement, appended
+from armnesia.vault.state import State
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a request is answered: by which unlearner, with which budget."""
+
+    unlearner: Unlearner
+    options: Mapping[str, Any]
+    budget: Budget
+
+    @classmethod
+    def by(cls, name: str, options: Mapping[str, Any], budget: Budget) -> "Answer":
+        """The named unlearner with these options."""
+        return cls(unlearner_of(name, options), options, budget)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What came of a request, for the operator's eyes: the certificate is what may be handed out.
+
+    `repeated`: the same request was answered before, and this is its certificate. `counts` are the records of
+    each arm that were deleted; `release` is the distribution that the arm was drawn from.
+    """
+
+    certificate: Certificate
+    repeated: bool
+    counts: Mapping[Hashable, int]
+    served_before: Any
+    served: Any
+    release: Release | None
+
+    @property
+    def records(self) -> int:
+        """How many records were deleted."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a request would do, without doing it: for the screen, never for a file that is kept."""
+
+    counts: Mapping[Hashable, int]
+    served: Any
+    release: Release | None
+    repeated: bool
+
+
+def forget(opened: Opened, wanted: Wanted, answer: Answer) -> Forgotten:
+    """Find the rows, draw the arm, roll back, delete, note it in the ledger, certify it: all or nothing."""
+    holding = holding_of(opened, wanted)
+    with opened.database.writing() as session:
+        before = opened.load(session)
+        ring = opened.ring(before)
+        known = _answered_before(session, ring, wanted)
+        if known is None:
+            done, entry, state = _forget(opened, session, before, wanted, holding, answer)
+    if known is not None:
+        certificate = with_opening(opened, stored_certificate(opened, known), wanted)
+        return Forgotten(certificate, True, {}, before.served_action, before.served_action, None)
+    opened.pin.write(state.head)
+    if done.release is None or opened.database.erase():
+        opened.erased_through = state.head.sequence
+        done = replace(done, certificate=certify(opened, ring, entry, complete=True))
+    return replace(done, certificate=with_opening(opened, done.certificate, wanted))
+
+
+def preview(opened: Opened, wanted: Wanted, answer: Answer) -> Preview:
+    """What the request would do now; nothing is written."""
+    holding = holding_of(opened, wanted)
+    with opened.database.reading() as session:
+        state = opened.load(session)
+        repeated = _answered_before(session, opened.ring(state), wanted) is not None
+        found = holding.found(session, state)
+    if found is None:
+        return Preview({}, state.served_action, None, repeated)
+    _, release, _ = _release(state, found, answer)
+    return Preview(_by_action(found), state.served_action, release, repeated)
+
+
+def _forget(
+    opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, answer: Answer
+) -> tuple[Forgotten, Entry, State]:
+    ring = opened.ring(before)
+    sequence = before.head.sequence + 1
+    facts: dict[str, Any] = {
+        "commitment": commitment(ring.salt(sequence, before.digest_key), wanted.request),
+        "salt_key": before.digest_key,
+    }
+    found = holding.taken(session, before)
+    kind, release, state = "nothing_held", None, before
+    if found is not None:
+        used, release, later = _release(before, found, answer)
+        released = release.draw()
+        kind, facts = "forget", facts | _claims(before, found, release, used, released)
+        served = later.statistics.actions.index(released)
+        state = replace(before, stream=later, served=served, served_by="release")
+    entry, state, to_ledger = appended(state, kind, **facts)
+    certificate = certify(opened, ring, entry, complete=kind == "nothing_held")
+    statements = [
+        to_ledger,
+        storing(certificate),
+        (
+            "INSERT INTO request (digest, sequence) VALUES (?, ?)"
+            " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence",
+            (ring.request_digest(wanted.request), entry.sequence),
+        ),
+        *_suppressing(wanted.digests(ring), entry.sequence),
+    ]
+    opened.store(session, before, state, *statements)
+    done = Forgotten(
+        certificate,
+        False,
+        {} if found is None else _by_action(found),
+        before.served_action,
+        state.served_action,
+        release,
+    )
+    return done, entry, state
+
+
+def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:
+    """The release, within the policy, and the stream without the records.
+
+    What the policy does not allow, or no unlearner of that name can answer, is refused; or answered by exact
+    rollback, if the policy says so.
+    """
+    stream, policy = state.known_stream, state.configuration.requests
+    try:
+        release, later = stream.forgotten(answer.unlearner, found, answer.budget)
+        if policy.allows(release.guarantee):
+            return answer, release, later
+        refusal: ArmnesiaError = policy.refusal(release.guarantee)
+    except UnsupportedError as error:
+        refusal = error
+    if policy.beyond == "refuse":
+        raise refusal
+    exact = Answer.by(Rollback.name, {}, Budget(epsilon=0.0, delta=0.0))
+    release, later = stream.forgotten(exact.unlearner, found, exact.budget)
+    return exact, release, later
+
+
+def _claims(
+    state: State, found: DeletionRequest, release: Release, answer: Answer, released: Hashable
+) -> dict[str, Any]:
+    """What the ledger says of a deletion: no identifier, no reward, and counts only where they are public."""
+    configuration, promise = state.configuration, release.guarantee
+    learner = state.known_stream.learner
+    facts = {
+        "unlearner": {"name": answer.unlearner.name, **answer.options},
+        "learner": {"name": learner.name, "confidence": configuration.confidence},
+        "penalty": configuration.penalty,
+        "budget": {"epsilon": promise.epsilon, "delta": promise.delta},
+        "level": str(promise.level),
+        "released": released,
+    }
+    return facts | ({"counts": list(found.counts.tolist())} if promise.level.sees_shape else {})
+
+
+def _answered_before(session: Session, ring: Keyring, wanted: Wanted) -> int | None:
+    """The entry that answered the same request, unless someone in it was readmitted since."""
+    found = session.query(
+        "SELECT sequence FROM request WHERE digest = ?", ring.request_digest(wanted.request)
+    )
+    if not found:
+        return None
+    for digest, _ in wanted.digests(ring):
+        if not session.query("SELECT 1 FROM suppressed WHERE digest = ? AND readmitted IS NULL", digest):
+            return None
+    return int(found[0][0])
+
+
+def _suppressing(digests: Iterable[tuple[bytes, str]], sequence: int) -> list[Statement]:
+    statement = (
+        "INSERT INTO suppressed (digest, kind, since) VALUES (?, ?, ?)"
+        " ON CONFLICT (digest) DO UPDATE SET since = excluded.since, readmitted = NULL"
+    )
+    return [(statement, (digest, kind, sequence)) for digest, kind in digests]
+
+
+def _by_action(found: DeletionRequest) -> dict[Hashable, int]:
+    return dict(zip(found.actions, found.counts.tolist(), strict=True))

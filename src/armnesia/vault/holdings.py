@@ -1,0 +1,208 @@
+"""Which records a request is about: in the vault itself, or at the source it was read from."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armnesia.errors import InvalidInputError, VaultError
+from armnesia.request import DeletionRequest
+from armnesia.scale import UNIT
+from armnesia.statistics import ArmStatistics
+from armnesia.vault.database import Row, Session
+from armnesia.vault.identities import Occurrences, identities
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.opened import Opened
+from armnesia.vault.schema import MANAGED
+from armnesia.vault.sources import reopen_source
+from armnesia.vault.state import State
+
+_TALLY = f"arm, count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Whose records, or which records, are to be forgotten; all of them are one request.
+
+    >>> Wanted.of(users=["u-2", "u-1", "u-2"]).request
+    {'users': ['u-1', 'u-2']}
+    """
+
+    users: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None) -> "Wanted":
+        """Check and sort what is asked for."""
+        if (users is None) == (records is None):
+            raise InvalidInputError("say what to forget: either users or records, not both")
+        given = users if users is not None else records
+        texts = tuple(sorted({str(label) for label in given or ()}))
+        if not texts or "" in texts:
+            raise InvalidInputError(
+                "what to forget must name at least one user or record, none of them empty"
+            )
+        return cls(users=texts) if users is not None else cls(records=texts)
+
+    @property
+    def request(self) -> dict[str, list[str]]:
+        """The request as the commitment and the certificate spell it."""
+        return {"users": list(self.users)} if self.users else {"records": list(self.records)}
+
+    def digests(self, ring: Keyring) -> list[tuple[bytes, str]]:
+        """What goes on the suppression list."""
+        if self.users:
+            return [(ring.user_digest(user), "user") for user in self.users]
+        return [
+            (ring.suppressed_record_digest(identity), "record") for identity in self.record_identities(ring)
+        ]
+
+    def record_identities(self, ring: Keyring) -> list[bytes]:
+        """The identities of the records named by their id."""
+        return [ring.record_identity("id", record) for record in self.records]
+
+
+class Holding(ABC):
+    """The records of one request; `None` stands for no records at all."""
+
+    def __init__(self, wanted: Wanted, keyring: Keyring) -> None:
+        self.wanted = wanted
+        self.keyring = keyring
+
+    @abstractmethod
+    def found(self, session: Session, state: State) -> DeletionRequest | None:
+        """What is held."""
+
+    @abstractmethod
+    def taken(self, session: Session, state: State) -> DeletionRequest | None:
+        """What is held, and deleted in this transaction."""
+
+    def conditions(self, owners: Sequence[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """The records as conditions in SQL, a few hundred at a time."""
+        column = "owner" if self.wanted.users else "identity"
+        values: Sequence[Any] = owners if self.wanted.users else self.wanted.record_identities(self.keyring)
+        for start in range(0, len(values), _AT_ONCE):
+            some = tuple(values[start : start + _AT_ONCE])
+            marks = ", ".join("?" * len(some))
+            yield (f"{column} = ?" if len(some) == 1 else f"{column} IN ({marks})"), some
+
+
+class ManagedHolding(Holding):
+    """Rows in the vault."""
+
+    def found(self, session: Session, state: State) -> DeletionRequest | None:
+        """Add the rows up."""
+        return self._request(
+            state,
+            (
+                session.query(f"SELECT {_TALLY} FROM record WHERE {condition} GROUP BY arm", *values)
+                for condition, values in self.conditions(self.wanted.users)
+            ),
+        )
+
+    def taken(self, session: Session, state: State) -> DeletionRequest | None:
+        """Add the rows up and delete them."""
+        return self._request(
+            state,
+            (
+                session.take(_TALLY, condition, *values)
+                for condition, values in self.conditions(self.wanted.users)
+            ),
+        )
+
+    def _request(self, state: State, tallies: Iterable[list[Row]]) -> DeletionRequest | None:
+        rows = [row for tally in tallies for row in tally]
+        return request_of(state, ((arm, n, total, bool(binary)) for arm, n, total, binary in rows))
+
+
+class ExternalHolding(Holding):
+    """Rows at the sources: the vault holds their digests only, and looks at the sources when asked."""
+
+    def __init__(self, wanted: Wanted, opened: Opened) -> None:
+        super().__init__(wanted, opened.keyring)
+        with opened.database.reading() as session:
+            state = opened.load(session)
+            described = session.query("SELECT number, description FROM source ORDER BY number")
+        self.at_source: dict[bytes, tuple[bytes, int, int]] = {}
+        for _, description in described:
+            self._look_up(json.loads(description), state)
+
+    def found(self, session: Session, state: State) -> DeletionRequest | None:
+        """Match what the vault counted with what the sources say."""
+        owners = [owner_digest(self.keyring, user) for user in self.wanted.users]
+        held = [
+            row
+            for condition, values in self.conditions(owners)
+            for row in session.query(f"SELECT identity, content FROM record WHERE {condition}", *values)
+        ]
+        lost = sum(bytes(identity) not in self.at_source for identity, _ in held)
+        changed = sum(
+            self.at_source[bytes(identity)][0] != bytes(content)
+            for identity, content in held
+            if bytes(identity) in self.at_source
+        )
+        if lost or changed:
+            raise VaultError(
+                f"of the {len(held)} rows that the vault has counted for this request, {lost} are no longer"
+                f" at their source and {changed} have changed there: forget before deleting at the source;"
+                " now run armnesia rebuild"
+            )
+        tallies = []
+        for identity, _ in held:
+            _, arm, units = self.at_source[bytes(identity)]
+            tallies.append((arm, 1, units, units in (0, UNIT)))
+        return request_of(state, tallies)
+
+    def taken(self, session: Session, state: State) -> DeletionRequest | None:
+        """Match, then delete the digests."""
+        found = self.found(session, state)
+        owners = [owner_digest(self.keyring, user) for user in self.wanted.users]
+        for condition, values in self.conditions(owners):
+            session.execute(f"DELETE FROM record WHERE {condition}", *values)
+        return found
+
+    def _look_up(self, description: dict[str, Any], state: State) -> None:
+        source = reopen_source(description)
+        statistics = state.known_stream.statistics
+        ids = set(self.wanted.records)
+        for user in self.wanted.users or (None,):
+            with Occurrences() as occurrences:
+                for rows in source.rows(statistics.actions, statistics.reward_range, user=user):
+                    names = identities(self.keyring.record_identity, rows, occurrences)
+                    for place, identity in enumerate(names):
+                        if ids and (rows.ids is None or rows.ids[place] not in ids):
+                            continue
+                        arm, units = rows.arms[place], rows.units[place]
+                        content = self.keyring.record_content(identity, rows.users[place], arm, units)
+                        self.at_source[identity] = (content, arm, units)
+
+
+def holding_of(opened: Opened, wanted: Wanted) -> Holding:
+    """The records of a request, wherever the vault keeps them."""
+    if opened.mode == MANAGED:
+        return ManagedHolding(wanted, opened.keyring)
+    return ExternalHolding(wanted, opened)
+
+
+def owner_digest(keyring: Keyring, user: str) -> str:
+    """How an external vault names the owner of a row."""
+    return keyring.record_identity("owner", user).hex()
+
+
+def request_of(state: State, tallies: Iterable[tuple[int, int, int, bool]]) -> DeletionRequest | None:
+    """Tallies (arm, count, sum of units, all 0 or 1) as a request; None if there is nothing."""
+    found = list(tallies)
+    if not found:
+        return None
+    statistics = state.known_stream.statistics
+    counts = np.zeros(statistics.n_actions, dtype=np.int64)
+    sums = np.zeros(statistics.n_actions, dtype=object)
+    for arm, count, total, _ in found:
+        counts[arm] += count
+        sums[arm] += int(total)
+    records = ArmStatistics(statistics.actions, counts, sums, statistics.reward_range)
+    return DeletionRequest(records, all(binary for *_, binary in found))

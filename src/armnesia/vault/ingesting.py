@@ -1,0 +1,236 @@
+"""Ingesting: rows come in once, whatever is sent twice, and all of a batch or nothing of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from armnesia.errors import VaultError
+from armnesia.scale import checked_actions
+from armnesia.statistics import ArmStatistics
+from armnesia.vault.canonical import canonical
+from armnesia.vault.database import Row, Session
+from armnesia.vault.holdings import owner_digest
+from armnesia.vault.identities import Occurrences, identities
+from armnesia.vault.opened import Opened
+from armnesia.vault.schema import EXTERNAL
+from armnesia.vault.sources import Rows, Source
+from armnesia.vault.state import State, new_stream
+from armnesia.vault.suppression import suppressed_among
+
+Progress = Callable[[int], None]
+"""Told how many rows have been read so far."""
+
+_INCOMING = {
+    "managed": "identity {blob} PRIMARY KEY, owner TEXT, arm INTEGER, units BIGINT",
+    "external": "identity {blob} PRIMARY KEY, owner TEXT, content {blob}, source INTEGER, arm INTEGER,"
+    " units BIGINT",
+}
+_COLUMNS = {"managed": "identity, owner, arm, units", "external": "identity, owner, content, source"}
+_DIFFERS = {
+    "managed": "r.arm <> i.arm OR r.units <> i.units OR coalesce(r.owner, '') <> coalesce(i.owner, '')",
+    "external": "r.content <> i.content",
+}
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What became of the rows of a source."""
+
+    rows: int
+    added: int
+    already_there: int
+    suppressed: int
+    served: Any
+
+    def __add__(self, other: "Ingested") -> "Ingested":
+        return Ingested(
+            self.rows + other.rows,
+            self.added + other.added,
+            self.already_there + other.already_there,
+            self.suppressed + other.suppressed,
+            other.served,
+        )
+
+
+def ingest(
+    opened: Opened, source: Source, *, batch_rows: int | None = None, progress: Progress | None = None
+) -> Ingested:
+    """Take a source's rows in: in one transaction, or in one for every `batch_rows` rows.
+
+    A batch that fails leaves nothing. What came in with earlier batches of the same source is not added
+    twice when the source is sent again.
+    """
+    with Occurrences() as occurrences:
+        with opened.database.reading() as session:
+            state = opened.load(session)
+        if state.configuration.mode == EXTERNAL and source.description["kind"] == "frame":
+            raise VaultError("an external vault looks people up at the source: give a file or a table")
+        declared = _declared(state, source)
+        chunks = partial(source.rows, declared, state.configuration.reward_range)
+        if batch_rows is not None:  # a bad row far down must not leave the batches before it
+            for _ in chunks():
+                pass
+        done = Ingested(0, 0, 0, 0, state.served_action)
+        for batch in _batches(chunks(), batch_rows):
+            with opened.database.writing() as session:
+                loader = _Loader(opened, session, source, declared, occurrences)
+                for rows in batch:
+                    loader.take(rows)
+                    if progress is not None:
+                        progress(done.rows + loader.seen)
+                done += loader.finish()
+    return done
+
+
+def _declared(state: State, source: Source) -> tuple[Any, ...]:
+    if state.configuration.actions is not None:
+        return state.configuration.actions
+    return checked_actions(source.labels())
+
+
+def _batches(chunks: Iterable[Rows], batch_rows: int | None) -> Iterator[Iterator[Rows]]:
+    """Group chunks into batches of at least so many rows; without a number, all of them are one batch."""
+    remaining = iter(chunks)
+    if batch_rows is None:
+        yield remaining
+        return
+    for first in remaining:
+        yield _some(first, remaining, batch_rows)
+
+
+def _some(first: Rows, remaining: Iterator[Rows], batch_rows: int) -> Iterator[Rows]:
+    yield first
+    taken = len(first.arms)
+    while taken < batch_rows:
+        rows = next(remaining, None)
+        if rows is None:
+            return
+        taken += len(rows.arms)
+        yield rows
+
+
+class _Loader:
+    """One batch, in one transaction."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        session: Session,
+        source: Source,
+        actions: tuple[Any, ...],
+        occurrences: Occurrences,
+    ) -> None:
+        self.opened, self.session, self.source, self.occurrences = opened, session, source, occurrences
+        self.before = opened.load(session)
+        self.mode = self.before.configuration.mode
+        configuration = self.before.configuration
+        if configuration.actions is None:
+            configuration = configuration.with_actions(actions)
+        elif configuration.actions != actions:  # another process was the first to bring some
+            raise VaultError("the vault's actions were fixed meanwhile by another ingest; ingest again")
+        self.state = replace(self.before, configuration=configuration)
+        if self.state.stream is None:
+            self.state = replace(self.state, stream=new_stream(configuration))
+        self.ring = opened.ring(self.before)
+        self.suppressing = {
+            kind for (kind,) in session.query("SELECT DISTINCT kind FROM suppressed WHERE readmitted IS NULL")
+        }
+        self.number = self._source_number() if self.mode == EXTERNAL else 0
+        self.counts = np.zeros(len(actions), dtype=np.int64)
+        self.sums = np.zeros(len(actions), dtype=object)
+        self.seen = self.added = self.already_there = self.suppressed = 0
+        columns = _INCOMING[self.mode].format(blob=opened.database.blob)
+        session.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS incoming ({columns})")
+        session.execute("DELETE FROM incoming")
+
+    def take(self, rows: Rows) -> None:
+        """Put a chunk into the vault: what is not there yet and is nobody's who was forgotten."""
+        names = identities(self.ring.record_identity, rows, self.occurrences)
+        records = self._records(rows, names)
+        self.seen += len(names)
+        self.suppressed += len(names) - len(records)
+        fresh = {record[0]: record for record in records}
+        self.session.load(
+            "incoming", self._incoming_columns(), sorted(fresh.values(), key=lambda row: row[0])
+        )
+        self._check_same_content()
+        self.session.execute("DELETE FROM incoming WHERE identity IN (SELECT identity FROM record)")
+        tally = self.session.query("SELECT arm, count(*), sum(units) FROM incoming GROUP BY arm")
+        for arm, count, total in tally:
+            self.counts[arm] += count
+            self.sums[arm] += int(total)
+        columns = _COLUMNS[self.mode]
+        added = self.session.execute(
+            f"INSERT INTO record ({columns}) SELECT {columns} FROM incoming ORDER BY identity"
+        )
+        self.session.execute("DELETE FROM incoming")
+        self.added += added
+        self.already_there += len(records) - added
+
+    def finish(self) -> Ingested:
+        """Store the new statistics and let the learner decide anew."""
+        state = self.state
+        if self.added:
+            stream = state.known_stream
+            new = ArmStatistics(
+                stream.statistics.actions, self.counts, self.sums, stream.statistics.reward_range
+            )
+            state = state.with_stream(stream.added(new))
+        if state != self.before:
+            self.opened.store(self.session, self.before, state)
+        return Ingested(self.seen, self.added, self.already_there, self.suppressed, state.served_action)
+
+    def _records(self, rows: Rows, names: list[bytes]) -> list[Row]:
+        forgotten = self._forgotten(rows, names)
+        chosen = (place for place in range(len(names)) if place not in forgotten)
+        if self.mode != EXTERNAL:
+            return [(names[p], rows.users[p], rows.arms[p], rows.units[p]) for p in chosen]
+        return [self._digested(rows, names[place], place) for place in chosen]
+
+    def _digested(self, rows: Rows, identity: bytes, place: int) -> Row:
+        user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
+        owner = None if user is None else owner_digest(self.ring, user)
+        content = self.ring.record_content(identity, user, arm, units)
+        return (identity, owner, content, self.number, arm, units)
+
+    def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
+        """The places of rows that were forgotten, by their owner or by themselves."""
+        places: set[int] = set()
+        if "user" in self.suppressing:
+            digests = {user: self.ring.user_digest(user) for user in set(rows.users) if user is not None}
+            listed = suppressed_among(self.session, list(digests.values()))
+            names_out = {user for user, digest in digests.items() if digest in listed}
+            places |= {place for place, user in enumerate(rows.users) if user in names_out}
+        if "record" in self.suppressing:
+            of_rows = [self.ring.suppressed_record_digest(name) for name in names]
+            listed = suppressed_among(self.session, of_rows)
+            places |= {place for place, digest in enumerate(of_rows) if digest in listed}
+        return places
+
+    def _check_same_content(self) -> None:
+        ((different,),) = self.session.query(
+            "SELECT count(*) FROM incoming i JOIN record r ON r.identity = i.identity"
+            f" WHERE {_DIFFERS[self.mode]}"
+        )
+        if different:
+            raise VaultError(
+                f"{different} rows have an id that the vault holds with another action, reward or user; an id"
+                " must mean one row for ever; nothing was ingested"
+            )
+
+    def _incoming_columns(self) -> str:
+        extra = ", arm, units" if self.mode == EXTERNAL else ""
+        return _COLUMNS[self.mode] + extra
+
+    def _source_number(self) -> int:
+        """The number of this source; a source that is sent again keeps its number."""
+        text = canonical(self.source.description)
+        found = self.session.query("SELECT number FROM source WHERE description = ?", text)
+        if found:
+            return int(found[0][0])
+        ((number,),) = self.session.query("SELECT coalesce(max(number), 0) + 1 FROM source")
+        self.session.execute("INSERT INTO source (number, description) VALUES (?, ?)", number, text)
+        return int(number)

@@ -1,0 +1,145 @@
+"""An opened vault: its database, its keys, and what every operation on it needs."""
+
+import json
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from armnesia.errors import VaultError
+from armnesia.vault.canonical import utc_now
+from armnesia.vault.database import Database, Session, open_database
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import Entry
+from armnesia.vault.pin import Pin
+from armnesia.vault.state import State, changed_outside, load_state, store_statements
+
+CODE = f"armnesia {metadata.version('armnesia')}"
+"""Which code wrote an entry of the ledger."""
+
+Statement = tuple[str, tuple[Any, ...]]
+
+
+@dataclass
+class Opened:
+    """A connection to a vault. `erased_through` is what this process knows to be gone from the files."""
+
+    database: Database
+    keyring: Keyring
+    keys_path: Path
+    pin: Pin
+    mode: str
+    erased_through: int = 0
+
+    def load(self, session: Session) -> State:
+        """The state, with what this process knows of erasure."""
+        state = load_state(session, self.keyring)
+        return replace(state, erased_through=max(state.erased_through, self.erased_through))
+
+    def ring(self, state: State) -> Keyring:
+        """The keys that the state uses."""
+        return self.keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
+
+    def store(self, session: Session, before: State | None, state: State, *others: Statement) -> None:
+        """Store a new state, together with other statements."""
+        session.execute_together([*others, *store_statements(before, state, self.keyring)])
+
+    def retry_erasure(self) -> bool:
+        """Make the bytes of what was forgotten leave the files, if they have not; whether they have."""
+        with self.database.reading() as session:
+            state = self.load(session)
+        if state.erased_through >= state.head.sequence:
+            return True
+        if not self.database.erase():
+            return False
+        self.erased_through = state.head.sequence
+        return True
+
+
+def appended(state: State, kind: str, **facts: Any) -> tuple[Entry, State, Statement]:
+    """The next entry of the ledger, the state that has it, and the statement that stores it."""
+    entry = Entry.next_after(
+        state.head.sequence, state.head.hash, vault=state.vault, kind=kind, time=utc_now(), code=CODE, **facts
+    )
+    statement = (
+        "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)",
+        (entry.sequence, entry.text, entry.hash),
+    )
+    return entry, replace(state, head=entry.head), statement
+
+
+def keys_path_of(url: str, keys: str | Path | None) -> Path:
+    """Where the keys are: as said, beside an SQLite vault, or in the working folder."""
+    if keys is not None:
+        return Path(keys)
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite":
+        return Path(f"{rest[1:]}.keys")
+    database = rest.partition("?")[0].rpartition("/")[2]
+    return Path(f"armnesia-{database or 'postgres'}.keys")
+
+
+def pin_of(keys_path: Path) -> Pin:
+    """The pinned head lies beside the keys."""
+    return Pin(keys_path.with_name(keys_path.name + ".head"))
+
+
+def open_vault(
+    url: str, keys: str | Path | None = None, *, timeout: float = 30.0, check_pin: bool = True
+) -> Opened:
+    """Connect to a vault and check that it is one, of this version, with these keys, and not an old copy."""
+    path = keys_path_of(url, keys)
+    database = open_database(url, timeout=timeout)
+    with closing_on_error(database):
+        if not database.has_tables():
+            raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
+        keyring = Keyring.load(path)
+        opened = Opened(database, keyring, path, pin_of(path), _mode(database))
+        if check_pin:
+            check_not_older(opened)
+        return opened
+
+
+def _mode(database: Database) -> str:
+    """Whether the rows are in the vault or at their sources: the one thing told by the tables themselves."""
+    with database.reading() as session:
+        found = session.query("SELECT configuration FROM vault")
+    try:
+        return str(json.loads(found[0][0])["mode"])
+    except (IndexError, ValueError, KeyError, TypeError):
+        raise changed_outside() from None
+
+
+class closing_on_error:  # noqa: N801 (reads as a function, as in contextlib)
+    """Close what was opened, if what follows fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._closing = closing(database)
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        """Close after an error only."""
+        if kind is not None:
+            self._closing.__exit__(kind, *rest)
+
+
+def check_not_older(opened: Opened) -> None:
+    """Refuse a database that is older than the pinned head, or whose past is another one."""
+    pinned = opened.pin.read()
+    if pinned is None:
+        return
+    with opened.database.reading() as session:
+        found = session.query("SELECT hash FROM ledger WHERE sequence = ?", pinned.sequence)
+    if not found:
+        raise VaultError(
+            f"the vault is older than its pinned head (entry {pinned.sequence} is not there): people"
+            " forgotten since may be in it; run armnesia restore"
+        )
+    if found[0][0] != pinned.hash:
+        raise VaultError(
+            f"the vault's ledger is not the one that was pinned (entry {pinned.sequence} differs):"
+            " it was rewritten, or the keys' folder belongs to another vault; run armnesia verify"
+        )

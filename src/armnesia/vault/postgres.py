@@ -1,0 +1,184 @@
+"""PostgreSQL: the same tables in a schema of their own; every writer takes the lock of the vault's one row.
+
+One lock, taken first, in every writing transaction: so there is nothing to deadlock on, and a decision, its
+statistics and its ledger entry always belong together. The ledger is a chain, so forgetting is serial anyway.
+"""
+
+import re
+import urllib.parse
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from armnesia.errors import InvalidInputError, MissingExtraError, VaultError
+from armnesia.vault.database import Database, Row
+
+_CHUNK = 10_000
+
+
+@lru_cache(maxsize=256)
+def _translated(sql: str) -> str:
+    """Parameters in psycopg's way; the statements contain no other question mark and no percent sign."""
+    return sql.replace("?", "%s")
+
+
+class PostgresSession:
+    """A transaction on PostgreSQL."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def query(self, sql: str, *parameters: Any) -> list[Row]:
+        """Run a statement and fetch all its rows."""
+        rows: list[Row] = self._connection.execute(_translated(sql), parameters).fetchall()
+        return rows
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        """Run a statement; how many rows it changed."""
+        return int(self._connection.execute(_translated(sql), parameters or None).rowcount)
+
+    def execute_together(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
+        """Send all statements before waiting for the first answer."""
+        with self._connection.pipeline():
+            for sql, parameters in statements:
+                self._connection.execute(_translated(sql), parameters)
+
+    def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
+        """Run a query through a cursor on the server."""
+        with self._connection.cursor(name="armnesia_stream") as cursor:
+            cursor.itersize = _CHUNK
+            cursor.execute(_translated(sql), parameters)
+            yield from cursor
+
+    def take(self, columns: str, condition: str, *parameters: Any) -> list[Row]:
+        """Delete and add up in one statement, half the time of two."""
+        taken = f"WITH record AS (DELETE FROM record WHERE {condition} RETURNING arm, units)"
+        return self.query(f"{taken} SELECT {columns} FROM record GROUP BY arm", *parameters)
+
+    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+        """Insert many rows by COPY."""
+        copying = f"COPY {table} ({columns}) FROM STDIN"
+        with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+class PostgresDatabase(Database):
+    """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, or `armnesia`."""
+
+    kind: ClassVar[str] = "postgresql"
+    blob: ClassVar[str] = "BYTEA"
+    erasure_covers: ClassVar[str] = (
+        "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
+    )
+
+    def __init__(self, url: str, *, timeout: float) -> None:
+        try:
+            import psycopg  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise MissingExtraError.naming("A vault on PostgreSQL", "vault") from error
+        self._psycopg = psycopg
+        address, self.schema = _without_schema(url)
+        self.location = _without_password(address)
+        options = (
+            f"-c search_path={self.schema} -c lock_timeout={int(timeout * 1000)} -c synchronous_commit=on"
+        )
+        with self._told():
+            self._connection = psycopg.connect(
+                address, autocommit=True, options=options, connect_timeout=max(2, int(timeout))
+            )
+        self._has_tables = False
+
+    def has_tables(self) -> bool:
+        """Whether there is a vault in the schema."""
+        with self._told():
+            found = self._connection.execute("SELECT to_regclass(%s)", [f"{self.schema}.vault"]).fetchone()
+        self._has_tables = bool(found and found[0])
+        return self._has_tables
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresSession]:
+        """A snapshot for all queries of the transaction."""
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[PostgresSession]:
+        """The lock of the vault's row first; what is read after it is what the last writer left."""
+        lock = "SELECT one FROM vault WHERE one = 1 FOR UPDATE"
+        schema = f"CREATE SCHEMA IF NOT EXISTS {self.schema}"
+        with self._transaction(f"BEGIN; {lock if self._has_tables else schema}") as session:
+            yield session
+
+    def erase(self) -> bool:
+        """Deleted rows stay in the heap until VACUUM FULL, which is too slow to be done at once."""
+        return False
+
+    def compact(self) -> bool:
+        """Rewrite the tables that held personal data, and ask for a checkpoint where that is allowed."""
+        with self._told():
+            for table in ("record", "suppressed", "request"):
+                self._connection.execute(f"VACUUM FULL {table}")
+            # Without the privilege, the server does it by itself, within checkpoint_timeout.
+            with suppress(self._psycopg.errors.InsufficientPrivilege):
+                self._connection.execute("CHECKPOINT")
+        return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[PostgresSession]:
+        with self._told():
+            try:
+                self._connection.execute(begin)
+                yield PostgresSession(self._connection)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if not self._connection.closed:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn errors into one sentence. The server's text may quote a row, so only its code is repeated."""
+        try:
+            yield
+        except self._psycopg.Error as error:
+            raise VaultError(f"the vault {self.location!r} {_meaning(error)}") from None
+
+
+def _without_schema(url: str) -> tuple[str, str]:
+    parts = urllib.parse.urlsplit(url)
+    options = urllib.parse.parse_qsl(parts.query)
+    schema = dict(options).get("schema", "armnesia")
+    if not re.fullmatch("[a-z_][a-z0-9_]{0,40}", schema):
+        raise InvalidInputError(
+            f"schema must be made of small letters, digits and underscores; got {schema!r}"
+        )
+    rest = urllib.parse.urlencode([(key, value) for key, value in options if key != "schema"])
+    return urllib.parse.urlunsplit(parts._replace(query=rest)), schema
+
+
+def _without_password(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"postgresql://{host}{parts.path}"
+
+
+def _meaning(error: Any) -> str:
+    code = getattr(error, "sqlstate", None)
+    match code:
+        case None:
+            return "cannot be reached; nothing was changed (is the server up, is the address right?)"
+        case "55P03":
+            return "is in use by another process; nothing was changed, try again"
+        case "42501" | "28000" | "28P01":
+            return "cannot be opened: this user may not (no permission, or a wrong password)"
+        case "53100":
+            return "cannot grow: the disk is full; nothing was changed"
+        case "3D000":
+            return "cannot be opened: there is no such database"
+    return f"refused (SQLSTATE {code}); nothing was changed"

@@ -1,0 +1,123 @@
+"""Restoring: a backup forgets again, before it opens, everyone who was forgotten since it was made."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from armnesia.errors import VaultError
+from armnesia.vault.canonical import canonical
+from armnesia.vault.database import Session
+from armnesia.vault.holdings import request_of
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import Head, check_chain
+from armnesia.vault.opened import Opened, Statement, appended
+from armnesia.vault.schema import EXTERNAL
+from armnesia.vault.state import State
+
+
+def restore(opened: Opened, later: Mapping[str, Any]) -> int:
+    """Replay on an older state what `later`, an export of the same vault, says came after; how many entries.
+
+    The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
+    certificates and suppression list brought up to date. The arm is the one that was released last.
+    """
+    pinned = opened.pin.read()
+    with opened.database.writing() as session:
+        before = opened.load(session)
+        missing = _missing_entries(session, before, later, pinned)
+        ring = opened.keyring.at(digest_version=later["digest_key"], signing_version=before.signing_key)
+        state = _without_forgotten(session, before, later, ring)
+        state = _brought_forward(state, later, missing)
+        entry, state, to_ledger = appended(state, "restore", replayed=len(missing))
+        opened.store(session, before, state, *_statements(session, later, before.head), to_ledger)
+    opened.pin.write(entry.head)
+    if opened.database.erase():
+        opened.erased_through = entry.sequence
+    return len(missing)
+
+
+def _missing_entries(
+    session: Session, before: State, later: Mapping[str, Any], pinned: Head | None
+) -> list[Mapping[str, Any]]:
+    """The entries after the backup; refused if the two ledgers are not the same up to it."""
+    rows = [(row["sequence"], row["entry"], row["hash"]) for row in later["ledger"]]
+    problems = check_chain(rows, vault=before.vault, head=pinned, end=Head.parse(later["head"]))
+    if problems:
+        raise VaultError(f"the export cannot be used: {problems[0]}")
+    own = session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+    if rows[: len(own)] != [tuple(row) for row in own]:
+        raise VaultError("the ledger of the vault is not the beginning of the export's: they went apart")
+    return later["ledger"][len(own) :]  # type: ignore[no-any-return]
+
+
+def _without_forgotten(session: Session, before: State, later: Mapping[str, Any], ring: Keyring) -> State:
+    """Delete what was forgotten after the backup, by owner or by record, and roll back."""
+    since = before.head.sequence
+    listed = {
+        kind: {bytes.fromhex(digest) for digest, of, when, _ in later["suppressed"] if of == kind and when > since}
+        for kind in ("user", "record")
+    }
+    external = before.configuration.mode == EXTERNAL
+    if external and (listed["user"] or listed["record"]):
+        raise VaultError(
+            "an external vault holds no rows to forget again: run armnesia rebuild after the restore"
+        )
+    identities = []
+    if listed["user"] or listed["record"]:
+        for identity, owner in session.stream("SELECT identity, owner FROM record"):
+            name = bytes(identity)
+            by_owner = owner is not None and listed["user"] and ring.user_digest(owner) in listed["user"]
+            if by_owner or (
+                listed["record"] and ring.suppressed_record_digest(name) in listed["record"]
+            ):
+                identities.append(name)
+    tallies = []
+    for start in range(0, len(identities), 500):
+        some = identities[start : start + 500]
+        marks = ", ".join("?" * len(some))
+        tallies += session.take("arm, count(*), sum(units), 0", f"identity IN ({marks})", *some)
+    found = request_of(before, ((arm, n, total, False) for arm, n, total, _ in tallies))
+    if found is None:
+        return before
+    stream = before.known_stream
+    gone = None if stream.gone is None else stream.gone + found.counts
+    return before.with_stream(replace(stream, statistics=stream.statistics.without(found), gone=gone))
+
+
+def _brought_forward(state: State, later: Mapping[str, Any], missing: list[Mapping[str, Any]]) -> State:
+    """The head, the keys' versions and the served arm of the later state."""
+    head = Head.parse(later["head"])
+    return replace(state, head=head, digest_key=later["digest_key"])
+
+
+def _statements(session: Session, later: Mapping[str, Any], since: Head) -> list[Statement]:
+    session.execute("DELETE FROM suppressed")
+    session.execute("DELETE FROM request")
+    statements: list[Statement] = [
+        (
+            "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)",
+            (row["sequence"], row["entry"], row["hash"]),
+        )
+        for row in later["ledger"]
+        if row["sequence"] > since.sequence
+    ]
+    statements += [
+        (
+            "INSERT INTO certificate (sequence, body, signature) VALUES (?, ?, ?)",
+            (row["sequence"], canonical(row["body"]), bytes.fromhex(row["signature"])),
+        )
+        for row in later["certificates"]
+        if row["sequence"] > since.sequence
+    ]
+    statements += [
+        (
+            "INSERT INTO suppressed (digest, kind, since, readmitted) VALUES (?, ?, ?, ?)",
+            (bytes.fromhex(digest), *rest),
+        )
+        for digest, *rest in later["suppressed"]
+    ]
+    statements += [
+        ("INSERT INTO request (digest, sequence) VALUES (?, ?)", (bytes.fromhex(digest), sequence))
+        for digest, sequence in later["requests"]
+    ]
+    return statements

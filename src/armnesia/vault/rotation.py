@@ -1,0 +1,66 @@
+"""New keys: a signing key from now on, or a digest key under which every stored digest is wrapped.
+
+The new key reaches the keys' file before the database uses it. A crash in between leaves a key that is not
+in use yet; the versions in the database say which ones are.
+"""
+
+from dataclasses import replace
+
+from armnesia.vault.database import Session
+from armnesia.vault.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
+from armnesia.vault.opened import Opened, appended
+
+_PURPOSE = {"user": USER, "record": SUPPRESSED_RECORD}
+
+
+def rotate_signing_key(opened: Opened) -> int:
+    """Sign with a new key from now on; certificates signed before stay valid, their keys stay in the ring."""
+    with opened.database.writing() as session:
+        before = opened.load(session)
+        ring = opened.ring(before)
+        if opened.keyring.signing_version == before.signing_key:
+            opened.keyring = opened.keyring.with_new_signing_key()
+            opened.keyring.save(opened.keys_path, replace=True)
+        version = before.signing_key + 1
+        _, state, to_ledger = appended(
+            replace(before, signing_key=version),
+            "rotate_signing",
+            version=version,
+            public=opened.keyring.public_key(version),
+            signed_by_previous=ring.sign(opened.keyring.public_key(version).encode()).hex(),
+        )
+        opened.store(session, before, state, to_ledger)
+    opened.pin.write(state.head)
+    return version
+
+
+def rotate_digest_key(opened: Opened) -> int:
+    """Wrap every digest of a person or a request in a new key, in one transaction."""
+    with opened.database.writing() as session:
+        before = opened.load(session)
+        if opened.keyring.digest_version == before.digest_key:
+            opened.keyring = opened.keyring.with_new_digest_key()
+            opened.keyring.save(opened.keys_path, replace=True)
+        version = before.digest_key + 1
+        _, state, to_ledger = appended(replace(before, digest_key=version), "rotate_digest", version=version)
+        _rewrap(session, opened.ring(state))
+        opened.store(session, before, state, to_ledger)
+    opened.pin.write(state.head)
+    return version
+
+
+def _rewrap(session: Session, ring: Keyring) -> None:
+    listed = session.query("SELECT digest, kind, since, readmitted FROM suppressed")
+    session.execute("DELETE FROM suppressed")
+    session.load(
+        "suppressed",
+        "digest, kind, since, readmitted",
+        [(ring.wrapped(bytes(digest), _PURPOSE[kind]), kind, *rest) for digest, kind, *rest in listed],
+    )
+    answered = session.query("SELECT digest, sequence FROM request")
+    session.execute("DELETE FROM request")
+    session.load(
+        "request",
+        "digest, sequence",
+        [(ring.wrapped(bytes(digest), REQUEST), sequence) for digest, sequence in answered],
+    )

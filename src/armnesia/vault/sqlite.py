@@ -1,0 +1,172 @@
+"""SQLite: one file, write-ahead log, every commit on the disk before it is acknowledged.
+
+Deleted bytes need two things to be gone: `secure_delete` overwrites freed space, and a truncating
+checkpoint brings the overwritten pages into the file and empties the write-ahead log.
+"""
+
+import os
+import sqlite3
+import urllib.parse
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from armnesia.errors import VaultError
+from armnesia.vault.database import Database, Row
+
+_SETTINGS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",  # rows on their way in must not reach a temporary file
+    "PRAGMA cache_size = -65536",
+)
+_OLDEST = (3, 37, 0)
+
+
+class SqliteSession:
+    """A transaction on SQLite."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def query(self, sql: str, *parameters: Any) -> list[Row]:
+        """Run a statement and fetch all its rows."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        """Run a statement; how many rows it changed."""
+        return self._connection.execute(sql, parameters).rowcount
+
+    def execute_together(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
+        """Run statements one after another: there are no round trips to save."""
+        for sql, parameters in statements:
+            self._connection.execute(sql, parameters)
+
+    def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
+        """Run a query and hand out its rows one by one."""
+        yield from self._connection.execute(sql, parameters)
+
+    def take(self, columns: str, condition: str, *parameters: Any) -> list[Row]:
+        """Add up, then delete: SQLite cannot aggregate what a deletion returns."""
+        found = self.query(f"SELECT {columns} FROM record WHERE {condition} GROUP BY arm", *parameters)
+        self._connection.execute(f"DELETE FROM record WHERE {condition}", parameters)
+        return found
+
+    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+        """Insert many rows."""
+        marks = ", ".join("?" * len(columns.split(",")))
+        self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+
+
+class SqliteDatabase(Database):
+    """A vault in one SQLite file, readable by its owner only."""
+
+    kind: ClassVar[str] = "sqlite"
+    blob: ClassVar[str] = "BLOB"
+    erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
+
+    def __init__(self, path: str, *, create: bool, timeout: float) -> None:
+        self.location = path
+        self._timeout = timeout
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise VaultError(f"SQLite 3.37 or newer is needed; this Python has {sqlite3.sqlite_version}")
+        if create:
+            _create_private(path)
+        elif not os.path.isfile(path):
+            raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
+        address = f"file:{urllib.parse.quote(path)}?mode=rw"
+        with self._told():
+            self._connection = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
+            for setting in _SETTINGS:
+                self._connection.execute(setting)
+
+    def has_tables(self) -> bool:
+        """Whether there is a vault in the file."""
+        with self._told():
+            tables = self._connection.execute("SELECT name FROM sqlite_master WHERE name = 'vault'")
+            return tables.fetchone() is not None
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteSession]:
+        """A snapshot: the write-ahead log keeps it as it was when first read."""
+        with self._transaction("BEGIN") as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[SqliteSession]:
+        """The write lock from the start, so that no transaction has to be given up half way."""
+        with self._transaction("BEGIN IMMEDIATE") as session:
+            yield session
+
+    def erase(self) -> bool:
+        """A truncating checkpoint; it does not wait for a reader that still needs the old pages."""
+        with self._told():
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.OperationalError:  # another process is at its own checkpoint
+                return False
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+        return not busy
+
+    def compact(self) -> bool:
+        """Rewrite the whole file, then the checkpoint."""
+        with self._told():
+            self._connection.execute("VACUUM")
+        return self.erase()
+
+    def back_up(self, path: str) -> None:
+        """Copy the vault, as of one moment, into a new private file."""
+        _create_private(path)
+        with self._told(), sqlite3.connect(path) as copy:
+            self._connection.backup(copy)
+        copy.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[SqliteSession]:
+        with self._told():
+            self._connection.execute(begin)
+            try:
+                yield SqliteSession(self._connection)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn SQLite's errors into one sentence; they name tables and columns, never values."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise VaultError(f"the vault {self.location!r} {_meaning(error)}") from None
+
+
+def _create_private(path: str) -> None:
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        raise VaultError(f"there is already a file {path!r}; choose another name") from None
+    except OSError as error:
+        raise VaultError(f"the file {path!r} cannot be made: {error.strerror}") from None
+
+
+def _meaning(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return "is in use by another process; nothing was changed, try again"
+    if "not a database" in text or "malformed" in text:
+        return f"is not a vault, or is damaged: {text}"
+    if "full" in text:
+        return "cannot grow: the disk is full; nothing was changed"
+    if "readonly" in text or "unable to open" in text:
+        return f"cannot be opened for writing: {text}"
+    return f"cannot be used: {text}"

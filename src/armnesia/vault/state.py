@@ -1,0 +1,183 @@
+"""The vault's state: one row and the arms, sealed, so that a change by anyone else is noticed."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from armnesia.errors import VaultError
+from armnesia.statistics import ArmStatistics
+from armnesia.stream import Stream
+from armnesia.vault.canonical import canonical
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.database import Session
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import Head
+from armnesia.vault.schema import check_version
+
+LARGEST = 2**63 - 1
+"""Counts and sums are held as 64-bit integers: 9.2·10⁹ rows of one arm."""
+
+_COLUMNS = (
+    "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
+    " digest_key, signing_key, seal"
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that a decision and a deletion need, read in one transaction.
+
+    `stream` is None until the actions are known; `served` is the position of the arm that is served, and
+    `served_by` says why it is that one: "default", "learner" or "release".
+    """
+
+    vault: str
+    version: int
+    configuration: Configuration
+    stream: Stream | None
+    served: int | None
+    served_by: str
+    head: Head
+    erased_through: int
+    digest_key: int
+    signing_key: int
+
+    @property
+    def known_stream(self) -> Stream:
+        """The stream; refused where nothing has come in yet."""
+        if self.stream is None:
+            raise VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
+        return self.stream
+
+    @property
+    def served_action(self) -> Any:
+        """The label of the arm that is served; None where there is none yet."""
+        return None if self.served is None else self.known_stream.statistics.actions[self.served]
+
+    def with_stream(self, stream: Stream) -> "State":
+        """New records are in: the learner decides anew."""
+        decision = stream.decision()
+        by = "default" if decision.no_data.all() else "learner"
+        return replace(self, stream=stream, served=int(decision.index), served_by=by)
+
+    def sealed_text(self) -> str:
+        """What the seal is made of: every column of the state and the arms but the seal itself."""
+        arms = [] if self.stream is None else arm_rows(self.stream)
+        return canonical(
+            [
+                [self.vault, self.version, self.configuration.to_text(), self.served, self.served_by],
+                [self.head.sequence, self.head.hash, self.erased_through, self.digest_key, self.signing_key],
+                [list(row) for row in arms],
+            ]
+        )
+
+
+def arm_rows(stream: Stream) -> list[tuple[int, str, int, int, int]]:
+    """The arms as the table holds them."""
+    statistics = stream.statistics
+    gone = [0] * statistics.n_actions if stream.gone is None else stream.gone.tolist()
+    numbers = zip(statistics.actions, statistics.counts.tolist(), statistics.sums.tolist(), gone, strict=True)
+    return [(arm, canonical(label), count, total, g) for arm, (label, count, total, g) in enumerate(numbers)]
+
+
+def new_stream(configuration: Configuration) -> Stream | None:
+    """The stream of a vault that holds nothing yet."""
+    if configuration.actions is None:
+        return None
+    nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
+    return Stream(configuration.learning(), nothing, configuration.penalty)
+
+
+def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -> State:
+    """Read the state; refused if it was changed by anything but armnesia, or if the keys are another's."""
+    ((vault, version, text, served, by, length, head, erased, digest_key, signing_key, seal),) = (
+        session.query(f"SELECT {_COLUMNS} FROM vault")
+    )
+    check_version(version)
+    if vault != keyring.vault:
+        raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
+    arms = session.query("SELECT label, count, total, gone FROM arm ORDER BY position")
+    try:
+        configuration = Configuration.from_text(text)
+        stream = _stream(configuration, arms) if arms else None
+        state = State(
+            vault,
+            version,
+            configuration,
+            stream,
+            served,
+            by,
+            Head(length, head),
+            erased,
+            digest_key,
+            signing_key,
+        )
+        sealed = keyring.at(digest_version=digest_key, signing_version=signing_key).seal(state.sealed_text())
+    except (ValueError, KeyError, TypeError):
+        if check_seal:
+            raise changed_outside() from None
+        raise
+    if check_seal and sealed != bytes(seal):
+        raise changed_outside()
+    return state
+
+
+def changed_outside() -> VaultError:
+    """The seal is broken: nothing may be decided from such statistics."""
+    return VaultError(
+        "the vault's statistics or configuration were changed by something other than armnesia, or its keys"
+        " are wrong; run armnesia verify"
+    )
+
+
+def _stream(configuration: Configuration, arms: list[tuple[Any, ...]]) -> Stream:
+    labels, counts, totals, gone = zip(*arms, strict=True)
+    statistics = ArmStatistics(
+        tuple(json.loads(label) for label in labels),
+        np.array(counts, dtype=np.int64),
+        np.array(totals, dtype=np.int64),
+        configuration.reward_range,
+    )
+    frozen = np.array(gone, dtype=np.int64) if configuration.penalty == "frozen" else None
+    return Stream(configuration.learning(), statistics, configuration.penalty, frozen)
+
+
+def store_statements(
+    before: State | None, state: State, keyring: Keyring
+) -> list[tuple[str, tuple[Any, ...]]]:
+    """The statements that store a new state: only the arms that changed, and the sealed row."""
+    ring = keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
+    old = set() if before is None or before.stream is None else set(arm_rows(before.stream))
+    new = [] if state.stream is None else [row for row in arm_rows(state.stream) if row not in old]
+    if any(number > LARGEST for _, _, *numbers in new for number in numbers):
+        raise VaultError("a vault holds up to 9.2 thousand million rows of an arm; this would be more")
+    statements: list[tuple[str, tuple[Any, ...]]] = [
+        (
+            "UPDATE arm SET count = ?, total = ?, gone = ? WHERE position = ?",
+            (count, total, gone, position),
+        )
+        if old
+        else ("INSERT INTO arm (position, label, count, total, gone) VALUES (?, ?, ?, ?, ?)", row)
+        for row in new
+        for position, _, count, total, gone in [row]
+    ]
+    values = (
+        state.vault,
+        state.version,
+        state.configuration.to_text(),
+        state.served,
+        state.served_by,
+        state.head.sequence,
+        state.head.hash,
+        state.erased_through,
+        state.digest_key,
+        state.signing_key,
+        ring.seal(state.sealed_text()),
+    )
+    if before is None:
+        marks = ", ".join("?" * (len(values) + 1))
+        return [*statements, (f"INSERT INTO vault (one, {_COLUMNS}) VALUES ({marks})", (1, *values))]
+    setting = ", ".join(f"{column.strip()} = ?" for column in _COLUMNS.split(","))
+    return [*statements, (f"UPDATE vault SET {setting}", values)]

@@ -1,0 +1,79 @@
+"""How a vault stands, in a form for people and for JSON."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.ledger import Head
+from armnesia.vault.opened import Opened
+
+
+@dataclass(frozen=True)
+class Served:
+    """The arm that is served, why it is that one ("default", "learner", "release"), and the ledger's head."""
+
+    action: Any
+    by: str
+    head: Head
+
+
+@dataclass(frozen=True)
+class ArmScore:
+    """One arm as the operator sees it: published before and after a deletion, it tells what was deleted."""
+
+    action: Any
+    count: int
+    mean: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a vault stands. `scores` is None unless the operator asked for them."""
+
+    vault: str
+    location: str
+    served: Served
+    configuration: Configuration
+    records: int
+    suppressed: int
+    head: Head
+    erasure: str
+    digest_key: int
+    signing_key: int
+    scores: tuple[ArmScore, ...] | None
+
+
+def status_of(opened: Opened, *, scores: bool) -> Status:
+    """Look, and try again to erase what could not be erased at once."""
+    erased = opened.retry_erasure()
+    with opened.database.reading() as session:
+        state = opened.load(session)
+        ((suppressed,),) = session.query("SELECT count(*) FROM suppressed WHERE readmitted IS NULL")
+        ((forgets,),) = session.query(
+            "SELECT count(*) FROM certificate WHERE sequence > ?", state.erased_through
+        )
+    stream = state.stream
+    arms = None
+    if scores and stream is not None:
+        statistics, decision = stream.statistics, stream.decision()
+        columns = (
+            statistics.actions,
+            statistics.counts.tolist(),
+            statistics.means.tolist(),
+            decision.scores.tolist(),
+        )
+        arms = tuple(ArmScore(*row) for row in zip(*columns, strict=True))
+    return Status(
+        vault=state.vault,
+        location=opened.database.location,
+        served=Served(state.served_action, state.served_by, state.head),
+        configuration=state.configuration,
+        records=0 if stream is None else int(stream.statistics.total),
+        suppressed=int(suppressed),
+        head=state.head,
+        erasure="complete" if erased or not forgets else "pending",
+        digest_key=state.digest_key,
+        signing_key=state.signing_key,
+        scores=arms,
+    )

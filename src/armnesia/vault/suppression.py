@@ -1,0 +1,39 @@
+"""The suppression list: digests of who was forgotten, so that an old file does not bring them back.
+
+It is apart from the ledger, which is for ever, because this list is erasable: `readmit` lets a person's new
+records in again. Until it is erased as well, an entry still says since when the person was forgotten, for
+the restoring of older backups.
+"""
+
+from armnesia.errors import VaultError
+from armnesia.vault.database import Session, rows_in
+from armnesia.vault.holdings import Wanted
+from armnesia.vault.opened import Opened, appended
+
+
+def suppressed_among(session: Session, digests: list[bytes]) -> set[bytes]:
+    """Which of these digests are on the list."""
+    sql = "SELECT digest FROM suppressed WHERE readmitted IS NULL AND digest IN ({})"
+    return {bytes(digest) for (digest,) in rows_in(session, sql, digests)}
+
+
+def readmit(opened: Opened, wanted: Wanted, *, erase: bool = False) -> int:
+    """Let records of these people in again, from now on; what was deleted stays deleted.
+
+    With `erase` the digests leave the list altogether: then a backup from before their deletion, if it is
+    ever restored, brings their old records back.
+    """
+    with opened.database.writing() as session:
+        before = opened.load(session)
+        digests = [digest for digest, _ in wanted.digests(opened.ring(before))]
+        on_list = suppressed_among(session, digests)
+        missing = len(digests) - len(on_list)
+        if missing:
+            raise VaultError(f"{missing} of the {len(digests)} named are not on the suppression list")
+        entry, state, to_ledger = appended(before, "readmit", number=len(digests), erased=erase)
+        change = "DELETE FROM suppressed WHERE digest = ?"
+        if not erase:
+            change = f"UPDATE suppressed SET readmitted = {entry.sequence} WHERE digest = ?"
+        opened.store(session, before, state, to_ledger, *((change, (digest,)) for digest in digests))
+    opened.pin.write(state.head)
+    return len(digests)

@@ -1,0 +1,271 @@
+"""`Vault`: the persistent system that forgets people."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from armnesia.errors import VaultError
+from armnesia.privacy import Budget
+from armnesia.randomness import secret_bytes
+from armnesia.vault import rotation, suppression
+from armnesia.vault.certificate import Certificate
+from armnesia.vault.certificates import certificate_of, stored_certificate
+from armnesia.vault.configuration import Configuration, Policy
+from armnesia.vault.database import open_database
+from armnesia.vault.forgetting import Answer, Forgotten, Preview, forget, preview
+from armnesia.vault.holdings import Wanted
+from armnesia.vault.ingesting import Ingested, Progress, ingest
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import GENESIS, Entry, Head
+from armnesia.vault.opened import (
+    Opened,
+    appended,
+    closing_on_error,
+    keys_path_of,
+    open_vault,
+    pin_of,
+)
+from armnesia.vault.schema import VERSION, create_tables
+from armnesia.vault.sources import open_source
+from armnesia.vault.state import State, new_stream
+from armnesia.vault.status import Served, Status, status_of
+from armnesia.vault.verifying import Verification, verify
+
+DEFAULT_URL = "sqlite:///vault.db"
+
+
+class Vault:
+    """A log that serves a decision and can forget people, kept in a database.
+
+    Use it as a context manager, one for each thread or process: any number of them may work on one vault.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> url = f"sqlite:///{folder.name}/vault.db"
+    >>> vault = Vault.create(url, Configuration(actions=("A", "B")))
+    >>> log = {"arm": ["A", "A", "B"], "click": [1, 1, 0], "who": ["ann", "bob", "ann"]}
+    >>> vault.ingest(log, action="arm", reward="click", user="who").added
+    3
+    >>> vault.decide().action
+    'A'
+    >>> done = vault.forget(users=["ann"])
+    >>> done.counts, done.certificate.verify(vault.public_key())
+    ({'A': 1, 'B': 1}, [])
+    >>> vault.forget(users=["ann"]).repeated, vault.verify().holds
+    (True, True)
+    >>> vault.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    @classmethod
+    def create(
+        cls,
+        url: str = DEFAULT_URL,
+        configuration: Configuration | None = None,
+        *,
+        keys: str | Path | None = None,
+        timeout: float = 30.0,
+    ) -> Self:
+        """Make a new vault and its keys, readable by their owner only."""
+        configuration = configuration or Configuration(actions=None)
+        path = keys_path_of(url, keys)
+        if path.exists():
+            raise VaultError(f"there are keys at {str(path)!r} already: a vault is made once")
+        database = open_database(url, create=True, timeout=timeout)
+        with closing_on_error(database):
+            if database.has_tables():
+                raise VaultError(f"there is already a vault at {database.location!r}")
+            keyring = Keyring.create(str(uuid.UUID(bytes=secret_bytes(16), version=4)))
+            keyring.save(path)
+            opened = Opened(database, keyring, path, pin_of(path), configuration.mode)
+            _write_first_state(opened, configuration)
+        return cls(opened)
+
+    @classmethod
+    def open(cls, url: str = DEFAULT_URL, *, keys: str | Path | None = None, timeout: float = 30.0) -> Self:
+        """Open a vault; refused if it is none, needs an upgrade, or is older than its pinned head."""
+        return cls(open_vault(url, keys, timeout=timeout))
+
+    def ingest(
+        self,
+        source: Any,
+        *,
+        action: str = "action",
+        reward: str = "reward",
+        user: str | None = None,
+        id: str | None = None,  # noqa: A002 (the name that people use for it)
+        table: str | None = None,
+        batch_rows: int | None = None,
+        progress: Progress | None = None,
+    ) -> Ingested:
+        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.vault.sources`."""
+        rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
+        return ingest(self._opened, rows, batch_rows=batch_rows, progress=progress)
+
+    def decide(self) -> Served:
+        """The arm that is served now; it stays until records come in or are forgotten."""
+        state = self._state()
+        return Served(state.served_action, state.served_by, state.head)
+
+    def forget(
+        self,
+        users: Iterable[Any] | None = None,
+        records: Iterable[Any] | None = None,
+        *,
+        unlearner: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+    ) -> Forgotten:
+        """Forget people, or single records by their id: for good, and certified."""
+        return forget(
+            self._opened, Wanted.of(users, records), self._answer(unlearner, options, epsilon, delta)
+        )
+
+    def preview(
+        self,
+        users: Iterable[Any] | None = None,
+        records: Iterable[Any] | None = None,
+        *,
+        unlearner: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+    ) -> Preview:
+        """What `forget` would do, with probabilities; nothing is written. Do not keep what it tells."""
+        return preview(
+            self._opened, Wanted.of(users, records), self._answer(unlearner, options, epsilon, delta)
+        )
+
+    def readmit(
+        self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False
+    ) -> int:
+        """Let new records of forgotten people in again; nothing that was deleted comes back."""
+        return suppression.readmit(self._opened, Wanted.of(users, records), erase=erase)
+
+    def verify(self, head: Head | None = None) -> Verification:
+        """Recompute the statistics and check seal, ledger and certificates."""
+        return verify(self._opened, head)
+
+    def status(self, *, scores: bool = False) -> Status:
+        """How the vault stands; `scores` are for the operator only: published before and after, they undo."""
+        return status_of(self._opened, scores=scores)
+
+    def ledger(self) -> Iterator[Entry]:
+        """The entries of the ledger, from the first."""
+        with self._opened.database.reading() as session:
+            for (text,) in session.query("SELECT entry FROM ledger ORDER BY sequence"):
+                yield Entry.from_text(text)
+
+    @property
+    def head(self) -> Head:
+        """The head of the ledger: keep it elsewhere, and truncation and rewriting are noticed."""
+        return self._state().head
+
+    @property
+    def configuration(self) -> Configuration:
+        """What the vault was told at its set-up."""
+        return self._state().configuration
+
+    def certificate(
+        self,
+        users: Iterable[Any] | None = None,
+        records: Iterable[Any] | None = None,
+        *,
+        sequence: int | None = None,
+    ) -> Certificate:
+        """The certificate of a request, opened; or of an entry of the ledger, which names nobody."""
+        if sequence is not None:
+            return stored_certificate(self._opened, sequence)
+        return certificate_of(self._opened, Wanted.of(users, records))
+
+    def public_key(self, version: int | None = None) -> str:
+        """The public key that certificates are verified with; the one in use if no version is given."""
+        return self._opened.keyring.public_key(self._state().signing_key if version is None else version)
+
+    def public_keys(self) -> list[str]:
+        """The public keys of all versions in use so far."""
+        return [self._opened.keyring.public_key(v + 1) for v in range(self._state().signing_key)]
+
+    def rotate_signing_key(self) -> int:
+        """Sign with a new key; the version it has."""
+        return rotation.rotate_signing_key(self._opened)
+
+    def rotate_digest_key(self) -> int:
+        """Re-key the suppression list in one transaction; the version of the new key."""
+        return rotation.rotate_digest_key(self._opened)
+
+    def change_policy(self, policy: Policy) -> None:
+        """Allow more or less from now on; the ledger says so."""
+        with self._opened.database.writing() as session:
+            before = self._opened.load(session)
+            configuration = replace(before.configuration, policy=policy)
+            _, state, to_ledger = appended(
+                replace(before, configuration=configuration), "policy", policy=policy.to_dict()
+            )
+            self._opened.store(session, before, state, to_ledger)
+        self._opened.pin.write(state.head)
+
+    def compact(self) -> bool:
+        """Make deleted bytes leave the database's files, which may take long; whether they are gone."""
+        length = self._state().head.sequence
+        if not self._opened.database.compact():
+            return False
+        self._opened.erased_through = length
+        with self._opened.database.writing() as session:
+            state = self._opened.load(session)
+            self._opened.store(session, state, state)
+        return True
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._opened.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _state(self) -> State:
+        with self._opened.database.reading() as session:
+            return self._opened.load(session)
+
+    def _answer(
+        self,
+        unlearner: str | None,
+        options: Mapping[str, Any] | None,
+        epsilon: float | None,
+        delta: float | None,
+    ) -> Answer:
+        configured = self.configuration
+        name = configured.unlearner if unlearner is None else unlearner
+        default_options = configured.options if name == configured.unlearner else {}
+        budget = configured.budget
+        if epsilon is not None or delta is not None:
+            budget = Budget(
+                epsilon=configured.epsilon if epsilon is None else epsilon,
+                delta=configured.delta if delta is None else delta,
+            )
+        return Answer.by(name, default_options if options is None else options, budget)
+
+
+def _write_first_state(opened: Opened, configuration: Configuration) -> None:
+    stream = new_stream(configuration)
+    nothing = State(
+        opened.keyring.vault, VERSION, configuration, None, None, "default", Head(0, GENESIS), 0, 1, 1
+    )
+    first = nothing if stream is None else nothing.with_stream(stream)
+    _, state, to_ledger = appended(
+        first, "init", configuration=configuration.to_facts(), public_key=opened.keyring.public_key()
+    )
+    with opened.database.writing() as session:
+        create_tables(session, opened.database, configuration.mode)
+        opened.store(session, None, state, to_ledger)
+    opened.database.has_tables()  # from now on writers take the lock of its row
+    opened.pin.write(state.head)

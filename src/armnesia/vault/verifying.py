@@ -1,0 +1,235 @@
+"""Verifying: everything that can be recomputed is recomputed, and everything else is checked against it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.errors import ArmnesiaError, VaultError
+from armnesia.statistics import ArmStatistics
+from armnesia.vault.certificate import Certificate
+from armnesia.vault.claims import CERTIFIED
+from armnesia.vault.database import Session, rows_in
+from armnesia.vault.identities import Occurrences, identities
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import Entry, Head, check_chain
+from armnesia.vault.opened import Opened
+from armnesia.vault.schema import EXTERNAL
+from armnesia.vault.sources import Rows, reopen_source
+from armnesia.vault.state import State, arm_rows, load_state
+from armnesia.vault.suppression import suppressed_among
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found: each problem is one sentence that says where; `notes` are facts, not faults."""
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    records: int
+    entries: int
+    certificates: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is nothing wrong."""
+        return not self.problems
+
+
+@dataclass
+class _Counted:
+    """What an external source holds, against what the vault has counted of it."""
+
+    here: int = 0
+    unknown: int = 0
+    changed: int = 0
+    forgotten: int = 0
+
+
+def verify(opened: Opened, head: Head | None = None) -> Verification:
+    """Recompute the statistics and compare bit for bit; check seal, ledger and certificates.
+
+    `head` is a head that was kept elsewhere; the one pinned beside the keys is always checked.
+    """
+    problems: list[str] = []
+    notes: list[str] = []
+    with opened.database.reading() as session:
+        try:
+            state = load_state(session, opened.keyring)
+        except ArmnesiaError as error:
+            problems.append(f"state: {error}")
+            state = _unsealed(session, opened)
+        ring = opened.keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
+        heads = [found for found in (head, opened.pin.read()) if found is not None]
+        problems += _ledger_problems(session, state, heads)
+        certificates = 0
+        for problem in _certificate_problems(session, opened.keyring):
+            certificates += 1
+            problems += problem
+        if opened.mode == EXTERNAL:
+            found, remarks = _at_sources(session, state, ring)
+            notes += remarks
+        else:
+            found = _from_rows(session, state, ring)
+        problems += found
+        ((records,),) = session.query("SELECT count(*) FROM record")
+    unique = tuple(dict.fromkeys(problems))
+    return Verification(unique, tuple(notes), int(records), state.head.sequence, certificates)
+
+
+def _unsealed(session: Session, opened: Opened) -> State:
+    """The state as it is, for saying more about what is wrong with it."""
+    try:
+        return load_state(session, opened.keyring, check_seal=False)
+    except (ValueError, KeyError, TypeError) as error:
+        raise VaultError(
+            f"the vault's configuration or statistics cannot even be read ({type(error).__name__}):"
+            " they were changed by something other than armnesia"
+        ) from None
+
+
+def _ledger_problems(session: Session, state: State, heads: list[Head]) -> list[str]:
+    rows = session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+    problems = [
+        problem
+        for head in (*heads, None)[: max(1, len(heads))]
+        for problem in check_chain(rows, vault=state.vault, head=head, end=state.head)
+    ]
+    return [f"ledger: {problem}" for problem in problems]
+
+
+def _certificate_problems(session: Session, keyring: Keyring) -> Iterator[list[str]]:
+    """The problems of each certificate that is there or should be there."""
+    entries: dict[int, str] = dict(session.query("SELECT sequence, entry FROM ledger"))
+    public = [keyring.public_key(version + 1) for version in range(keyring.signing_version)]
+    seen = set()
+    for sequence, body, signature in session.query("SELECT sequence, body, signature FROM certificate"):
+        seen.add(sequence)
+        try:
+            certificate = Certificate.from_stored(body, bytes(signature))
+            found = certificate.verify(public)
+            if certificate.body.get("sequence") != sequence:
+                found.append("it is filed under another entry than its own")
+            if Entry(certificate.body["entry"]).text != entries.get(sequence):
+                found.append("its entry is not the one in the ledger")
+        except (ArmnesiaError, KeyError, TypeError) as error:
+            found = [str(error)]
+        yield [f"certificate {sequence}: {problem}" for problem in found]
+    for sequence, text in entries.items():
+        if sequence not in seen and json_kind(text) in CERTIFIED:
+            yield [f"certificate {sequence}: missing"]
+
+
+def json_kind(text: str) -> str | None:
+    """The kind of an entry, if it can be read at all."""
+    try:
+        kind = json.loads(text)["kind"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return kind if isinstance(kind, str) else None
+
+
+def _from_rows(session: Session, state: State, ring: Keyring) -> list[str]:
+    """Compare the statistics with the rows of the vault; look for rows of forgotten people."""
+    tallies = session.query("SELECT arm, count(*), sum(units) FROM record GROUP BY arm")
+    found = {arm: (int(count), int(total)) for arm, count, total in tallies}
+    problems = _differences(state, found, "the vault's rows")
+    owners = session.stream("SELECT DISTINCT owner FROM record WHERE owner IS NOT NULL")
+    digests = [ring.user_digest(owner) for (owner,) in owners]
+    still_there = len(suppressed_among(session, digests))
+    if still_there:
+        problems.append(f"records: rows of {still_there} forgotten users are in the vault")
+    return problems
+
+
+def _at_sources(session: Session, state: State, ring: Keyring) -> tuple[list[str], list[str]]:
+    """Compare with the sources as they are now, forgotten people left out."""
+    problems: list[str] = []
+    notes: list[str] = []
+    m = 0 if state.stream is None else state.stream.statistics.n_actions
+    totals = np.zeros((m, 2), dtype=object)
+    for number, description in session.query("SELECT number, description FROM source ORDER BY number"):
+        what = json.loads(description)
+        where = f"source {what.get('location')!r}"
+        counted = _Counted()
+        try:
+            for rows, names in _rows_at(what, state, ring):
+                _compare(session, ring, rows, names, counted, totals)
+        except ArmnesiaError as error:
+            problems.append(f"{where}: {error}")
+            continue
+        ((held,),) = session.query("SELECT count(*) FROM record WHERE source = ?", number)
+        for n, what_of_it in (
+            (held - counted.here, "rows that the vault has counted are no longer there"),
+            (counted.changed, "rows have changed since they were ingested"),
+        ):
+            if n > 0:
+                problems.append(f"{where}: {n} {what_of_it}")
+        if counted.unknown:
+            notes.append(f"{where}: {counted.unknown} rows are new since the last ingest")
+        if counted.forgotten:
+            notes.append(
+                f"{where}: {counted.forgotten} rows of forgotten people are still present; delete them"
+            )
+    found = {arm: (int(count), int(total)) for arm, (count, total) in enumerate(totals)}
+    return problems + _differences(state, found, "the sources' rows"), notes
+
+
+def _rows_at(
+    description: dict[str, object], state: State, ring: Keyring
+) -> Iterator[tuple[Rows, list[bytes]]]:
+    statistics = state.known_stream.statistics
+    with Occurrences() as occurrences:
+        for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
+            yield rows, identities(ring.record_identity, rows, occurrences)
+
+
+def _compare(
+    session: Session, ring: Keyring, rows: Rows, names: list[bytes], counted: _Counted, totals: np.ndarray
+) -> None:
+    rows_held = rows_in(session, "SELECT identity, content FROM record WHERE identity IN ({})", names)
+    held = {bytes(identity): bytes(content) for identity, content in rows_held}
+    users = {user: ring.user_digest(user) for user in set(rows.users) if user is not None}
+    gone_users = suppressed_among(session, list(users.values()))
+    gone_records = suppressed_among(session, [ring.suppressed_record_digest(name) for name in names])
+    for place, name in enumerate(names):
+        user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
+        if name in held:
+            counted.here += 1
+            counted.changed += held[name] != ring.record_content(name, user, arm, units)
+            totals[arm] += (1, units)
+            del held[name]  # the same id twice is one row
+        elif (user is not None and users[user] in gone_users) or (
+            gone_records and ring.suppressed_record_digest(name) in gone_records
+        ):
+            counted.forgotten += 1
+        else:
+            counted.unknown += 1
+
+
+def _differences(state: State, found: dict[int, tuple[int, int]], source: str) -> list[str]:
+    """Where the statistics are not what the rows add up to."""
+    problems = []
+    arms = [] if state.stream is None else arm_rows(state.stream)
+    for arm, label, count, total, _ in arms:
+        true_count, true_total = found.get(arm, (0, 0))
+        if (count, total) != (true_count, true_total):
+            problems.append(
+                f"statistics of action {label}: {count} records with reward units {total} are noted,"
+                f" {source} give {true_count} with {true_total}"
+            )
+    unknown = set(found) - {arm for arm, *_ in arms}
+    if unknown - {arm for arm in unknown if found[arm] == (0, 0)}:
+        problems.append(f"records: rows of {len(unknown)} arms that the vault does not have")
+    return problems
+
+
+def statistics_of_rows(session: Session, state: State) -> ArmStatistics:
+    """The statistics that the rows of a managed vault add up to."""
+    stream = state.known_stream
+    counts = np.zeros(stream.statistics.n_actions, dtype=np.int64)
+    sums = np.zeros(stream.statistics.n_actions, dtype=object)
+    for arm, count, total in session.query("SELECT arm, count(*), sum(units) FROM record GROUP BY arm"):
+        counts[arm], sums[arm] = count, int(total)
+    return ArmStatistics(stream.statistics.actions, counts, sums, stream.statistics.reward_range)
