@@ -1,6 +1,8 @@
-"""DuckDB behind one function: a fresh connection for each query, and errors in one sentence."""
+"""DuckDB behind two functions: a fresh connection for each query, and errors in one sentence."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from armnesia.errors import InvalidLogError, MissingExtraError
@@ -11,14 +13,30 @@ _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions
 
 def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
     """Run one query in a database of its own, in memory, that is gone afterwards."""
+    with _connected(shown, format_name) as connection:
+        rows: list[tuple[Any, ...]] = connection.execute(sql, parameters).fetchall()
+        return rows
+
+
+def stream(
+    sql: str, parameters: dict[str, Any], *, size: int, shown: str, format_name: str
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Run one query and hand out its rows in chunks, in their order, without ever holding all of them."""
+    with _connected(shown, format_name) as connection:
+        connection.execute(sql, parameters)
+        while rows := connection.fetchmany(size):
+            yield rows
+
+
+@contextmanager
+def _connected(shown: str, format_name: str) -> Iterator[Any]:
     try:
         import duckdb  # noqa: PLC0415 (an extra)
     except ImportError as error:
         raise MissingExtraError.naming("Reading CSV and Parquet files", "engines") from error
     try:
         with duckdb.connect(config=_SETTINGS) as connection:
-            rows: list[tuple[Any, ...]] = connection.execute(sql, parameters).fetchall()
-            return rows
+            yield connection
     except duckdb.Error as error:
         # Not chained: DuckDB's text quotes the broken line, and a log line is personal data.
         raise InvalidLogError(

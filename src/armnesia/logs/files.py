@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from armnesia.errors import InvalidLogError
 from armnesia.logs import rules
-from armnesia.logs.engine import query
+from armnesia.logs.engine import query, stream
 from armnesia.scale import listed
 
 
@@ -70,12 +70,29 @@ class LogFiles:
 
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
+        self._check_unchanged()
+        return query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
+
+    def stream(self, sql: str, size: int, **parameters: Any) -> Iterator[list[tuple[Any, ...]]]:
+        """Run SQL over the files and hand out the rows in chunks; refuse files that change meanwhile."""
+        self._check_unchanged()
+        yield from stream(
+            sql,
+            self._parameters(parameters),
+            size=size,
+            shown=self.paths[0],
+            format_name=self.format.name,
+        )
+        self._check_unchanged()
+
+    def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
+        # Escaped, because DuckDB would take "a[1].csv" for a pattern and read "a1.csv".
+        return {"files": [glob.escape(path) for path in self.paths], **others}
+
+    def _check_unchanged(self) -> None:
         changed = [path for path, stamp in zip(self.paths, self.stamps, strict=True) if _stamp(path) != stamp]
         if changed:
             raise InvalidLogError(f"source {changed[0]!r} has changed since the log was read; read it again")
-        # Escaped, because DuckDB would take "a[1].csv" for a pattern and read "a1.csv".
-        files = [glob.escape(path) for path in self.paths]
-        return query(sql, {"files": files, **parameters}, shown=self.paths[0], format_name=self.format.name)
 
     def position_of(self, role: str, column: str) -> int:
         """Find a column by its exact name."""
@@ -87,8 +104,8 @@ class LogFiles:
         return names.index(column)
 
 
-def open_files(source: str | os.PathLike[str], wanted: set[str]) -> LogFiles:
-    """Find the files that a path or glob means and check that they hold the same columns."""
+def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFiles:
+    """Find the files that a path or glob means and check that they hold the same columns; None wants all."""
     paths = _paths(os.path.expanduser(os.fspath(source)))
     formats = {path: _format(path) for path in paths}
     if len(set(formats.values())) > 1:
@@ -102,7 +119,7 @@ def open_files(source: str | os.PathLike[str], wanted: set[str]) -> LogFiles:
         left, right = (
             columns[path]
             if formats[path].delimiter
-            else {pair for pair in columns[path] if pair[0] in wanted}
+            else {pair for pair in columns[path] if wanted is None or pair[0] in wanted}
             for path in (first, other)
         )
         if left != right:

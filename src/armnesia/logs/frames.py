@@ -33,19 +33,25 @@ def columns_of_mapping(source: Mapping[str, Any], names: dict[str, str]) -> dict
 
 def columns_of_frame(source: Any, names: dict[str, str]) -> dict[str, Any]:
     """Take the named columns out of a dataframe; a lazy one is asked for these columns only."""
+    chosen = eager_columns(source, names)
+    return {
+        role: chosen[name].to_numpy() if role == "reward" else chosen[name].to_list()
+        for role, name in names.items()
+    }
+
+
+def eager_columns(source: Any, names: dict[str, str], *, whole: bool = False) -> dict[str, Any]:
+    """Take the named columns, or all if `whole`, out of a dataframe, as series of narwhals by their name."""
     nw = _narwhals()
     frame = _narwhals_frame(nw, source)
     available = frame.collect_schema().names()
     for role, name in names.items():
         if name not in available:
             raise rules.missing_column(role, name, available)
-    chosen = frame.select(list(dict.fromkeys(names.values())))
+    chosen = frame if whole else frame.select(list(dict.fromkeys(names.values())))
     if isinstance(chosen, nw.LazyFrame):
         chosen = chosen.collect()
-    return {
-        role: chosen[name].to_numpy() if role == "reward" else chosen[name].to_list()
-        for role, name in names.items()
-    }
+    return {name: chosen[name] for name in chosen.columns}
 
 
 def _narwhals() -> Any:

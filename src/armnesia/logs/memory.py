@@ -1,14 +1,14 @@
 """A log whose rows are held in memory, as three arrays of integers."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
+from types import NoneType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armnesia.arrays import FloatArray, IntArray, read_only
 from armnesia.errors import InvalidLogError
@@ -39,12 +39,12 @@ class MemoryLog(Log):
     ) -> Self:
         """Check and encode the columns "action", "reward" and perhaps "user"; `names` is for messages."""
         labels = {role: python_values(columns[role], names[role]) for role in columns if role != "reward"}
-        rewards = _floats(columns["reward"], names["reward"])
+        rewards = reward_numbers(columns["reward"], names["reward"])
         _check_lengths({role: len(labels.get(role, rewards)) for role in columns}, names)
         if not rewards.size:
             raise rules.empty_log()
         declared, action_codes = _encoded_actions(labels["action"], names["action"], actions)
-        _check_rewards(rewards, names["reward"], reward_range)
+        check_rewards(rewards, names["reward"], reward_range, range(rewards.size))
         user_codes, user_labels = encode(labels.get("user", []), names.get("user", "user"))
         return cls(
             declared,
@@ -126,29 +126,41 @@ def _encoded_actions(
     return actions, arms
 
 
-def _check_rewards(rewards: FloatArray, what: str, reward_range: tuple[float, float]) -> None:
+def check_rewards(
+    rewards: FloatArray, what: str, reward_range: tuple[float, float], positions: Sequence[int]
+) -> None:
+    """Refuse rewards that are not finite or not in the range; `positions` says where each stands in the log.
+
+    >>> check_rewards(np.array([0.5, 7.0]), "reward", (0.0, 1.0), range(100, 102))
+    Traceback (most recent call last):
+    armnesia.errors.InvalidLogError: reward must lie in reward_range [0.0, 1.0]; got 7.0 at row 101
+    """
     low, high = reward_range
     strange = np.flatnonzero(~np.isfinite(rewards))
     if strange.size:
-        raise rules.not_finite(what, _pairs(strange, rewards))
+        raise rules.not_finite(what, ((positions[int(row)], float(rewards[row])) for row in strange))
     outside = np.flatnonzero((rewards < low) | (rewards > high))
     if outside.size:
-        raise rules.outside_range(what, _pairs(outside, rewards), reward_range)
+        offences = ((positions[int(row)], float(rewards[row])) for row in outside)
+        raise rules.outside_range(what, offences, reward_range)
 
 
-def _pairs(rows: NDArray[np.intp], values: FloatArray) -> rules.Offences:
-    return ((int(row), float(values[row])) for row in rows)
+def reward_numbers(column: Any, what: str, positions: Sequence[int] | None = None) -> FloatArray:
+    """Turn rewards into floats, a missing one into NaN; refuse what is not a number, text above all.
 
-
-def _floats(column: Any, what: str) -> FloatArray:
-    """Turn rewards into floats, a missing one into NaN; refuse what is not a number, text above all."""
+    >>> reward_numbers([True, None, 0.25], "reward")
+    array([1.  ,  nan, 0.25])
+    """
     plain = isinstance(column, np.ndarray) and not isinstance(column, np.ma.MaskedArray)
     if plain and column.ndim == 1 and column.dtype.kind in "biuf":
         return np.asarray(column, dtype=np.float64)
     values = python_values(column, what)
+    if set(map(type, values)) <= {float, bool, NoneType}:
+        return np.array(values, dtype=np.float64)
     numbers = [_number(value) for value in values]
-    strange = ((row, values[row]) for row, number in enumerate(numbers) if number is None)
     if None in numbers:
+        rows = range(len(values)) if positions is None else positions
+        strange = ((rows[row], values[row]) for row, number in enumerate(numbers) if number is None)
         raise rules.not_numbers(what, strange)
     return np.array(numbers, dtype=np.float64)
 

@@ -35,6 +35,19 @@ def missing_actions(what: str, offences: Offences) -> InvalidLogError:
     return InvalidLogError(f"{what} must name an action in every row; got {at_rows(offences)}")
 
 
+def missing_ids(what: str, offences: Offences) -> InvalidLogError:
+    """Refuse rows without the id that their source promises."""
+    return InvalidLogError(f"{what} must name every row; got {at_rows(offences)}")
+
+
+def contradicting_ids(what: str, rows: tuple[int, int]) -> InvalidLogError:
+    """Refuse an id that stands for two different decisions."""
+    return InvalidLogError(
+        f"{what} must name each decision by an id of its own; rows {rows[0]} and {rows[1]} share one,"
+        " with another action, reward or user"
+    )
+
+
 def undeclared_actions(what: str, offences: Offences, actions: Sequence[Hashable]) -> InvalidLogError:
     """Refuse actions that are not in the declared set."""
     return InvalidLogError(

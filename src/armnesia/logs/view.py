@@ -61,9 +61,9 @@ class DecisionView:
 
     def _expressions(self) -> dict[str, str]:
         reward, _ = self._column("reward")
-        expressions = {"reward": self._reward(), "reward_text": f"CAST({reward} AS VARCHAR)"}
+        expressions = {"reward": self.reward(), "reward_text": f"CAST({reward} AS VARCHAR)"}
         for role in self.names.keys() - {"reward"}:
-            expressions[f'"{role}"'] = self._label(role)
+            expressions[f'"{role}"'] = self.label(role)
             expressions[f"{role}_text"] = self._label_text(role)
         return expressions
 
@@ -73,7 +73,8 @@ class DecisionView:
         type_ = self.files.columns[position][1]
         return f"c{position}", type_ if type_.endswith("]") else type_.partition("(")[0]
 
-    def _label(self, role: str) -> str:
+    def label(self, role: str) -> str:
+        """A label in SQL over the files' columns; NULL where it is missing."""
         column, type_ = self._column(role)
         if type_ not in _LABELS:
             raise InvalidLogError(
@@ -84,12 +85,13 @@ class DecisionView:
         )
 
     def _label_text(self, role: str) -> str:
-        label, (_, type_) = self._label(role), self._column(role)
+        label, (_, type_) = self.label(role), self._column(role)
         if type_ == "BOOLEAN":
             return f"CASE WHEN {label} THEN 'True' WHEN NOT {label} THEN 'False' END"
         return f"CAST({label} AS VARCHAR)"
 
-    def _reward(self) -> str:
+    def reward(self) -> str:
+        """The reward as a float in SQL over the files' columns; NULL where it is no number."""
         column, type_ = self._column("reward")
         if self.files.format.delimiter is not None:
             number = f"TRY_CAST({column} AS DOUBLE)"

@@ -1,0 +1,127 @@
+"""Decisions in a table of a PostgreSQL server, streamed by a cursor on the server."""
+
+import urllib.parse
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from armnesia.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.vault.source_base import Columns
+from armnesia.vault.source_tables import TableSource, no_table, quoted
+
+_TEXTS = {"text", "varchar", "bpchar", "name"}
+_INTEGERS = {"int2", "int4", "int8"}
+_SECRETS = {"password", "sslpassword"}
+_ADDRESS = "postgresql://USER@HOST/DATABASE"
+
+
+class PostgresSource(TableSource):
+    """A table or view on a PostgreSQL server.
+
+    The password is used and forgotten: it stands in no description and no message. Whoever opens the source
+    again gives it as PostgreSQL's own tools take it: PGPASSWORD, ~/.pgpass or a service file.
+    """
+
+    def __init__(self, url: str, table: str, columns: Columns) -> None:
+        try:
+            import psycopg  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise MissingExtraError.naming("A table on PostgreSQL", "vault") from error
+        self._psycopg = psycopg
+        self._url = url
+        self._shown = without_password(url)
+        self._type_of: dict[str, str] = {}
+        super().__init__(self._shown, table, columns)
+
+    def _available(self) -> list[str]:
+        with self._connected() as connection:
+            try:
+                cursor = connection.execute(f"SELECT * FROM {self._quoted} LIMIT 0")
+            except (self._psycopg.errors.UndefinedTable, self._psycopg.errors.InvalidSchemaName):
+                raise no_table(self._table, self._shown) from None
+            types = connection.adapters.types
+            for column in cursor.description:
+                info = types.get(column.type_code)
+                self._type_of[column.name] = "" if info is None else info.name
+            return [column.name for column in cursor.description]
+
+    def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
+        # Raw: parameters are $1, so that a percent sign in a name is a percent sign.
+        raw_cursor = self._psycopg.RawServerCursor
+        with self._connected() as connection, raw_cursor(connection, "armnesia_source") as cursor:
+            cursor.execute(sql, parameters)
+            while rows := cursor.fetchmany(size):
+                yield rows
+
+    def _condition(self, user: str) -> tuple[str, tuple[Any, ...]]:
+        name = str(self.columns.user)
+        column, type_ = quoted(name), self._type_of[name]
+        whole = user.removeprefix("-").isdecimal()
+        if type_ in _TEXTS and "\0" not in user:
+            return f" WHERE {column} = $1", (user,)
+        if type_ in _INTEGERS and whole and abs(int(user)) < 2**63:
+            return f" WHERE {column} = $1::int8", (int(user),)
+        if type_ == "uuid" and _is_uuid(user):
+            return f" WHERE {column} = $1::uuid", (user,)
+        if type_ in _TEXTS | _INTEGERS | {"uuid"}:
+            return " WHERE false", ()  # no such value fits into the column
+        return f" WHERE {column} IS NOT NULL", ()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        try:
+            with self._psycopg.connect(self._url, application_name="armnesia") as connection:
+                connection.read_only = True
+                connection.isolation_level = self._psycopg.IsolationLevel.REPEATABLE_READ
+                yield connection
+        except self._psycopg.Error as error:
+            # Not in the server's words: they may quote a row, or pieces of a password that was misread.
+            raise InvalidLogError(f"source {self._shown!r} {_meaning(error)}") from None
+
+
+def without_password(url: str) -> str:
+    """Leave the password out of an address; refuse one that would be misread, without showing it.
+
+    >>> without_password("postgresql://ann:secret@db.example:5433/logs?sslmode=require")
+    'postgresql://ann@db.example:5433/logs?sslmode=require'
+    """
+    parts = urllib.parse.urlsplit(url)
+    account, at, host = parts.netloc.rpartition("@")
+    name = account.partition(":")[0]
+    if "@" in account + parts.path + parts.query or parts.fragment or not _has_sound_port(parts):
+        raise InvalidInputError(
+            f"the address of a PostgreSQL source must be {_ADDRESS}; in a password, write @ : / ? # as"
+            " %40 %3A %2F %3F %23, or leave it to PGPASSWORD"
+        )
+    kept = [(key, value) for key, value in urllib.parse.parse_qsl(parts.query) if key not in _SECRETS]
+    query = urllib.parse.urlencode(kept, safe="/")
+    return urllib.parse.urlunsplit(("postgresql", f"{name}{at}{host}", parts.path, query, ""))
+
+
+def _has_sound_port(parts: urllib.parse.SplitResult) -> bool:
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _meaning(error: Any) -> str:
+    match getattr(error, "sqlstate", None):
+        case None:
+            return "cannot be reached: is the server up, are address and password right?"
+        case "42501":
+            return "cannot be read: this user may not"
+        case "28000" | "28P01":
+            return "cannot be opened: there is no such user, or the password is wrong"
+        case "3D000":
+            return "cannot be opened: there is no such database"
+        case code:
+            return f"cannot be read (SQLSTATE {code})"

@@ -1,0 +1,65 @@
+"""Where the vault's rows come from: files, dataframes and tables, opened by one call."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from armnesia.errors import InvalidInputError
+from armnesia.vault.source_base import Columns, Rows, Source
+from armnesia.vault.source_files import FileSource
+from armnesia.vault.source_frames import FrameSource
+from armnesia.vault.source_postgres import PostgresSource
+from armnesia.vault.source_tables import SqliteSource
+
+__all__ = ["Columns", "Rows", "Source", "open_source", "reopen_source"]
+
+
+def open_source(
+    source: Any,
+    *,
+    action: str,
+    reward: str,
+    user: str | None = None,
+    id: str | None = None,  # noqa: A002 (its name on the command line)
+    table: str | None = None,
+) -> Source:
+    """Open decisions in a file, dataframe or database table, and check that the named columns are there.
+
+    `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, or the address
+    of a database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`.
+    Rows are read, and checked, by `rows`.
+
+    >>> source = open_source({"arm": ["A", "B"], "won": [1, 0], "who": [7, None]},
+    ...     action="arm", reward="won", user="who")
+    >>> source.labels()
+    ['A', 'B']
+    >>> (rows,) = source.rows(["A", "B"], (0, 1))
+    >>> rows.arms, rows.units, rows.users
+    ([0, 1], [1000000000, 0], ['7', None])
+    """
+    columns = Columns(action, reward, user, id)
+    scheme = source.partition(":")[0] if isinstance(source, str) and "://" in source else None
+    if scheme is None:
+        if table is not None:
+            raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
+        return (
+            FileSource(source, columns)
+            if isinstance(source, str | os.PathLike)
+            else FrameSource(source, columns)
+        )
+    if scheme not in ("sqlite", "postgresql", "postgres"):
+        raise InvalidInputError(
+            f"the address of a source must begin with sqlite:/// or postgresql://; got {scheme}://…"
+        )
+    if table is None:
+        raise InvalidInputError("a database needs the name of a table, such as table='clicks'; got none")
+    return (SqliteSource if scheme == "sqlite" else PostgresSource)(source, table, columns)
+
+
+def reopen_source(description: Mapping[str, Any]) -> Source:
+    """Open a source again from its description; a password is taken from PGPASSWORD or a service file."""
+    if description["kind"] == "frame":
+        raise InvalidInputError(
+            "rows that came from a dataframe cannot be looked up again; give a file or a table instead"
+        )
+    return open_source(description["location"], table=description["table"], **description["columns"])
