@@ -109,7 +109,7 @@ def test_what_is_supported_is_what_is_without_a_stream_and_a_penalty_to_freeze()
 
 
 @pytest.mark.parametrize(("unlearner", "learner", "penalty"), supported())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(data=st.data())
 def test_every_release_holds_at_its_level(
     unlearner: str, learner: str, penalty: Penalty, data: st.DataObject
