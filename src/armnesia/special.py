@@ -43,6 +43,15 @@ def gammaln(x: ArrayLike) -> FloatArray:
     return np.asarray(_functions().gammaln(x))
 
 
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> FloatArray:
+    """I_x(a, b), the distribution function of Beta(a, b).
+
+    >>> betainc(1.0, 1.0, [0.25])
+    array([0.25])
+    """
+    return np.asarray(_functions().betainc(a, b, x))
+
+
 def hypergeometric(drawn: IntArray, population: IntArray, ones: IntArray, sample: IntArray) -> FloatArray:
     """P(a uniform sample without replacement holds `drawn` ones); 0 where that is impossible.
 

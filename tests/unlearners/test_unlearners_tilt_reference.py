@@ -1,7 +1,6 @@
-"""Tilt's parts: the reference against a linear program, the highest raise, the predictive simulated."""
+"""Tilt's parts: the reference against a linear program, and the highest raise."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Tilt
-from armnesia.unlearners.tilt import best_reference, highest_allowed, predictive_decision
+from armnesia.unlearners.predictive import flat
+from armnesia.unlearners.tilt import best_reference, highest_allowed
 
 Floats = NDArray[np.float64]
 
@@ -153,87 +153,6 @@ def test_the_raise_is_the_largest_that_both_directions_allow(r: float, epsilon: 
     assert raised == pytest.approx(largest, abs=4e-15)
 
 
-@dataclass(frozen=True)
-class Arm:
-    """What is left of an arm: so many records with so many ones; and how many are gone."""
-
-    left: int
-    ones: int
-    gone: int
-
-
-CASES: dict[str, list[Arm]] = {
-    "one touched, two quiet": [Arm(120, 66, 80), Arm(200, 96, 0), Arm(200, 90, 0)],
-    "one touched, all its records one": [Arm(5, 5, 3), Arm(40, 27, 0)],
-    "one touched, quiet arms tie": [Arm(30, 15, 30), Arm(64, 32, 0), Arm(64, 32, 0)],
-    "two touched": [Arm(100, 55, 60), Arm(150, 80, 90)],
-    "two touched, one quiet": [Arm(100, 55, 60), Arm(150, 80, 90), Arm(160, 88, 0)],
-    "five touched": [Arm(40, 20, 160), Arm(180, 88, 20), Arm(90, 47, 110), Arm(20, 12, 5), Arm(7, 3, 9)],
-    "emptied": [Arm(0, 0, 50), Arm(60, 50, 0)],
-    "emptied and touched": [Arm(0, 0, 10), Arm(60, 30, 25), Arm(100, 41, 0)],
-    "two emptied and an arm without records": [Arm(0, 0, 4), Arm(0, 0, 9), Arm(0, 0, 0)],
-    "untouched only, a tie": [Arm(50, 20, 0), Arm(64, 32, 0), Arm(64, 32, 0)],
-}
-TAU = 0.3
-DRAWS = 10**6
-"""A case; ten cases: 10⁷ draws."""
-
-
-def predictive_of(arms: list[Arm]) -> Floats:
-    retained = ArmStatistics.from_rewards(
-        {a: [1] * arm.ones + [0] * (arm.left - arm.ones) for a, arm in enumerate(arms)}
-    )
-    return predictive_decision(LCB(confidence=TAU), retained, np.array([arm.gone for arm in arms]))
-
-
-def simulated(arms: list[Arm], rng: np.random.Generator, wrong: float = 1.0) -> Floats:
-    """How often each arm has the highest score, drawn literally; the first of equals wins."""
-    best = np.full(DRAWS, -np.inf)
-    winner = np.zeros(DRAWS, dtype=np.int64)
-    for a, arm in enumerate(arms):
-        before = arm.left + arm.gone
-        penalty = math.sqrt(math.log(len(arms) / TAU) / (2 * before)) if before else 1.0
-        if arm.gone == 0:
-            mean, spread = (arm.ones / arm.left if arm.left else 0.0), 0.0
-        elif arm.left == 0:  # a success rate drawn uniformly makes every number of ones equally likely
-            mean, spread = 0.5, float(np.std(np.arange(arm.gone + 1) / arm.gone))
-        else:
-            mean = arm.ones / arm.left
-            variance = max(mean * (1 - mean), 1 / arm.left)
-            spread = arm.gone / before * math.sqrt(variance / arm.gone + variance / arm.left)
-        scores = mean - penalty + wrong * spread * rng.standard_normal(DRAWS)
-        winner[scores > best] = a
-        best = np.maximum(best, scores)
-    return np.bincount(winner, minlength=len(arms)) / DRAWS
-
-
-def agrees(q: Floats, frequency: Floats) -> bool:
-    """Five standard errors and 4.2 draws: by Bernstein's inequality a false alarm in at most 7.5e-6 an arm.
-
-    That is 3e-4 over all cases and arms.
-    """
-    return bool((np.abs(q - frequency) <= 5 * np.sqrt(q * (1 - q) / DRAWS) + 4.2 / DRAWS).all())
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_predictive_is_the_distribution_of_its_model(case: str) -> None:
-    q = predictive_of(CASES[case])
-    assert q.sum() == pytest.approx(1.0, abs=1e-12)
-    assert agrees(q, simulated(CASES[case], np.random.default_rng(100 + list(CASES).index(case))))
-
-
-@pytest.mark.parametrize("case", ["one touched, two quiet", "five touched", "emptied"])
-def test_two_percent_more_spread_would_be_seen(case: str) -> None:
-    """The planted fault."""
-    assert not agrees(
-        predictive_of(CASES[case]), simulated(CASES[case], np.random.default_rng(9), wrong=1.02)
-    )
-
-
-def test_untouched_arms_are_certain() -> None:
-    np.testing.assert_array_equal(predictive_of(CASES["untouched only, a tie"]), [0, 1, 0])
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(0.0, 0.0), (0.0, 0.1), (0.3, 1e-5), (1.0, 0.0), (2.0, 0.05), (5.0, 1e-5)]
 )
@@ -250,8 +169,8 @@ def test_two_arms_no_other_reference_keeps_the_old_decision_more_often(epsilon: 
         data = retained.merge(request)
         assert learner.decide(data).index == arm
         kept.append(float(Tilt().release(learner, data, request, budget).probabilities[arm]))
-    q = predictive_decision(learner, retained, np.array([20, 0]))
-    assert 0.1 < q[0] < 0.9
+    q = flat(learner, retained, np.array([20, 0]))
+    assert 0.05 < q[0] < 0.95
     first = np.linspace(0, 1, 100_001)
     grid = q[0] * lines(first, epsilon, delta) + q[1] * lines(1 - first, epsilon, delta)
     assert q @ kept >= grid.max() - 1e-12

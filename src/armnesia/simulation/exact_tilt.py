@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray
+from armnesia.arrays import FloatArray
 from armnesia.errors import UnsupportedError
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.laws import NEGLIGIBLE, ScoreLaw, binomial, lcb_scores, losing, winner
-from armnesia.special import ndtr
 from armnesia.unlearners import Tilt
-from armnesia.unlearners.tilt import best_reference, highest_allowed, predictive_scores
+from armnesia.unlearners.predictive import chance_of_at_least, flat_belief
+from armnesia.unlearners.tilt import best_reference, highest_allowed
 
 
 def frozen_law(case: FixedCase, arm: int) -> ScoreLaw:
@@ -42,6 +42,7 @@ def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
     kept = np.flatnonzero(kept_weights > NEGLIGIBLE)
     at_least = np.concatenate([[1.0], 1 - np.cumsum(binomial(k, p))])
     before = lcb_scores(case.learner, np.arange(n + 1), n, case.m)
+    belief = flat_belief(kept[:, None].astype(np.float64), np.array(n - k))
     chances = np.zeros(case.m)
     nobody = ScoreLaw(np.full(1, -np.inf), np.ones(1))
     others = [nobody if other == arm else law for other, law in enumerate(laws)]
@@ -49,23 +50,16 @@ def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
         if rival == arm:
             continue
         weights = law.weights * losing(others, rival, law.values)
-        q = _predictive(case, arm, kept, law.values)
+        # The smallest sum on D that beats c; ties go to the arm that comes first.
+        needed = np.searchsorted(before, law.values, side="left" if arm < rival else "right")
+        still_needed = needed - kept[:, None]
+        q = chance_of_at_least(still_needed, np.array(k), belief)
         mine, other = (0, 1) if arm < rival else (1, 0)  # in order, because ties go to the first
         both = np.stack([q, 1 - q] if arm < rival else [1 - q, q], axis=-1)
         raised = highest_allowed(best_reference(both, case.budget), case.budget)
-        # The smallest sum on D that beats c; ties go to the arm that comes first.
-        needed = np.searchsorted(before, law.values, side="left" if arm < rival else "right")
-        was_served = at_least[np.clip(needed - kept[:, None], 0, k + 1)]
+        was_served = at_least[np.clip(still_needed, 0, k + 1)]
         stays = was_served * raised[..., mine] + (1 - was_served) * (1 - raised[..., other])
         joint = kept_weights[kept][:, None] * weights
         chances[arm] += (joint * stays).sum()
         chances[rival] += (joint * (1 - stays)).sum()
     return chances
-
-
-def _predictive(case: FixedCase, arm: int, kept: IntArray, rival_scores: FloatArray) -> FloatArray:
-    """The chance that the requested arm was ahead, for every kept sum and every score of the best other."""
-    k = case.deleted[arm]
-    left = case.counts[arm] - k
-    centre, sigma = predictive_scores(case.learner, kept / max(int(left), 1), left, k, case.m)
-    return ndtr((centre[:, None] - rival_scores) / np.broadcast_to(sigma, centre.shape)[:, None])

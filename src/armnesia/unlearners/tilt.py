@@ -6,25 +6,21 @@ r is chosen so that the old decision is kept as often as possible, under a model
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 
 from armnesia.arrays import FloatArray, IntArray, one_hot
 from armnesia.errors import InvalidInputError
-from armnesia.learners import LCB, ConfidenceLearner, Decision, Learner
+from armnesia.learners import Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, required_shape, unless_empty
 from armnesia.unlearners.calibration import require_confidence
-from armnesia.unlearners.noise import noisy_argmax
-
-Predictive: TypeAlias = Callable[[ConfidenceLearner, ArmStatistics, IntArray], FloatArray]
-"""Judges, from D∖U and the deleted counts, how likely π(D) was each arm."""
+from armnesia.unlearners.predictive import PREDICTIVES, Predictive
 
 
 def _factors(budget: Budget) -> tuple[float, float]:
@@ -81,47 +77,18 @@ def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
 
 
-def predictive_scores(
-    learner: ConfidenceLearner, means: FloatArray, left: IntArray, gone: IntArray, n_actions: int
-) -> tuple[FloatArray, FloatArray]:
-    """Centre and spread of the score that an arm had on D, judged from what is left of it.
-
-    An arm that lost k of N records had a mean near μ̂′, with the spread that k unknown rewards and the
-    uncertainty of μ̂′ give it: s = (k/N)·√(v(1/k + 1/(N−k))), v = max(μ̂′(1−μ̂′), 1/(N−k)). Its score is the
-    learner's for that mean and N records; the score's spread is that between μ̂′ ± s (for LCB, s itself). An
-    emptied arm is anyone's guess: a uniform mean. Untouched arms are what they are.
-    """
-    kept, lost, before = np.maximum(left, 1), np.maximum(gone, 1), np.maximum(left + gone, 1)
-    emptied = (left == 0) & (gone > 0)
-    variance = np.maximum(means * (1 - means), 1 / kept)
-    spread = gone / before * np.sqrt(variance * (1 / lost + 1 / kept))
-    spread = np.where(emptied, np.sqrt((gone + 2) / (12 * lost)), spread)
-    centre = np.where(emptied, 0.5, means)
-    scores = np.where((left > 0) | emptied, learner.lower_bounds(centre, before, n_actions), -1.0)
-    if not isinstance(learner, LCB):  # whose score moves as its mean does
-        high = learner.lower_bounds(np.minimum(centre + spread, 1.0), before, n_actions)
-        low = learner.lower_bounds(np.maximum(centre - spread, 0.0), before, n_actions)
-        spread = (high - low) / 2
-    return scores, np.where(gone > 0, spread, 0.0)
-
-
-def predictive_decision(learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
-    """q: the chance that π(D) was each arm, judged from D∖U and the shape alone."""
-    m = retained.n_actions
-    return noisy_argmax(*predictive_scores(learner, retained.unit_means, retained.counts, shape, m))
-
-
 @dataclass(frozen=True)
 class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
 
     No sensitivity and no condition on k: a bad predictive costs decision quality, never privacy. At
-    ε = δ = 0 it is a rollback (for one requested arm, the frozen one). `predictive` is "flat", the model of
-    `predictive_decision`, or a function of the same arguments.
+    ε = δ = 0 it releases the likeliest old decision. `predictive` judges that: "flat", "empirical_bayes" (see
+    `armnesia.unlearners.predictive`), or a function of the same arguments.
 
     With `assumed_share` ρ the reference does not use the request's shape: it judges D∖U as if a share ρ of
     every arm had been deleted. Then the level is `retained`: not even the number of records is told.
 
+    >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
     >>> request = DeletionRequest.from_rewards({"A": [1] * 10, "B": []})
     >>> budget = Budget(epsilon=1.0, delta=1e-5)
@@ -130,14 +97,17 @@ class Tilt(Unlearner):
     """
 
     assumed_share: float | None = None
-    predictive: Literal["flat"] | Predictive = "flat"
+    predictive: str | Predictive = "flat"
 
     name: ClassVar[str] = "tilt"
     level: ClassVar[Level] = Level.REQUEST_SHAPE
 
     def __post_init__(self) -> None:
-        if self.predictive != "flat" and not callable(self.predictive):
-            raise InvalidInputError(f"predictive must be 'flat' or a function; got {self.predictive!r}")
+        if not callable(self.predictive) and self.predictive not in PREDICTIVES:
+            names = ", ".join(PREDICTIVES)
+            raise InvalidInputError(
+                f"predictive must be one of {names}, or a function; got {self.predictive!r}"
+            )
         if self.assumed_share is not None:
             if not (isinstance(self.assumed_share, Real) and 0 < self.assumed_share < 1):
                 raise InvalidInputError(f"assumed_share must lie in (0, 1); got {self.assumed_share!r}")
@@ -174,6 +144,6 @@ class Tilt(Unlearner):
         if self.assumed_share is not None:
             odds = self.assumed_share / (1 - self.assumed_share)
             shape = np.rint(odds * retained.counts).astype(np.int64)
-        judge = predictive_decision if self.predictive == "flat" else self.predictive
+        judge = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
         q = judge(pessimist, retained, required_shape(shape, self.name))
         return unless_empty(learner, retained, best_reference(q, budget))
