@@ -54,7 +54,7 @@ def blake(key: bytes, purpose: bytes, data: bytes, size: int = 16) -> bytes:
     return hashlib.blake2b(data, digest_size=size, key=key, person=purpose).digest()
 
 
-def test_the_newest_purpose_fits_the_hash() -> None:
+def test_the_purposes_differ_and_fit_the_hash() -> None:
     assert all(len(purpose) <= hashlib.blake2b.PERSON_SIZE for purpose in (USER, SUPPRESSED_RECORD, REQUEST))
     assert len({USER, SUPPRESSED_RECORD, REQUEST, b"record", b"content", b"seal", b"salt"}) == 7
 
@@ -225,7 +225,11 @@ def test_what_is_no_public_key_is_refused(wrong: str) -> None:
 
 @pytest.mark.parametrize(
     "use",
-    [RING.public_key, lambda: RING.sign(b""), lambda: ed25519.is_signed(b"", bytes(64), "ab" * 32)],
+    [
+        lambda: Keyring.create("v-1").public_key(),
+        lambda: Keyring.create("v-1").sign(b""),
+        lambda: ed25519.is_signed(b"", bytes(64), "ab" * 32),
+    ],
     ids=["public_key", "sign", "is_signed"],
 )
 def test_without_the_library_the_extra_is_named(

@@ -14,6 +14,7 @@ from typing import Any
 from armnesia.errors import InvalidInputError
 
 _ACCEPTED = "null, true or false, text, whole and finite numbers, and lists and mappings of these"
+_SCALARS = (str, int, float, type(None))  # a bool is an int
 _DEEPEST = 100
 
 
@@ -23,18 +24,24 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": [1, 0.5, None], "a": "é"})
     '{"a":"é","b":[1,0.5,null]}'
     """
+    return plain_and_text(value)[1]
+
+
+def plain_and_text(value: Any) -> tuple[Any, str]:
+    """A plain copy of a value, and its canonical text.
+
+    >>> plain_and_text({"arms": ("A",)})
+    ({'arms': ['A']}, '{"arms":["A"]}')
+    """
+    copy = plain(value)
     try:
-        text = json.dumps(
-            plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
+        text = json.dumps(copy, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInputError("text must be encodable as UTF-8; got half of a surrogate pair") from None
-    except InvalidInputError:
-        raise
     except ValueError:  # NaN, an infinity, or a whole number of thousands of digits
         raise InvalidInputError(f"a number cannot be written in JSON; accepted are {_ACCEPTED}") from None
-    return text
+    return copy, text
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -43,16 +50,18 @@ def plain(value: Any, depth: int = 0) -> Any:
     >>> plain({"arms": ("A", "B")})
     {'arms': ['A', 'B']}
     """
-    if value is None or isinstance(value, bool | str | int | float):
+    if isinstance(value, _SCALARS):
         return value
     if depth == _DEEPEST:
         raise InvalidInputError(f"a value must be nested at most {_DEEPEST} deep; this one is deeper")
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # dict first: asking for a Mapping is slow
         if not all(isinstance(key, str) for key in value):
             raise InvalidInputError("the keys of a mapping must be text; got another type")
-        return {key: plain(item, depth + 1) for key, item in value.items()}
+        return {
+            key: item if isinstance(item, _SCALARS) else plain(item, depth + 1) for key, item in value.items()
+        }
     raise InvalidInputError(f"JSON has no {type(value).__name__}; accepted are {_ACCEPTED}")
 
 

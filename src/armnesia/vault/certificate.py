@@ -8,13 +8,14 @@ out, and the commitment in the signed entry proves it.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
 from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault import ed25519
-from armnesia.vault.canonical import canonical, plain, read_json
+from armnesia.vault.canonical import canonical, plain, plain_and_text, read_json
 from armnesia.vault.claims import CERTIFIED, NOT_COVERED, PROVES, claims_of, printable, request_words
 from armnesia.vault.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger import Entry, commitment
@@ -52,11 +53,15 @@ class Certificate:
     body: Mapping[str, Any]
     signature: bytes
     opening: Mapping[str, Any] | None = None
+    text: str = field(init=False, repr=False, compare=False)
+    """What is signed: the canonical JSON of the body."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "body", _frozen(self.body))
+        body, text = plain_and_text(self.body)
+        object.__setattr__(self, "body", MappingProxyType(body))
+        object.__setattr__(self, "text", text)
         if self.opening is not None:
-            object.__setattr__(self, "opening", _frozen(self.opening))
+            object.__setattr__(self, "opening", MappingProxyType(plain_and_text(self.opening)[0]))
 
     @classmethod
     def issue(
@@ -90,13 +95,15 @@ class Certificate:
             "proves": PROVES,
             "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
         }
-        return cls(body, keyring.sign(canonical(body).encode("utf-8")))
+        certificate = cls(body, signature=b"")
+        return certificate._with(signature=keyring.sign(certificate.text.encode("utf-8")))
 
     def with_opening(self, salt: bytes, request: Mapping[str, Any]) -> "Certificate":
         """The certificate with what opens its commitment; it names everybody in the request."""
-        if commitment(salt, request) != self._entry().fields.get("commitment"):
+        opened = self._with(opening=MappingProxyType({"salt": salt.hex(), "request": plain(request)}))
+        if any(opened._opening_problems()):
             raise InvalidInputError("the request is not the one that the certificate is about")
-        return replace(self, opening={"salt": salt.hex(), "request": request})
+        return opened
 
     @classmethod
     def from_stored(cls, body: str, signature: bytes) -> "Certificate":
@@ -106,10 +113,13 @@ class Certificate:
         Traceback (most recent call last):
         armnesia.errors.VaultError: the certificate's body has been changed: it is not canonical JSON
         """
-        found = _read(body, "the certificate's body")
-        if canonical(found) != body:
+        try:
+            certificate = cls(_read(body, "the certificate's body"), signature)
+        except InvalidInputError as error:
+            raise VaultError(f"the certificate's body has been changed: {error}") from None
+        if certificate.text != body:
             raise VaultError("the certificate's body has been changed: it is not canonical JSON")
-        return cls(found, signature)
+        return certificate
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "Certificate":
@@ -178,7 +188,7 @@ class Certificate:
         signing_key = self.body.get("signing_key")
         public = signing_key.get("public") if isinstance(signing_key, Mapping) else None
         try:
-            signed = ed25519.is_signed(canonical(self.body).encode("utf-8"), self.signature, str(public))
+            signed = ed25519.is_signed(self.text.encode("utf-8"), self.signature, str(public))
         except InvalidInputError:
             yield "the certificate names no signing key that could be one"
             return
@@ -246,16 +256,18 @@ class Certificate:
             raise VaultError("the certificate lacks a part that every certificate has") from None
         return "\n".join(printable(line) for line in lines)
 
+    def _with(self, **changes: Any) -> "Certificate":
+        # Not dataclasses.replace, which would write the body again: a deletion waits for this.
+        other = copy(self)
+        for name, value in changes.items():
+            object.__setattr__(other, name, value)
+        return other
+
     def _entry(self) -> Entry:
         fields = self.body.get("entry")
         if not isinstance(fields, Mapping):
             raise InvalidInputError("it must be a JSON object")
         return Entry(fields)
-
-
-def _frozen(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    canonical(value)
-    return MappingProxyType(plain(value))
 
 
 def _read(text: str, what: str) -> dict[str, Any]:

@@ -1,8 +1,13 @@
 """Signatures (Ed25519, RFC 8032), by the library `cryptography`, which is loaded when one is needed."""
 
 import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from armnesia.errors import InvalidInputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _PUBLIC = re.compile(r"[0-9a-f]{64}")
 
@@ -13,11 +18,7 @@ def public_key(seed: bytes) -> str:
     >>> public_key(bytes(32))
     '3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29'
     """
-    try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtraError.naming("The vault", "vault") from None
-    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw().hex()
+    return _private_key(seed)[1]
 
 
 def sign(data: bytes, seed: bytes) -> bytes:
@@ -26,11 +27,18 @@ def sign(data: bytes, seed: bytes) -> bytes:
     >>> len(sign(b"text", bytes(32)))
     64
     """
+    return _private_key(seed)[0].sign(data)
+
+
+@lru_cache(maxsize=16)
+def _private_key(seed: bytes) -> "tuple[Ed25519PrivateKey, str]":
+    # Making the key of a seed costs as much as a signature, and a vault signs with one key for long.
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError.naming("The vault", "vault") from None
-    return Ed25519PrivateKey.from_private_bytes(seed).sign(data)
+    key = Ed25519PrivateKey.from_private_bytes(seed)
+    return key, key.public_key().public_bytes_raw().hex()
 
 
 def is_signed(data: bytes, signature: bytes, public: str) -> bool:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from armnesia.errors import InvalidInputError
-from armnesia.vault.canonical import canonical, plain, read_json, sha256_hex
+from armnesia.vault.canonical import canonical, plain_and_text, read_json, sha256_hex
 
 SCHEMA = "armnesia.ledger/1"
 GENESIS = "0" * 64
@@ -26,6 +26,7 @@ KINDS = (
     "rotate_digest",
     "compact",
     "restore",
+    "rebuild",
 )
 _HASH = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
@@ -92,8 +93,8 @@ class Entry:
     hash: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        text = canonical(self.fields)
-        object.__setattr__(self, "fields", MappingProxyType(plain(self.fields)))
+        copy, text = plain_and_text(self.fields)
+        object.__setattr__(self, "fields", MappingProxyType(copy))
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "hash", sha256_hex(text))
         for wrong in _wrong_fields(self.fields):
