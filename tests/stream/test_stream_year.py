@@ -10,6 +10,7 @@ import pytest
 from armnesia.arrays import IntArray
 from armnesia.errors import InvalidInputError
 from armnesia.experiments.figures import Plan
+from armnesia.experiments.results import COLUMNS
 from armnesia.experiments.settings import ENVIRONMENT
 from armnesia.experiments.year import (
     BUDGET,
@@ -155,8 +156,10 @@ def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
 
 
 def test_the_section_shows_every_way(tmp_path: Path) -> None:
-    section = year_section(tmp_path, Plan(datasets=2000, quick=True), n_jobs=1)
-    assert sorted(file.name for file in (tmp_path / "figures").iterdir()) == ["stream.png", "stream.svg"]
+    section, rows = year_section(tmp_path, Plan(datasets=2000, quick=True), n_jobs=1)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["stream.png", "stream.svg"]
+    assert len(rows) == len(REQUESTS) * len(WAYS) * MONTHS
+    assert all(set(row) == set(COLUMNS) for row in rows)
     (table,) = section.tables
     assert len(table.rows) == len(REQUESTS) * len(WAYS)
     assert len({tuple(row[:3]) for row in table.rows}) == len(table.rows)

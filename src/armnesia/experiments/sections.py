@@ -26,6 +26,7 @@ from armnesia.experiments.settings import (
     HARD,
     METHODS,
 )
+from armnesia.experiments.year_section import year_section
 from armnesia.pictures.experiments import picture_of_figure_1, picture_of_figure_2, picture_of_figure_3
 from armnesia.pictures.panels_bounds import picture_of_bounds
 from armnesia.pictures.panels_phase import picture_of_phases
@@ -237,6 +238,12 @@ def _beyond(run: Run) -> Section:
     return beyond_section(run.figure(beyond(run.plan)), run.out / "figures", quick=run.plan.quick)
 
 
+def _stream(run: Run) -> Section:
+    section, rows = year_section(run.out / "figures", run.plan, run.n_jobs)
+    run.rows += rows
+    return section
+
+
 SECTIONS: dict[str, Callable[[Run], Section]] = {
     "1": _figure_1,
     "2": _figure_2,
@@ -247,5 +254,6 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
     "requests": _requests,
     "claims": _claims,
     "beyond": _beyond,
+    "stream": _stream,
 }
 """What can be reproduced, by name, in the order of the report."""

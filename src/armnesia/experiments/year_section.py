@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from armnesia.experiments.cells import Row
 from armnesia.experiments.figures import Plan
 from armnesia.experiments.report import Section, Table, save_picture
 from armnesia.experiments.year import BUDGET, FIRST, MONTHLY, MONTHS, MOSTLY, REQUESTS, WAYS, K, Year, years
@@ -20,8 +21,8 @@ Years = Mapping[str, Mapping[str, Year]]
 """By requests and by way of forgetting."""
 
 
-def year_section(out: Path, plan: Plan, n_jobs: int) -> Section:
-    """Live the years, draw them and put them into words."""
+def year_section(folder: Path, plan: Plan, n_jobs: int) -> tuple[Section, list[Row]]:
+    """Live the years, draw them and put them into words; and the tidy rows behind it."""
     datasets = max(2, plan.datasets // (_SHARE_WHEN_QUICK if plan.quick else _SHARE_OF_DATASETS))
     # To start processes takes longer than a quick run does.
     jobs = 1 if plan.quick else n_jobs
@@ -32,8 +33,37 @@ def year_section(out: Path, plan: Plan, n_jobs: int) -> Section:
     picture = picture_of_year(
         {f"Who asks: {TITLES[name]}": _lines(of_requests) for name, of_requests in found.items()}
     )
-    save_picture(picture, out / "figures", "stream")
-    return Section("A year of monthly deletions", _words(found), [picture], tables=[_table(found, datasets)])
+    save_picture(picture, folder, "stream")
+    tables = [_table(found, datasets)]
+    return Section("A year of monthly deletions", _words(found), [picture], tables), _rows(found)
+
+
+def _rows(found: Years) -> list[Row]:
+    """One line a method and month."""
+    return [
+        {
+            "figure": "stream",
+            "panel": requests,
+            "model": "fixed",
+            "varied": "month",
+            "x": float(month),
+            "n": FIRST.n + month * MONTHLY.n,
+            "arms": "any",
+            "k": K,
+            "gamma": BUDGET.gamma,
+            "epsilon": BUDGET.epsilon,
+            "c_star": None,
+            "method": name,
+            "suboptimality": float(value),
+            "standard_error": float(error),
+            "protocol": "sampled",
+            "datasets": len(year.losses),
+            "short_share": 0.0,
+        }
+        for requests, ways in found.items()
+        for name, year in ways.items()
+        for month, (value, error) in enumerate(zip(*year.by_month, strict=True), start=1)
+    ]
 
 
 def _lines(found: Mapping[str, Year]) -> list[dict[str, object]]:
