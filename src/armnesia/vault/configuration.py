@@ -145,12 +145,17 @@ class Configuration:
     @lru_cache(maxsize=16)
     def from_text(cls, text: str) -> Self:
         """Read what `to_text` wrote."""
-        values = json.loads(text)
-        policy = values.pop("policy")
+        return cls.from_facts(json.loads(text))
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Read what `to_facts` gave."""
+        values = dict(facts)
+        policy = dict(values.pop("policy"))
         policy["levels"] = tuple(policy["levels"])
-        actions = None if values["actions"] is None else tuple(values.pop("actions"))
-        values["reward_range"] = tuple(values["reward_range"])
-        return cls(**{**values, "actions": actions, "policy": Policy(**policy)})
+        actions = None if values["actions"] is None else tuple(values["actions"])
+        values |= {"actions": actions, "reward_range": tuple(values["reward_range"])}
+        return cls(**{**values, "policy": Policy(**policy)})
 
 
 def unlearner_of(name: str, options: Mapping[str, Any]) -> Unlearner:

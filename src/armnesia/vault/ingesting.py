@@ -76,7 +76,7 @@ def ingest(
         done = Ingested(0, 0, 0, 0, state.served_action)
         for batch in _batches(chunks(), batch_rows):
             with opened.database.writing() as session:
-                loader = _Loader(opened, session, source, declared, occurrences)
+                loader = Loader(opened, session, source, declared, occurrences)
                 for rows in batch:
                     loader.take(rows)
                     if progress is not None:
@@ -112,7 +112,7 @@ def _some(first: Rows, remaining: Iterator[Rows], batch_rows: int) -> Iterator[R
         yield rows
 
 
-class _Loader:
+class Loader:
     """One batch, in one transaction."""
 
     def __init__(

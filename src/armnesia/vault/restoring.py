@@ -6,30 +6,35 @@ from typing import Any
 
 from armnesia.errors import VaultError
 from armnesia.vault.canonical import canonical
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import request_of
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Head, check_chain
+from armnesia.vault.maintenance import rebuilt_from_sources
 from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.schema import EXTERNAL
-from armnesia.vault.state import State
+from armnesia.vault.state import State, new_stream
 
 
 def restore(opened: Opened, later: Mapping[str, Any]) -> int:
     """Replay on an older state what `later`, an export of the same vault, says came after; how many entries.
 
     The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
-    certificates and suppression list brought up to date. The arm is the one that was released last.
+    certificates and suppression list brought up to date. If that changed the statistics, the learner decides
+    anew from what is left, which is rollback: as if the records had never been there.
     """
     pinned = opened.pin.read()
     with opened.database.writing() as session:
         before = opened.load(session)
         missing = _missing_entries(session, before, later, pinned)
-        ring = opened.keyring.at(digest_version=later["digest_key"], signing_version=before.signing_key)
-        state = _without_forgotten(session, before, later, ring)
-        state = _brought_forward(state, later, missing)
+        state = _brought_forward(before, later)
+        if opened.mode != EXTERNAL:
+            state = _without_forgotten(session, state, later, opened.ring(state), since=before.head)
         entry, state, to_ledger = appended(state, "restore", replayed=len(missing))
         opened.store(session, before, state, *_statements(session, later, before.head), to_ledger)
+        if opened.mode == EXTERNAL and state.stream is not None:  # it has no rows, its sources have
+            opened.store(session, state, rebuilt_from_sources(opened, session, state))
     opened.pin.write(entry.head)
     if opened.database.erase():
         opened.erased_through = entry.sequence
@@ -50,26 +55,24 @@ def _missing_entries(
     return later["ledger"][len(own) :]  # type: ignore[no-any-return]
 
 
-def _without_forgotten(session: Session, before: State, later: Mapping[str, Any], ring: Keyring) -> State:
+def _without_forgotten(
+    session: Session, before: State, later: Mapping[str, Any], ring: Keyring, since: Head
+) -> State:
     """Delete what was forgotten after the backup, by owner or by record, and roll back."""
-    since = before.head.sequence
     listed = {
-        kind: {bytes.fromhex(digest) for digest, of, when, _ in later["suppressed"] if of == kind and when > since}
+        kind: {
+            bytes.fromhex(digest)
+            for digest, of, when, _ in later["suppressed"]
+            if of == kind and when > since.sequence
+        }
         for kind in ("user", "record")
     }
-    external = before.configuration.mode == EXTERNAL
-    if external and (listed["user"] or listed["record"]):
-        raise VaultError(
-            "an external vault holds no rows to forget again: run armnesia rebuild after the restore"
-        )
     identities = []
     if listed["user"] or listed["record"]:
         for identity, owner in session.stream("SELECT identity, owner FROM record"):
             name = bytes(identity)
             by_owner = owner is not None and listed["user"] and ring.user_digest(owner) in listed["user"]
-            if by_owner or (
-                listed["record"] and ring.suppressed_record_digest(name) in listed["record"]
-            ):
+            if by_owner or (listed["record"] and ring.suppressed_record_digest(name) in listed["record"]):
                 identities.append(name)
     tallies = []
     for start in range(0, len(identities), 500):
@@ -84,10 +87,17 @@ def _without_forgotten(session: Session, before: State, later: Mapping[str, Any]
     return before.with_stream(replace(stream, statistics=stream.statistics.without(found), gone=gone))
 
 
-def _brought_forward(state: State, later: Mapping[str, Any], missing: list[Mapping[str, Any]]) -> State:
-    """The head, the keys' versions and the served arm of the later state."""
-    head = Head.parse(later["head"])
-    return replace(state, head=head, digest_key=later["digest_key"])
+def _brought_forward(state: State, later: Mapping[str, Any]) -> State:
+    """What the later state was told: its configuration, its keys' versions, its ledger."""
+    configuration = Configuration.from_facts(later["configuration"])
+    return replace(
+        state,
+        configuration=configuration,
+        stream=state.stream or new_stream(configuration),
+        head=Head.parse(later["head"]),
+        digest_key=later["digest_key"],
+        signing_key=len(later["public_keys"]),
+    )
 
 
 def _statements(session: Session, later: Mapping[str, Any], since: Head) -> list[Statement]:

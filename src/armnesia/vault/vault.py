@@ -2,18 +2,19 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
 from armnesia.errors import VaultError
 from armnesia.privacy import Budget
 from armnesia.randomness import secret_bytes
-from armnesia.vault import rotation, suppression
+from armnesia.vault import maintenance, rotation, suppression
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.certificates import certificate_of, stored_certificate
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.database import open_database
+from armnesia.vault.exporting import read_export, write_export
 from armnesia.vault.forgetting import Answer, Forgotten, Preview, forget, preview
 from armnesia.vault.holdings import Wanted
 from armnesia.vault.ingesting import Ingested, Progress, ingest
@@ -27,8 +28,10 @@ from armnesia.vault.opened import (
     open_vault,
     pin_of,
 )
+from armnesia.vault.restoring import restore
 from armnesia.vault.schema import VERSION, create_tables
 from armnesia.vault.sources import open_source
+from armnesia.vault.sqlite import SqliteDatabase
 from armnesia.vault.state import State, new_stream
 from armnesia.vault.status import Served, Status, status_of
 from armnesia.vault.verifying import Verification, verify
@@ -202,25 +205,45 @@ class Vault:
 
     def change_policy(self, policy: Policy) -> None:
         """Allow more or less from now on; the ledger says so."""
-        with self._opened.database.writing() as session:
-            before = self._opened.load(session)
-            configuration = replace(before.configuration, policy=policy)
-            _, state, to_ledger = appended(
-                replace(before, configuration=configuration), "policy", policy=policy.to_dict()
-            )
-            self._opened.store(session, before, state, to_ledger)
-        self._opened.pin.write(state.head)
+        maintenance.change_policy(self._opened, policy)
 
     def compact(self) -> bool:
         """Make deleted bytes leave the database's files, which may take long; whether they are gone."""
-        length = self._state().head.sequence
-        if not self._opened.database.compact():
-            return False
-        self._opened.erased_through = length
-        with self._opened.database.writing() as session:
-            state = self._opened.load(session)
-            self._opened.store(session, state, state)
-        return True
+        return maintenance.compact(self._opened)
+
+    def rebuild(self) -> bool:
+        """Compute the statistics anew from the rows or sources; whether anything had to be changed."""
+        return maintenance.rebuild(self._opened)
+
+    def export(self, path: str | Path, *, for_restore: bool = False) -> dict[str, Any]:
+        """Write what an auditor needs, without personal data; or what restoring a backup needs."""
+        return write_export(self._opened, path, for_restore=for_restore)
+
+    def back_up(self, path: str | Path) -> None:
+        """Copy an SQLite vault into a new file; for PostgreSQL use its own tools, such as pg_dump."""
+        database = self._opened.database
+        if not isinstance(database, SqliteDatabase):
+            raise VaultError("a vault on PostgreSQL is backed up by its own tools, such as pg_dump")
+        database.back_up(str(path))
+
+    @classmethod
+    def restore(
+        cls, url: str, export: str | Path, *, keys: str | Path | None = None, timeout: float = 30.0
+    ) -> int:
+        """Bring a vault that was put back from a backup up to date, by an export made for restoring.
+
+        Everyone forgotten since is forgotten again before the vault opens; how many entries were replayed.
+        """
+        opened = open_vault(url, keys, timeout=timeout, check_pin=False)
+        with closing(opened.database):
+            return restore(opened, read_export(export))
+
+    @classmethod
+    def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> tuple[int, int]:
+        """Bring an older vault to this version; from which version, to which."""
+        opened = open_vault(url, keys, timeout=timeout)
+        with closing(opened.database):
+            return maintenance.upgrade(opened.database, opened.keyring)
 
     def close(self) -> None:
         """Let go of the database."""
