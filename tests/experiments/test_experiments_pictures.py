@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 from armnesia.errors import InvalidInputError
+from armnesia.experiments.beyond import beyond, one_arm
+from armnesia.experiments.beyond_section import rows_of_distances, rows_of_figure
+from armnesia.experiments.beyond_tables import places
+from armnesia.experiments.bound_curves import epsilon_curves
 from armnesia.experiments.cells import Cell, Row
 from armnesia.experiments.figures import Plan, figure_1, figure_2, figure_3
 from armnesia.experiments.report import save_picture
@@ -14,7 +18,9 @@ from armnesia.experiments.settings import METHODS
 from armnesia.pictures.experiments import (
     METHOD_STYLE,
     note_on_uncertainty,
+    picture_of_beyond,
     picture_of_bounds,
+    picture_of_distances,
     picture_of_figure_1,
     picture_of_figure_2,
     picture_of_figure_3,
@@ -34,11 +40,14 @@ def rows_of(cells: list[Cell], *, error: float = 1e-4) -> list[Row]:
             "varied": cell.varied,
             "x": cell.x,
             "n": cell.n,
-            "arms": " ".join(str(arm) for arm, _ in cell.deletions),
-            "k": cell.deletions[0][1],
+            "arms": " ".join(str(arm) for arm, _ in cell.deletions) or "any",
+            "k": cell.people or cell.deletions[0][1],
             "gamma": cell.gamma,
+            "epsilon": cell.epsilon,
             "c_star": cell.c_star,
             "method": method,
+            "protocol": cell.protocol,
+            "blocks": [0.001 * (place + 1)],
             "suboptimality": 0.001 * (place + 1),
             "standard_error": 0.0 if cell.c_star is None else error,
             "datasets": 0 if cell.c_star is None else 20_000,
@@ -52,6 +61,7 @@ FIGURES: dict[str, tuple[Callable[[Any], Any], list[Row], int]] = {
     "1": (picture_of_figure_1, rows_of(figure_1(QUICK)), 12),
     "2": (picture_of_figure_2, rows_of(figure_2(QUICK)), 6),
     "3": (picture_of_figure_3, rows_of(figure_3(QUICK)), 12),
+    "beyond": (picture_of_beyond, rows_of_figure(rows_of(one_arm(QUICK))), 12),
 }
 
 
@@ -173,6 +183,37 @@ def test_a_part_of_a_figure_can_be_drawn() -> None:
     assert len(picture_of_figure_1(only).axes) == 1
     nothing_given_up = [{**row, "suboptimality": 0.0} for row in only]
     assert picture_of_figure_1(nothing_given_up).axes[0].get_ylim() == (0, 1)
+
+
+def test_at_a_fixed_budget_the_axes_name_epsilon() -> None:
+    draw, rows, _ = FIGURES["beyond"]
+    names = {axis.get_xlabel() for axis in draw(rows).axes}
+    assert names == {
+        "data points N\n(k = 80, ε = 1)",
+        "deleted points k\n(N = 3000, ε = 1)",
+        "ε, log scale\n(N = 3000, k = 80)",
+    }
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_distances_have_a_panel_for_each_chosen_setting(quick: bool) -> None:
+    rows = rows_of_distances(places(rows_of(beyond(Plan(quick=quick)))))
+    figure: Any = picture_of_distances(rows)
+    drawn = [axis for axis in figure.axes if axis.get_visible()]
+    assert len(drawn) == len({row["title"] for row in rows}) == (6 if quick else 9)
+    assert all(axis.get_xlabel() == "ε, log scale" for axis in drawn)
+    assert {axis.get_ylabel() for axis in figure.axes} == {"times no deletion", ""}
+    assert len(legend_of(figure)) == len({row["method"] for row in rows})
+    assert_nothing_overlaps(figure)
+
+
+def test_the_figure_over_epsilon_says_whom_the_lower_bound_is_about() -> None:
+    figure: Any = picture_of_bounds(
+        epsilon_curves(quick=True), title="What an ε buys", note="not Algorithm 2"
+    )
+    assert [axis.get_xlabel() for axis in figure.axes] == ["ε (δ = 10⁻⁵)"] * 2
+    assert figure._supxlabel.get_text() == "not Algorithm 2"
+    assert_nothing_overlaps(figure)
 
 
 @pytest.mark.parametrize(

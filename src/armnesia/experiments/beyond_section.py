@@ -28,7 +28,8 @@ CHOSEN = {
     "M_f hard": [(1000, "80 of arm 0"), (3000, "500 of arm 0"), (1000, "80 each of arms 0, 1")],
     "M_f easy": [(3000, "500 of arm 2")],
     "M_d hard": [(1000, "80 of arm 0"), (1000, "80 each of arms 0, 1")],
-    "M_f people": [(2000, "160 of arm 0, 20 each of the others")],
+    "M_f people": [(2000, "160 of arm 0, 20 each of the others"), (2000, "48 each of arms 0, 1, 2, 3, 4")],
+    "M_d people": [(2000, "240 of random people")],
 }
 """The settings of the second picture and of the table of values."""
 
