@@ -31,8 +31,8 @@ class Stream:
     With `penalty="retained"` the state is the statistics of the records that are left and nothing else: every
     release has its unlearner's own level. With `penalty="frozen"` the cumulative counts of deleted records,
     `gone`, are kept too, and the penalties stay those of N + gone: deletion then costs hardly any decision
-    quality, also later on. The counts are a declared, public part of the state, so that no release is
-    above level `request_shape`.
+    quality, also later on. The counts are a declared, public part of the state, so that a
+    release is at best at level `request_shape`.
 
     The learner must be bound: τ is fixed once for the whole stream. Leading axes are data sets.
 

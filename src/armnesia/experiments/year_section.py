@@ -14,7 +14,7 @@ TITLES = {
     "rival": "mostly people shown the second-best arm",
     "even": "anybody",
 }
-_SHARE_OF_DATASETS, _SHARE_WHEN_QUICK = 50, 100
+_SHARE_OF_DATASETS, _SHARE_WHEN_QUICK = 50, 125
 """A year is twelve decisions of thirteen methods: so many times fewer data sets than a point of a figure."""
 
 Years = Mapping[str, Mapping[str, Year]]
