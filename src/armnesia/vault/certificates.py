@@ -1,7 +1,7 @@
 """Certificates in the vault: stored without the request, handed out with it, reissued when bytes are gone."""
 
 from armnesia.errors import VaultError
-from armnesia.vault.canonical import canonical, utc_now
+from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Wanted
@@ -26,7 +26,7 @@ def storing(certificate: Certificate) -> Statement:
     return (
         "INSERT INTO certificate (sequence, body, signature) VALUES (?, ?, ?)"
         " ON CONFLICT (sequence) DO UPDATE SET body = excluded.body, signature = excluded.signature",
-        (certificate.body["sequence"], canonical(certificate.body), certificate.signature),
+        (certificate.body["sequence"], certificate.text, certificate.signature),
     )
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from armnesia.errors import InvalidInputError, VaultError
@@ -113,7 +113,7 @@ class Configuration:
     @property
     def budget(self) -> Budget:
         """The (ε, δ) of a request that does not ask for another."""
-        return _budget(self.epsilon, self.delta)
+        return budget_of(self.epsilon, self.delta)
 
     def learning(self) -> Learner:
         """The learner, with τ fixed."""
@@ -130,8 +130,9 @@ class Configuration:
         """Declare the actions, as the first batch shows them; from then on they are fixed."""
         return replace(self, actions=actions)
 
-    def to_text(self) -> str:
-        """Write as canonical JSON."""
+    @cached_property
+    def text(self) -> str:
+        """The configuration as canonical JSON."""
         return canonical(self.to_facts())
 
     def to_facts(self) -> dict[str, Any]:
@@ -144,7 +145,7 @@ class Configuration:
     @classmethod
     @lru_cache(maxsize=16)
     def from_text(cls, text: str) -> Self:
-        """Read what `to_text` wrote."""
+        """Read the canonical JSON again."""
         return cls.from_facts(json.loads(text))
 
     @classmethod
@@ -171,7 +172,8 @@ def unlearner_of(name: str, options: Mapping[str, Any]) -> Unlearner:
 
 
 @lru_cache(maxsize=64)
-def _budget(epsilon: float, delta: float) -> Budget:
+def budget_of(epsilon: float, delta: float) -> Budget:
+    """The budget, calibrated once."""
     return Budget(epsilon=epsilon, delta=delta)
 
 

@@ -11,13 +11,31 @@ from armnesia.stream import Stream
 from armnesia.unlearners import Release, Rollback, Unlearner
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.certificates import certify, stored_certificate, storing, with_opening
-from armnesia.vault.configuration import unlearner_of
+from armnesia.vault.configuration import Configuration, budget_of, unlearner_of
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Holding, Wanted, holding_of
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Entry, commitment
 from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.state import State
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks for beyond what the vault's configuration says; None: nothing."""
+
+    unlearner: str | None = None
+    options: Mapping[str, Any] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def answer(self, configuration: Configuration) -> "Answer":
+        """The answer that is asked for, not yet measured against the policy."""
+        name = configuration.unlearner if self.unlearner is None else self.unlearner
+        default = configuration.options if name == configuration.unlearner else {}
+        epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
+        delta = configuration.delta if self.delta is None else self.delta
+        return Answer.by(name, default if self.options is None else self.options, epsilon, delta)
 
 
 @dataclass(frozen=True)
@@ -29,9 +47,9 @@ class Answer:
     budget: Budget
 
     @classmethod
-    def by(cls, name: str, options: Mapping[str, Any], budget: Budget) -> "Answer":
-        """The named unlearner with these options."""
-        return cls(unlearner_of(name, options), options, budget)
+    def by(cls, name: str, options: Mapping[str, Any], epsilon: float, delta: float) -> "Answer":
+        """The named unlearner with these options and this budget."""
+        return cls(unlearner_of(name, options), options, budget_of(epsilon, delta))
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,7 @@ class Preview:
     repeated: bool
 
 
-def forget(opened: Opened, wanted: Wanted, answer: Answer) -> Forgotten:
+def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, note it in the ledger, certify it: all or nothing."""
     holding = holding_of(opened, wanted)
     with opened.database.writing() as session:
@@ -73,7 +91,7 @@ def forget(opened: Opened, wanted: Wanted, answer: Answer) -> Forgotten:
         ring = opened.ring(before)
         known = _answered_before(session, ring, wanted)
         if known is None:
-            done, entry, state = _forget(opened, session, before, wanted, holding, answer)
+            done, entry, state = _forget(opened, session, before, wanted, holding, asked)
     if known is not None:
         certificate = with_opening(opened, stored_certificate(opened, known), wanted)
         return Forgotten(certificate, True, {}, before.served_action, before.served_action, None)
@@ -84,7 +102,7 @@ def forget(opened: Opened, wanted: Wanted, answer: Answer) -> Forgotten:
     return replace(done, certificate=with_opening(opened, done.certificate, wanted))
 
 
-def preview(opened: Opened, wanted: Wanted, answer: Answer) -> Preview:
+def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
     """What the request would do now; nothing is written."""
     holding = holding_of(opened, wanted)
     with opened.database.reading() as session:
@@ -93,12 +111,12 @@ def preview(opened: Opened, wanted: Wanted, answer: Answer) -> Preview:
         found = holding.found(session, state)
     if found is None:
         return Preview({}, state.served_action, None, repeated)
-    _, release, _ = _release(state, found, answer)
+    _, release, _ = _release(state, found, asked.answer(state.configuration))
     return Preview(_by_action(found), state.served_action, release, repeated)
 
 
 def _forget(
-    opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, answer: Answer
+    opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, asked: Asked
 ) -> tuple[Forgotten, Entry, State]:
     ring = opened.ring(before)
     sequence = before.head.sequence + 1
@@ -109,7 +127,7 @@ def _forget(
     found = holding.taken(session, before)
     kind, release, state = "nothing_held", None, before
     if found is not None:
-        used, release, later = _release(before, found, answer)
+        used, release, later = _release(before, found, asked.answer(before.configuration))
         released = release.draw()
         kind, facts = "forget", facts | _claims(before, found, release, used, released)
         served = later.statistics.actions.index(released)
@@ -154,7 +172,7 @@ def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answ
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
-    exact = Answer.by(Rollback.name, {}, Budget(epsilon=0.0, delta=0.0))
+    exact = Answer.by(Rollback.name, {}, 0.0, 0.0)
     release, later = stream.forgotten(exact.unlearner, found, exact.budget)
     return exact, release, later
 

@@ -67,7 +67,7 @@ class State:
         arms = [] if self.stream is None else arm_rows(self.stream)
         return canonical(
             [
-                [self.vault, self.version, self.configuration.to_text(), self.served, self.served_by],
+                [self.vault, self.version, self.configuration.text, self.served, self.served_by],
                 [self.head.sequence, self.head.hash, self.erased_through, self.digest_key, self.signing_key],
                 [list(row) for row in arms],
             ]
@@ -166,7 +166,7 @@ def store_statements(
     values = (
         state.vault,
         state.version,
-        state.configuration.to_text(),
+        state.configuration.text,
         state.served,
         state.served_by,
         state.head.sequence,

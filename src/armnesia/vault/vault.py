@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from armnesia.errors import VaultError
-from armnesia.privacy import Budget
 from armnesia.randomness import secret_bytes
 from armnesia.vault import maintenance, rotation, suppression
 from armnesia.vault.certificate import Certificate
@@ -15,7 +14,7 @@ from armnesia.vault.certificates import certificate_of, stored_certificate
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.database import open_database
 from armnesia.vault.exporting import read_export, write_export
-from armnesia.vault.forgetting import Answer, Forgotten, Preview, forget, preview
+from armnesia.vault.forgetting import Asked, Forgotten, Preview, forget, preview
 from armnesia.vault.holdings import Wanted
 from armnesia.vault.ingesting import Ingested, Progress, ingest
 from armnesia.vault.keyring import Keyring
@@ -126,9 +125,8 @@ class Vault:
         delta: float | None = None,
     ) -> Forgotten:
         """Forget people, or single records by their id: for good, and certified."""
-        return forget(
-            self._opened, Wanted.of(users, records), self._answer(unlearner, options, epsilon, delta)
-        )
+        asked = Asked(unlearner, options, epsilon, delta)
+        return forget(self._opened, Wanted.of(users, records), asked)
 
     def preview(
         self,
@@ -141,9 +139,8 @@ class Vault:
         delta: float | None = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not keep what it tells."""
-        return preview(
-            self._opened, Wanted.of(users, records), self._answer(unlearner, options, epsilon, delta)
-        )
+        asked = Asked(unlearner, options, epsilon, delta)
+        return preview(self._opened, Wanted.of(users, records), asked)
 
     def readmit(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False
@@ -258,24 +255,6 @@ class Vault:
     def _state(self) -> State:
         with self._opened.database.reading() as session:
             return self._opened.load(session)
-
-    def _answer(
-        self,
-        unlearner: str | None,
-        options: Mapping[str, Any] | None,
-        epsilon: float | None,
-        delta: float | None,
-    ) -> Answer:
-        configured = self.configuration
-        name = configured.unlearner if unlearner is None else unlearner
-        default_options = configured.options if name == configured.unlearner else {}
-        budget = configured.budget
-        if epsilon is not None or delta is not None:
-            budget = Budget(
-                epsilon=configured.epsilon if epsilon is None else epsilon,
-                delta=configured.delta if delta is None else delta,
-            )
-        return Answer.by(name, default_options if options is None else options, budget)
 
 
 def _write_first_state(opened: Opened, configuration: Configuration) -> None:
