@@ -9,7 +9,9 @@ import pytest
 from armnesia import (
     KLLCB,
     LCB,
+    Adaptive,
     ArmStatistics,
+    Branch,
     Budget,
     ConfidenceLearner,
     DeletionRequest,
@@ -17,6 +19,7 @@ from armnesia import (
     FrozenRollback,
     Gaussian,
     Imitation,
+    StrictAdaptive,
     Tilt,
     Unlearner,
     audit,
@@ -115,6 +118,34 @@ def test_a_sensitivity_that_trusts_what_is_gone_is_caught() -> None:
     assert not caught.holds
     assert caught.delta > 10 * BUDGET.delta
     assert audit(Gaussian(), sound, *worst_case(faulty), BUDGET).holds
+
+
+@pytest.mark.parametrize("unlearner", [Adaptive(), StrictAdaptive()], ids=lambda one: one.name)
+def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unlearner) -> None:
+    """2·b(N−k+g) = 2·b(N+g) + γΔ/√(2π), with the g of the served arm, in a batch as for one log."""
+    counts, deleted = np.array([400, 300]), np.array([60, 0])
+    gone = np.array([[0, 900], [200, 0], [2000, 50]])
+    sums = np.array([300, 60]) * UNIT
+    statistics = ArmStatistics((0, 1), np.tile(counts, (3, 1)), np.tile(sums, (3, 1)))
+    records = ArmStatistics((0, 1), np.tile(deleted, (3, 1)), np.tile([45 * UNIT, 0], (3, 1)))
+    balances = []
+    for g in gone[:, 0]:
+        rise = hoeffding(400 - 60 + g, 2) - hoeffding(400 + g, 2)
+        balances.append(2 * math.sqrt(2 * math.pi) * rise / (60 / 400 + rise))
+    learner = frozen_penalty(LCB(confidence=TAU), gone)
+    for row, balance in enumerate(balances):
+        for factor in (0.999, 1.001):
+            budget = Budget.from_gamma(factor * balance, delta=0.01)
+            release = unlearner.release(learner, statistics, DeletionRequest(records), budget)
+            expected = [budget.gamma < other for other in balances]
+            assert [branch is Branch.GAUSSIAN for branch in release.branch] == expected
+            alone = unlearner.release(
+                frozen_penalty(LCB(confidence=TAU), gone[row]),
+                ArmStatistics((0, 1), counts, sums),
+                DeletionRequest(ArmStatistics((0, 1), deleted, np.array([45 * UNIT, 0]))),
+                budget,
+            )
+            assert alone.branch is (Branch.GAUSSIAN if factor < 1 else Branch.STRICT_BUDGET)
 
 
 @pytest.mark.parametrize("unlearner", [Gaussian(), FrozenRollback(), Tilt()], ids=lambda one: one.name)
