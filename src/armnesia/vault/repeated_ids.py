@@ -1,70 +1,71 @@
 """Finds an id that stands for two different decisions, in memory that does not grow with the source."""
 
-import hashlib
-import sqlite3
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from armnesia.randomness import secret_bytes
+import numpy as np
+from numpy.typing import NDArray
+
+_BUCKETS = 64
+"""Equal ids fall into the same bucket; at the end one bucket at a time is in memory, sorted."""
+
+_NOTE = np.dtype([("id", np.int64), ("id_too", np.int64), ("decision", np.int64), ("position", np.int64)])
 
 
 class RepeatedIds:
     """Notes the id and the decision of every row, and tells at the end whether any two contradict each other.
 
-    The notes are keyed digests in a private database that moves to a nameless temporary file when it grows;
-    nobody keeps the key. They are only appended, and sorted once at the end: an index kept in order all the
-    time would cost several times as much.
+    The notes stand in nameless temporary files. They are Python's own hashes, which are keyed anew in each
+    process: an id is taken for another one with a chance of 2⁻¹²⁸.
 
     >>> with RepeatedIds() as seen:
-    ...     seen.note(["a", "b"], [(0, 5, None), (1, 5, "ann")], first=0)
-    ...     seen.note(["a", "b"], [(0, 5, None), (1, 6, "ann")], first=2)
+    ...     seen.note(["a", "b"], [(0, 5, None), (1, 5, "ann")], range(0, 2))
+    ...     seen.note(["a", "b"], [(0, 5, None), (1, 6, "ann")], range(2, 4))
     ...     seen.first_contradiction()
     (1, 3)
     """
 
-    def __init__(self) -> None:
-        self._key = secret_bytes(32)
-
     def __enter__(self) -> Self:
-        self._database = sqlite3.connect("", isolation_level=None)
-        for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -16384"):
-            self._database.execute(f"PRAGMA {setting}")
-        self._database.execute("CREATE TABLE noted (position INTEGER PRIMARY KEY, id BLOB, decision BLOB)")
+        self._stack = ExitStack()
+        opened = (tempfile.TemporaryFile() for _ in range(_BUCKETS))  # noqa: SIM115 (closed by the stack)
+        self._files = [self._stack.enter_context(file) for file in opened]
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._database.close()
+        self._stack.close()
 
-    def note(self, ids: Iterable[str], decisions: Iterable[tuple[int, int, str | None]], first: int) -> None:
-        """Remember rows that follow each other from position `first` on."""
-        self._database.execute("BEGIN")
-        self._database.executemany(
-            "INSERT INTO noted VALUES (?, ?, ?)",
-            (
-                (position, self._digest(id_), self._digest(repr(decision)))
-                for position, (id_, decision) in enumerate(zip(ids, decisions, strict=True), first)
-            ),
-        )
-        self._database.execute("COMMIT")
+    def note(
+        self, ids: list[str], decisions: Iterable[tuple[int, int, str | None]], positions: Sequence[int]
+    ) -> None:
+        """Remember a chunk of rows."""
+        notes = np.empty(len(ids), _NOTE)
+        notes["id"] = [hash(id_) for id_ in ids]
+        notes["id_too"] = [hash(id_ + "\0") for id_ in ids]
+        notes["decision"] = [hash(decision) for decision in decisions]
+        notes["position"] = positions
+        buckets = notes["id"] % _BUCKETS
+        notes = notes[np.argsort(buckets, kind="stable")]
+        ends = np.cumsum(np.bincount(buckets, minlength=_BUCKETS))
+        for file, part in zip(self._files, np.split(notes, ends[:-1]), strict=True):
+            file.write(part.tobytes())
 
     def first_contradiction(self) -> tuple[int, int] | None:
-        """Find two rows that share an id and differ in their decision, or None."""
-        found = self._database.execute(
-            "SELECT id, min(position) AS first FROM noted GROUP BY id"
-            " HAVING min(decision) <> max(decision) ORDER BY first LIMIT 1"
-        ).fetchone()
-        if found is None:
+        """Find two rows that share an id and differ in their decision; of all such, the earliest seen."""
+        found = []
+        for file in self._files:
+            file.seek(0)
+            notes: NDArray[np.void] = np.frombuffer(file.read(), _NOTE)
+            notes = notes[np.lexsort([notes["position"], notes["id_too"], notes["id"]])]
+            before, after = notes[:-1], notes[1:]
+            same = (before["id"] == after["id"]) & (before["id_too"] == after["id_too"])
+            for row in np.flatnonzero(same & (before["decision"] != after["decision"])):
+                found.append((int(after["position"][row]), int(before["position"][row])))
+        if not found:
             return None
-        id_, first = found
-        ((other,),) = self._database.execute(
-            "SELECT min(position) FROM noted WHERE id = ?1"
-            " AND decision <> (SELECT decision FROM noted WHERE position = ?2)",
-            (id_, first),
-        )
-        return first, other
-
-    def _digest(self, text: str) -> bytes:
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
+        later, earlier = min(found)
+        return earlier, later

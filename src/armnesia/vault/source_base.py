@@ -141,7 +141,7 @@ class Source(ABC):
             for raw in self.raw_rows(chunk, user):
                 rows = check.rows(raw)
                 if seen is not None and rows.ids is not None:
-                    seen.note(rows.ids, zip(rows.arms, rows.units, rows.users, strict=True), rows.first)
+                    seen.note(rows.ids, zip(rows.arms, rows.units, rows.users, strict=True), rows.positions)
                 yield rows
             contradiction = None if seen is None else seen.first_contradiction()
         if contradiction is not None:
@@ -179,7 +179,8 @@ class _Check:
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
 
     def _arms(self, raw: RawRows) -> list[int]:
-        arms = [self._arm_of.get(label_text(action), -1) for action in raw.actions]  # type: ignore[arg-type]
+        texts = raw.actions if set(map(type, raw.actions)) == {str} else map(label_text, raw.actions)
+        arms = [self._arm_of.get(text, -1) for text in texts]
         if -1 in arms:
             what = self._columns.described("action")
             wrong = [row for row, arm in enumerate(arms) if arm < 0]

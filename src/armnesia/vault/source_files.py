@@ -87,7 +87,7 @@ class FileSource(Source):
 
     def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
         actions, rewards, strange, users, ids, *others = (list(column) for column in zip(*rows, strict=True))
-        if any(text is not None for text in strange):
+        if strange.count(None) < len(strange):
             rewards = [value if text is None else text for value, text in zip(rewards, strange, strict=True)]
         return RawRows(
             positions,
