@@ -70,6 +70,10 @@ class Database(ABC):
     def close(self) -> None:
         """Let go of the connection."""
 
+    def discard(self) -> None:
+        """Let go of a database in which no vault was made after all, and of the file made for it."""
+        self.close()
+
 
 def rows_in(session: Session, sql: str, values: Sequence[Any]) -> Iterator[Row]:
     """Run a query whose `{}` is a list of values, a few hundred of them at a time."""

@@ -129,6 +129,11 @@ class SqliteDatabase(Database):
         """Close the connection."""
         self._connection.close()
 
+    def discard(self) -> None:
+        """Close the connection and remove the new file."""
+        self.close()
+        os.unlink(self.location)
+
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[SqliteSession]:
         with self._told():

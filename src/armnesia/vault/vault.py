@@ -1,39 +1,28 @@
 """`Vault`: the persistent system that forgets people."""
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
 from armnesia.errors import VaultError
-from armnesia.randomness import secret_bytes
 from armnesia.vault import maintenance, rotation, suppression
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.certificates import certificate_of, stored_certificate
 from armnesia.vault.configuration import Configuration, Policy
-from armnesia.vault.database import open_database
+from armnesia.vault.creating import create_vault
 from armnesia.vault.exporting import read_export, write_export
 from armnesia.vault.forgetting import Asked, Forgotten, Preview, forget, preview
 from armnesia.vault.holdings import Wanted
 from armnesia.vault.ingesting import Ingested, Progress, ingest
-from armnesia.vault.keyring import Keyring
-from armnesia.vault.ledger import GENESIS, Entry, Head
-from armnesia.vault.opened import (
-    Opened,
-    appended,
-    closing_on_error,
-    keys_path_of,
-    open_vault,
-    pin_of,
-)
+from armnesia.vault.ledger import Entry, Head
+from armnesia.vault.opened import Opened, open_vault
 from armnesia.vault.restoring import restore
-from armnesia.vault.schema import VERSION, create_tables
 from armnesia.vault.sources import open_source
 from armnesia.vault.sqlite import SqliteDatabase
-from armnesia.vault.state import State, new_stream
+from armnesia.vault.state import State
 from armnesia.vault.status import Served, Status, status_of
-from armnesia.vault.verifying import Verification, verify
+from armnesia.vault.verifying import Verification, check_ledger, verify
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -74,19 +63,7 @@ class Vault:
         timeout: float = 30.0,
     ) -> Self:
         """Make a new vault and its keys, readable by their owner only."""
-        configuration = configuration or Configuration(actions=None)
-        path = keys_path_of(url, keys)
-        if path.exists():
-            raise VaultError(f"there are keys at {str(path)!r} already: a vault is made once")
-        database = open_database(url, create=True, timeout=timeout)
-        with closing_on_error(database):
-            if database.has_tables():
-                raise VaultError(f"there is already a vault at {database.location!r}")
-            keyring = Keyring.create(str(uuid.UUID(bytes=secret_bytes(16), version=4)))
-            keyring.save(path)
-            opened = Opened(database, keyring, path, pin_of(path), configuration.mode)
-            _write_first_state(opened, configuration)
-        return cls(opened)
+        return cls(create_vault(url, configuration or Configuration(actions=None), keys, timeout=timeout))
 
     @classmethod
     def open(cls, url: str = DEFAULT_URL, *, keys: str | Path | None = None, timeout: float = 30.0) -> Self:
@@ -161,6 +138,10 @@ class Vault:
         with self._opened.database.reading() as session:
             for (text,) in session.query("SELECT entry FROM ledger ORDER BY sequence"):
                 yield Entry.from_text(text)
+
+    def check_ledger(self, head: Head) -> list[str]:
+        """Check the ledger alone against a head that was kept elsewhere; one sentence for each problem."""
+        return check_ledger(self._opened, head)
 
     @property
     def head(self) -> Head:
@@ -255,19 +236,3 @@ class Vault:
     def _state(self) -> State:
         with self._opened.database.reading() as session:
             return self._opened.load(session)
-
-
-def _write_first_state(opened: Opened, configuration: Configuration) -> None:
-    stream = new_stream(configuration)
-    nothing = State(
-        opened.keyring.vault, VERSION, configuration, None, None, "default", Head(0, GENESIS), 0, 1, 1
-    )
-    first = nothing if stream is None else nothing.with_stream(stream)
-    _, state, to_ledger = appended(
-        first, "init", configuration=configuration.to_facts(), public_key=opened.keyring.public_key()
-    )
-    with opened.database.writing() as session:
-        create_tables(session, opened.database, configuration.mode)
-        opened.store(session, None, state, to_ledger)
-    opened.database.has_tables()  # from now on writers take the lock of its row
-    opened.pin.write(state.head)

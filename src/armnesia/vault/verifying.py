@@ -78,6 +78,14 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
     return Verification(unique, tuple(notes), int(records), state.head.sequence, certificates)
 
 
+def check_ledger(opened: Opened, head: Head) -> list[str]:
+    """Check the ledger against a head that was kept elsewhere, and against the one pinned beside the keys."""
+    with opened.database.reading() as session:
+        state = _unsealed(session, opened)
+        heads = [found for found in (head, opened.pin.read()) if found is not None]
+        return list(dict.fromkeys(_ledger_problems(session, state, heads)))
+
+
 def _unsealed(session: Session, opened: Opened) -> State:
     """The state as it is, for saying more about what is wrong with it."""
     try:
