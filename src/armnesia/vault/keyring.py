@@ -123,6 +123,8 @@ class Keyring:
         ):
             if not 1 <= version <= newest:
                 raise VaultError(f"the keyring has {name} keys 1 to {newest}; the vault uses {version}")
+        if (digest_version, signing_version) == (self.digest_version, self.signing_version):
+            return self
         return replace(
             self,
             digest_keys=self.digest_keys[:digest_version],

@@ -1,7 +1,9 @@
 """The vault's state: one row and the arms, sealed, so that a change by anyone else is noticed."""
 
 import json
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,7 +81,12 @@ def arm_rows(stream: Stream) -> list[tuple[int, str, int, int, int]]:
     statistics = stream.statistics
     gone = [0] * statistics.n_actions if stream.gone is None else stream.gone.tolist()
     numbers = zip(statistics.actions, statistics.counts.tolist(), statistics.sums.tolist(), gone, strict=True)
-    return [(arm, canonical(label), count, total, g) for arm, (label, count, total, g) in enumerate(numbers)]
+    return [(arm, _label_text(label), count, total, g) for arm, (label, count, total, g) in enumerate(numbers)]
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _label_text(label: Hashable) -> str:
+    return canonical(label)
 
 
 def new_stream(configuration: Configuration) -> Stream | None:
