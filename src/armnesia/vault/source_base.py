@@ -179,7 +179,9 @@ class _Check:
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
 
     def _arms(self, raw: RawRows) -> list[int]:
-        texts = raw.actions if set(map(type, raw.actions)) == {str} else map(label_text, raw.actions)
+        texts: Iterable[Any] = raw.actions
+        if set(map(type, raw.actions)) != {str}:
+            texts = map(label_text, raw.actions)
         arms = [self._arm_of.get(text, -1) for text in texts]
         if -1 in arms:
             what = self._columns.described("action")

@@ -106,16 +106,16 @@ class SqliteSource(TableSource):
                 yield rows
 
     def _condition(self, user: str) -> tuple[str, tuple[Any, ...]]:
-        # A column may hold text and numbers side by side; a comparison knows of one kind only.
+        # A column may hold text, numbers and bytes side by side; a comparison knows of one kind only.
         column = quoted(str(self.columns.user))
         alternatives: list[Any] = [user]
         try:
-            number = float(user)
-            alternatives.append(int(user) if user.removeprefix("-").isdecimal() else number)
-        except (ValueError, OverflowError):
+            alternatives.append(float(user))
+            alternatives.append(_sqlite_integer(int(user)))
+        except ValueError:
             pass
-        condition = " OR ".join(f"{column} = ?" for _ in alternatives)
-        return f" WHERE {condition}", tuple(alternatives)
+        conditions = [f"{column} = ?" for _ in alternatives]
+        return f" WHERE {' OR '.join(conditions)} OR {column} >= x''", tuple(alternatives)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -149,6 +149,10 @@ def no_table(table: str, location: str) -> InvalidLogError:
     return InvalidLogError(
         f"source {location!r} has no table {table!r}; give the name of one, or schema.table"
     )
+
+
+def _sqlite_integer(number: int) -> int | None:
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def _parts(table: str) -> list[str]:
