@@ -11,6 +11,7 @@ from armnesia import (
     DeletionRequest,
     Imitation,
     Level,
+    Mixing,
     Recommendation,
     recommend,
 )
@@ -37,6 +38,18 @@ def test_every_unlearner_has_its_row_with_its_own_release() -> None:
         release = UNLEARNERS[name]().release(learner, STATISTICS, ONE_ARM, BUDGET)
         assert np.array_equal(each.probabilities, release.probabilities)  # type: ignore[arg-type]
         assert each.guarantee == release.guarantee
+
+
+def test_a_variant_takes_the_place_of_its_kind() -> None:
+    learner = LCB().bind(STATISTICS)
+    rolled_back = Mixing(ratio=1.0)
+    found = by_name(recommend(learner, STATISTICS, ONE_ARM, BUDGET, variants=[rolled_back]))
+    plain = by_name(recommend(learner, STATISTICS, ONE_ARM, BUDGET))
+    expected = rolled_back.release(learner, STATISTICS, ONE_ARM, BUDGET).probabilities
+    assert np.array_equal(found["mixing"].probabilities, expected)  # type: ignore[arg-type]
+    assert not np.array_equal(plain["mixing"].probabilities, expected)  # type: ignore[arg-type]
+    assert set(found) == set(plain)
+    assert found["tilt"].change == plain["tilt"].change
 
 
 def test_change_and_loss_are_those_of_the_release() -> None:

@@ -210,3 +210,27 @@ def test_compare_sets_all_unlearners_side_by_side(run: Any) -> None:
     assert shown.code == 0
     assert "Not possible here:" in shown.out
     assert run("compare", "flights", *users).code == 2
+
+
+def test_tilts_predictive_can_be_chosen_where_tilt_is_used(run: Any, tmp_path: Path) -> None:
+    """Of A five records stay, three of them ones; B, C, D and E have 80 each, half of them ones."""
+    path = tmp_path / "five.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["action", "reward", "user"])
+        writer.writerows([("A", int(i < 3), f"a{i}") for i in range(5)])
+        writer.writerows([("A", i % 2, "u1") for i in range(75)])
+        writer.writerows([(arm, i % 2, f"{arm}{i}") for arm in "BCDE" for i in range(80)])
+    asked = (path, "--actions", "A,B,C,D,E", "--user", "u1", "--epsilon", "0.3", "--delta", "1e-5")
+    tilt, shrunk = ("--unlearner", "tilt"), ("--predictive", "empirical_bayes")
+    flat = run("unlearn", *asked, *tilt, "--predictive", "flat", "--json").json["probabilities"]
+    assert flat == run("unlearn", *asked, *tilt, "--json").json["probabilities"]
+    other = run("unlearn", *asked, *tilt, *shrunk, "--json").json["probabilities"]
+    assert other != flat
+    assert run("audit", *asked, *tilt, *shrunk, "--json").json["holds"]
+    compared = run("compare", *asked, *shrunk, "--json").json["unlearners"]
+    assert [each["probabilities"] for each in compared if each["name"] == "tilt"] == [other]
+    for command in (("unlearn", *asked, *tilt), ("compare", *asked)):
+        refused = run(*command, "--predictive", "guess")
+        assert refused.code == 2
+        assert "predictive must be one of flat, empirical_bayes, or a function" in refused.err

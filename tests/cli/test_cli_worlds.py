@@ -49,6 +49,33 @@ def test_evaluate_in_the_distribution_model_has_an_error(run: Any) -> None:
     assert "Sub-optimality" in run("evaluate", "--model", "distribution", "--n", 1000, "--datasets", 40).out
 
 
+def test_evaluate_gives_tilts_value_exactly_for_one_arm(run: Any) -> None:
+    arguments = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 1, "--delta", 1e-5)
+    result = run(*arguments, "--json").json
+    assert (result["protocol"], result["standard_error"]) == ("exact", 0)
+    assert result["suboptimality"] <= 0.0067
+    assert "(exact)" in run(*arguments).out
+
+
+@pytest.mark.parametrize(
+    ("more", "at_most"),
+    [
+        (("--arms", "0,1", "--deletions", "80,80"), 0.0057),
+        (("--predictive", "empirical_bayes"), 0.0056),
+        (("--assumed-share", 0.3), 0.0075),
+    ],
+)
+def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(
+    run: Any, more: tuple[object, ...], at_most: float
+) -> None:
+    tilt = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
+    result = run(*tilt, *more, "--json").json
+    assert result["protocol"] == "sampled"
+    assert 0 < result["standard_error"] <= 0.01 * result["suboptimality"]
+    assert 0.005 < result["suboptimality"] <= at_most
+    assert "(sampled: 50 data sets)" in run(*tilt, *more, "--datasets", 50).out
+
+
 def test_evaluate_defaults_to_the_papers_variants_and_takes_others(run: Any) -> None:
     as_printed = run("evaluate", "--n", 2000, "--json").json["suboptimality"]
     exact = run("evaluate", "--n", 2000, "--threshold", "exact", "--threshold-scale", 1, "--json").json
@@ -112,6 +139,15 @@ def test_reproduce_writes_what_it_names_and_goes_on_where_it_stopped(run: Any, t
         (("evaluate", "--n", 100, "--arm", "9"), "arm must be below"),
         (("evaluate", "--n", 100, "--gamma", 1, "--epsilon", 1), "not both"),
         (("evaluate", "--n", 100, "--protocol", "guessed"), "protocol must be"),
+        (
+            ("evaluate", "--n", 100, "--unlearner", "tilt", "--predictive", "guess"),
+            "predictive must be one of",
+        ),
+        (("evaluate", "--n", 100, "--unlearner", "rollback", "--predictive", "flat"), "it belongs to tilt"),
+        (
+            ("evaluate", "--n", 100, "--unlearner", "tilt", "--arms", "0,1", "--protocol", "exact"),
+            "sampled protocol",
+        ),
         (("evaluate", "--counts", "1,2"), "same arms"),
         (("bounds", "--n", 100, "--model", "magic"), "fixed or distribution"),
         (("bounds", "--n", 1000, "--form", "poetic"), "form must be"),

@@ -194,13 +194,58 @@ def test_evaluate_is_evaluate_all_of_one() -> None:
 def test_what_exact_evaluation_cannot_do() -> None:
     continuous = Environment.uniform([(0, 1), (0, 0.9), (0, 0.8)])
     with pytest.raises(UnsupportedError, match="Bernoulli rewards"):
-        evaluate(continuous, FIXED, REQUEST, Rollback(), BUDGET)
+        evaluate(continuous, FIXED, REQUEST, Rollback(), BUDGET, protocol="exact")
     with pytest.raises(UnsupportedError, match="Bernoulli rewards"):
-        evaluate(continuous, BY_CHANCE, REQUEST, Rollback(), BUDGET, datasets=2)
+        evaluate(continuous, BY_CHANCE, REQUEST, Rollback(), BUDGET, datasets=2, protocol="exact")
     with pytest.raises(UnsupportedError, match="fixed numbers of randomly chosen records"):
-        evaluate(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET)
+        evaluate(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET, protocol="exact")
     with pytest.raises(UnsupportedError, match="fixed numbers of randomly chosen records"):
-        evaluate(ENVIRONMENT, FIXED, OneArm(0, 5, "lowest"), Rollback(), BUDGET)
+        evaluate(ENVIRONMENT, FIXED, OneArm(0, 5, "lowest"), Rollback(), BUDGET, protocol="exact")
+
+
+def test_auto_is_exact_where_that_is_known() -> None:
+    for model in (FIXED, BY_CHANCE):
+        datasets = None if model is FIXED else 40
+        methods = {"rollback": Rollback(), "oracle": None}
+        chosen = evaluate_all(ENVIRONMENT, model, REQUEST, methods, BUDGET, datasets=datasets)
+        exact = evaluate_all(
+            ENVIRONMENT, model, REQUEST, methods, BUDGET, protocol="exact", datasets=datasets
+        )
+        assert all(same(chosen[name], exact[name]) for name in methods)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_auto_draws_until_the_error_is_small(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of data sets follows from the error alone; the blocks are those of any longer run."""
+    monkeypatch.setattr(evaluation, "_FEWEST_BLOCKS", 2)
+    seen: list[tuple[int, int]] = []
+    result = evaluate_all(
+        *(ENVIRONMENT, FIXED, AcrossArms(5), {"": Rollback()}, BUDGET),
+        n_jobs=n_jobs,
+        progress=lambda done, total: seen.append((done, total)),
+    )[""]
+    assert result.protocol == "sampled"
+    assert result.datasets > 20_000
+    assert 0.8 * evaluation.ACCURATE < result.relative_error <= evaluation.ACCURATE
+    assert seen[:2] == [(1, 2), (2, 2)]
+    assert seen[-1] == (result.datasets // 10_000,) * 2
+    again = evaluate(
+        *(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET),
+        protocol="sampled",
+        datasets=result.datasets,
+    )
+    assert same(result, again)
+
+
+def test_auto_stops_where_an_error_cannot_become_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "_FEWEST_BLOCKS", 2)
+    monkeypatch.setattr(evaluation, "_MOST_BLOCKS", 3)
+    monkeypatch.setattr(evaluation, "_BLOCK", 50)
+    result = evaluate(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET)
+    assert result.datasets == 150
+    assert result.relative_error > evaluation.ACCURATE
+    certain = Environment.bernoulli([1.0, 0.0, 0.0])
+    assert evaluate(certain, FIXED, AcrossArms(5), Rollback(), BUDGET).relative_error == 0  # none was lost
 
 
 def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
@@ -245,7 +290,7 @@ def test_sampling_can(request_model: Any) -> None:
 def test_refusals() -> None:
     with pytest.raises(InvalidInputError, match="datasets must be a whole number, 1 or more; got 0"):
         sampled(datasets=0)
-    with pytest.raises(InvalidInputError, match="protocol must be 'exact' or 'sampled'; got 'paper'"):
+    with pytest.raises(InvalidInputError, match="must be 'auto', 'exact' or 'sampled'; got 'paper'"):
         sampled(protocol="paper")
     with pytest.raises(InvalidInputError, match="same arms; got 2 and 3"):
         sampled(model=FixedSample((5, 5)))

@@ -108,10 +108,19 @@ def test_tilt_for_several_arms_is_sampled_and_as_good() -> None:
     found = evaluate(PAPER, model, request, Tilt(), budget, protocol="sampled", datasets=100_000)
     assert found.suboptimality + 2 * found.standard_error <= 0.0057
     with pytest.raises(UnsupportedError, match="one requested arm"):
-        evaluate(PAPER, model, request, Tilt(), budget)
+        evaluate(PAPER, model, request, Tilt(), budget, protocol="exact")
 
 
-@pytest.mark.parametrize("tilt", [Tilt(assumed_share=0.2), Tilt(predictive=lambda *_: np.full(5, 0.2))])
+@pytest.mark.parametrize(
+    "tilt",
+    [
+        Tilt(assumed_share=0.2),
+        Tilt(predictive="empirical_bayes"),
+        Tilt(predictive=lambda *_: np.full(5, 0.2)),
+    ],
+)
 def test_other_tilts_are_sampled(tilt: Tilt) -> None:
+    case = PAPER, FixedSample.round_robin(500, 5), OneArm(0, 10), tilt, Budget(epsilon=1, delta=1e-5)
     with pytest.raises(UnsupportedError, match="use the sampled protocol"):
-        evaluate(PAPER, FixedSample.round_robin(500, 5), OneArm(0, 10), tilt, Budget(epsilon=1, delta=1e-5))
+        evaluate(*case, protocol="exact")
+    assert evaluate(*case, datasets=20).protocol == "sampled"

@@ -1,5 +1,6 @@
 """All unlearners on one request, side by side: what each would release, promise and cost."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from armnesia.privacy import Budget, Guarantee
 from armnesia.request import DeletionRequest
 from armnesia.scale import UNIT
 from armnesia.statistics import ArmStatistics
-from armnesia.unlearners import UNLEARNERS
+from armnesia.unlearners import UNLEARNERS, Unlearner
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +30,16 @@ class Recommendation:
 
 
 def recommend(
-    learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+    *,
+    variants: Iterable[Unlearner] = (),
 ) -> list[Recommendation]:
     """Compare all unlearners on a request: strictest level first, then the smallest expected loss.
+
+    Each has its default options, but for the `variants` that are given.
 
     The loss is judged under the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
     (1 + S′)/(2 + N′) on the [0, 1] scale: it is the best such mean less the average over the release. It is
@@ -53,9 +61,10 @@ def recommend(
     sums = np.asarray(retained.sums / UNIT, dtype=np.float64)
     posterior = (1 + sums) / (2 + retained.counts)
     found = []
-    for name, unlearner in UNLEARNERS.items():
+    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    for name, unlearner in unlearners.items():
         try:
-            release = unlearner().release(learner, statistics, request, budget)
+            release = unlearner.release(learner, statistics, request, budget)
         except ArmnesiaError as reason:
             found.append(Recommendation(name, None, None, float("nan"), float("nan"), str(reason)))
             continue

@@ -46,6 +46,7 @@ def read_case(
     ratio: opt.Ratio = None,
     joint: opt.Joint = None,
     assumed_share: opt.AssumedShare = None,
+    predictive: opt.PredictiveName = None,
 ) -> Case:
     """Turn options into a case; everything cheap is checked before the log is read."""
     method = opt.make_unlearner(
@@ -56,6 +57,7 @@ def read_case(
         ratio=ratio,
         joint=joint,
         assumed_share=assumed_share,
+        predictive=predictive,
     )
     budget = opt.make_budget(epsilon, delta, gamma, UNLEARNERS[unlearner])
     wanted = opt.WhatToForget(user, rows)

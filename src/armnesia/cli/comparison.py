@@ -7,6 +7,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.case import Case, guarantee_facts, learner_facts
 from armnesia.cli.output import emit, table
 from armnesia.errors import InvalidInputError
+from armnesia.unlearners import Tilt
 
 OF_ONE_UNLEARNER = (
     "unlearner",
@@ -16,15 +17,17 @@ OF_ONE_UNLEARNER = (
     "ratio",
     "joint",
     "assumed_share",
+    "predictive",
 )
-"""The options that belong to one unlearner, which this command has no use for."""
+"""The options that belong to one unlearner; this command has its own way with them."""
 
 
-def compare(case: Case, as_json: opt.AsJson = False) -> None:
+def compare(case: Case, predictive: opt.PredictiveName = None, as_json: opt.AsJson = False) -> None:
     """All unlearners on one request: level, exact probabilities, chance of a change, expected loss."""
     if case.budget.epsilon == 0 and case.budget.delta == 0:
         raise InvalidInputError("a comparison needs a budget: --epsilon or --gamma, with --delta")
-    found = recommend(case.learner, case.statistics, case.request, case.budget)
+    tilts = [] if predictive is None else [Tilt(predictive=predictive)]
+    found = recommend(case.learner, case.statistics, case.request, case.budget, variants=tilts)
     before = case.learner.decide(case.statistics)
     actions = case.statistics.actions
     result = {

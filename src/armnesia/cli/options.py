@@ -15,6 +15,7 @@ from armnesia.privacy import Budget
 from armnesia.request import DeletionRequest
 from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import UNLEARNERS, ImitationRollback, Unlearner
+from armnesia.unlearners.predictive import PREDICTIVES
 
 BUNDLED = "flights"
 
@@ -40,6 +41,9 @@ SensitivityOption = Annotated[str | None, typer.Option("--sensitivity", help="Δ
 Ratio = Annotated[float | None, typer.Option(help="Mixing: share of the request that is rolled back.")]
 AssumedShare = Annotated[
     float | None, typer.Option(help="Tilt: judge as if this share of every arm had been deleted.")
+]
+PredictiveName = Annotated[
+    str | None, typer.Option("--predictive", help=f"Tilt: {' or '.join(PREDICTIVES)}, its guess of π(D).")
 ]
 Joint = Annotated[bool | None, typer.Option("--joint/--no-joint", help="Gaussian: calibrate arms jointly.")]
 Picture = Annotated[Path | None, typer.Option(help="Save a picture here (.png, .svg or .pdf).")]

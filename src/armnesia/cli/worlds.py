@@ -12,6 +12,7 @@ from armnesia.simulation import (
     DataModel,
     DistributionModel,
     Environment,
+    Evaluation,
     FixedSample,
     SeveralArms,
     evaluate_all,
@@ -52,7 +53,11 @@ def evaluate(
     sensitivity: opt.SensitivityOption = None,
     ratio: opt.Ratio = None,
     joint: opt.Joint = None,
-    protocol: Annotated[str, typer.Option(help="exact or sampled.")] = "exact",
+    assumed_share: opt.AssumedShare = None,
+    predictive: opt.PredictiveName = None,
+    protocol: Annotated[
+        str, typer.Option(help="exact, sampled, or auto: exact where that is known, else to 1 %.")
+    ] = "auto",
     datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of what is sampled.")] = 0,
     n_jobs: Annotated[int, typer.Option(min=1, help="Processes, where sampled.")] = 1,
@@ -67,6 +72,8 @@ def evaluate(
         "sensitivity": sensitivity,
         "ratio": ratio,
         "joint": joint,
+        "assumed_share": assumed_share,
+        "predictive": predictive,
     }
     with progress_bar(quiet=as_json) as bar:
         task = bar.add_task("evaluating", total=None)
@@ -99,13 +106,19 @@ def evaluate(
         facts,
         as_json,
         table(f"{unlearner}: the arm released, over all data sets", ["arm", "mean", "probability"], rows),
-        f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({result.protocol})",
+        f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({_how(result)})",
         *(
             [f"In {result.short_share:.0%} of the data sets there was less to delete."]
             if result.short_share
             else []
         ),
     )
+
+
+def _how(result: Evaluation) -> str:
+    """The protocol that was used, with how much was drawn."""
+    drawn = {"sampled": "data sets", "exact given the counts": "vectors of counts"}.get(result.protocol)
+    return result.protocol if drawn is None else f"{result.protocol}: {result.datasets:,} {drawn}"
 
 
 def bounds(

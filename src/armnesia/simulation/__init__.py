@@ -8,7 +8,8 @@ from armnesia.simulation.environment import (
     FrozenDistribution,
     RewardDistribution,
 )
-from armnesia.simulation.evaluation import Evaluation, evaluate, evaluate_all
+from armnesia.simulation.estimates import Evaluation
+from armnesia.simulation.evaluation import evaluate, evaluate_all
 from armnesia.simulation.exact import exact_release
 from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
 from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from armnesia.request import DeletionRequest
 from armnesia.scale import UNIT
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import Environment
+from armnesia.simulation.estimates import Evaluation, Summary, gathered, summarised
 from armnesia.simulation.exact import exact_release
 from armnesia.simulation.models import DataModel, FixedSample
 from armnesia.simulation.parallel import worker_pool
@@ -27,27 +28,13 @@ from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import ImitationRollback, Mixing, Unlearner
 from armnesia.unlearners.base import served
 
-Protocol = Literal["exact", "sampled"]
+Protocol = Literal["auto", "exact", "sampled"]
+ACCURATE = 0.01
+"""The standard error, as a share of the value, at which `"auto"` stops drawing."""
 _BLOCK = 10_000
 _COUNT_VECTORS_A_BLOCK = 20
+_FEWEST_BLOCKS, _MOST_BLOCKS = 10, 200
 _DEFAULT_DATASETS = {"sampled": 100_000, "exact given the counts": 400}
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Expected sub-optimality μ(a*) − E[μ(released arm)], with the standard error of whatever was sampled.
-
-    `blocks` holds the means of independent blocks that share their data sets with every other unlearner
-    evaluated in the same call, so that ratios and differences can be given an error too.
-    """
-
-    suboptimality: float
-    standard_error: float
-    protocol: str
-    probabilities: FloatArray
-    datasets: int
-    short_share: float
-    blocks: FloatArray
 
 
 def evaluate(
@@ -57,7 +44,7 @@ def evaluate(
     unlearner: Unlearner | None,
     budget: Budget,
     *,
-    protocol: Protocol = "exact",
+    protocol: Protocol = "auto",
     datasets: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
@@ -94,7 +81,7 @@ def evaluate_all(
     unlearners: Mapping[str, Unlearner | None],
     budget: Budget,
     *,
-    protocol: Protocol = "exact",
+    protocol: Protocol = "auto",
     datasets: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
@@ -104,36 +91,39 @@ def evaluate_all(
 
     `"exact"` sums over all binomial outcomes: fixed counts, Bernoulli rewards, requests of given sizes. In
     the distribution model it does so given the counts, and averages over `datasets` drawn count vectors.
-    `"sampled"` draws `datasets` data sets; release probabilities, not draws, are averaged. The result
-    depends on the seed and not on `n_jobs`.
+    `"sampled"` draws `datasets` data sets; release probabilities, not draws, are averaged. `"auto"` is exact
+    where that is known for all the unlearners and sampled elsewhere; unless told how many, it draws until
+    every standard error is at most 1 % of its value (2 million data sets at most). The result says which
+    protocol was used; it depends on the seed and not on `n_jobs`.
     """
     model.check(environment)
     if datasets is not None and (not isinstance(datasets, Integral) or datasets < 1):
         raise InvalidInputError(f"datasets must be a whole number, 1 or more; got {datasets!r}")
-    if protocol == "exact":
-        if not isinstance(request, SeveralArms) or request.choice != "random":
-            raise UnsupportedError(
-                "exact evaluation needs fixed numbers of randomly chosen records; use the sampled protocol"
-            )
-        if isinstance(model, FixedSample):
-            return _exact(environment, model, request, unlearners, budget)
-        work, size, name = _exact_block, _COUNT_VECTORS_A_BLOCK, "exact given the counts"
-    elif protocol == "sampled":
-        work, size, name = _sampled_block, _BLOCK, "sampled"
-    else:
-        raise InvalidInputError(f"protocol must be 'exact' or 'sampled'; got {protocol!r}")
-    datasets = _DEFAULT_DATASETS[name] if datasets is None else int(datasets)
-    n_blocks = max(2, math.ceil(datasets / size))
-    size = math.ceil(datasets / n_blocks)
-    run = partial(work, environment, model, request, dict(unlearners), budget, size)
-    found: list[_Block] = []
-    with ExitStack() as stack:
-        run_all = stack.enter_context(worker_pool(n_jobs)).map if n_jobs > 1 else map
-        for block in run_all(run, generators(seed, n_blocks)):
-            found.append(block)
-            if progress is not None:
-                progress(len(found), n_blocks)
-    return {key: _gathered([block[key] for block in found], environment, name, size) for key in unlearners}
+    if protocol not in get_args(Protocol):
+        raise InvalidInputError(f"protocol must be 'auto', 'exact' or 'sampled'; got {protocol!r}")
+    case = environment, model, request, dict(unlearners), budget
+    draw = partial(
+        _drawn,
+        datasets=datasets,
+        until_accurate=protocol == "auto",
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    if protocol != "sampled":
+        try:
+            if not isinstance(request, SeveralArms) or request.choice != "random":
+                raise UnsupportedError(
+                    "exact evaluation needs fixed numbers of randomly chosen records;"
+                    " use the sampled protocol"
+                )
+            if isinstance(model, FixedSample):
+                return _exact(environment, model, request, unlearners, budget)
+            return draw(case, _exact_block, "exact given the counts", _COUNT_VECTORS_A_BLOCK)
+        except UnsupportedError:
+            if protocol == "exact":
+                raise
+    return draw(case, _sampled_block, "sampled", _BLOCK)
 
 
 def bound_learner(unlearner: Unlearner | None, n: int) -> Learner:
@@ -141,8 +131,45 @@ def bound_learner(unlearner: Unlearner | None, n: int) -> Learner:
     return Imitation() if isinstance(unlearner, ImitationRollback) else LCB(confidence=1 / n)
 
 
-_Block = dict[str, tuple[FloatArray, float, float]]
-"""Of each unlearner in a block: mean release probabilities, variance of the loss, share of short requests."""
+_Block = dict[str, Summary]
+_Case = tuple[Environment, DataModel, RequestModel, dict[str, Unlearner | None], Budget]
+
+
+def _drawn(
+    case: _Case,
+    work: Callable[..., _Block],
+    name: str,
+    size: int,
+    *,
+    datasets: int | None,
+    until_accurate: bool,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, Evaluation]:
+    """Blocks of data sets: as many as were asked for, or until the errors are small."""
+    growing = until_accurate and datasets is None
+    if growing:
+        n_blocks = _FEWEST_BLOCKS
+    else:
+        wanted = _DEFAULT_DATASETS[name] if datasets is None else int(datasets)
+        n_blocks = max(2, math.ceil(wanted / size))
+        size = math.ceil(wanted / n_blocks)
+    run = partial(work, *case, size)
+    found: list[_Block] = []
+    with ExitStack() as stack:
+        run_all = stack.enter_context(worker_pool(n_jobs)).map if n_jobs > 1 else map
+        while True:
+            for block in run_all(run, generators(seed, n_blocks)[len(found) :]):
+                found.append(block)
+                if progress is not None:
+                    progress(len(found), n_blocks)
+            results = {key: gathered([block[key] for block in found], case[0], name, size) for key in case[3]}
+            missing = max((result.relative_error / ACCURATE for result in results.values()), default=0.0)
+            if not growing or missing <= 1 or n_blocks == _MOST_BLOCKS:
+                return results
+            # A tenth more than the error seems to need, so that a second look is rarely needed.
+            n_blocks = min(_MOST_BLOCKS, math.ceil(1.1 * missing**2 * n_blocks))
 
 
 def _exact(
@@ -189,7 +216,7 @@ def _exact_block(
     for key, unlearner in unlearners.items():
         found = [_exact_given(environment, counts, request, unlearner, budget, model.n) for counts in vectors]
         p = np.array([probabilities for probabilities, _ in found])
-        block[key] = _summary(p, environment, float(np.mean([short for _, short in found])))
+        block[key] = summarised(p, environment, float(np.mean([short for _, short in found])))
     return block
 
 
@@ -214,7 +241,7 @@ def _sampled_block(
             if isinstance(unlearner, Mixing) and (drawn.request.binary or drawn.gone_one_by_one):
                 method = _with_drawn_part(unlearner, drawn, generator(part_seed))
             p = method.release(learner, drawn.statistics, drawn.request, budget).probabilities
-        block[key] = _summary(p, environment, drawn.short_share)
+        block[key] = summarised(p, environment, drawn.short_share)
     return block
 
 
@@ -231,26 +258,3 @@ def _with_drawn_part(mixing: Mixing, drawn: Drawn, rng: np.random.Generator) -> 
             part[:, arm] = np.take_along_axis(sums, first[:, arm, None], axis=1)[:, 0]
     chosen = DeletionRequest(ArmStatistics(records.actions, first, part), drawn.request.binary)
     return replace(mixing, ratio=None, rolled_back=chosen)
-
-
-def _summary(p: FloatArray, environment: Environment, short: float) -> tuple[FloatArray, float, float]:
-    return p.mean(axis=0), float((p @ environment.gaps).var()), short
-
-
-def _gathered(
-    blocks: list[tuple[FloatArray, float, float]], environment: Environment, protocol: str, size: int
-) -> Evaluation:
-    """Put equal blocks together; the variance is that within and between them."""
-    means = np.array([p for p, _, _ in blocks])
-    losses = means @ environment.gaps
-    variance = float(np.mean([within for _, within, _ in blocks]) + losses.var())
-    datasets = size * len(blocks)
-    return Evaluation(
-        suboptimality=float(losses.mean()),
-        standard_error=math.sqrt(variance / datasets),
-        protocol=protocol,
-        probabilities=means.mean(axis=0),
-        datasets=datasets,
-        short_share=float(np.mean([short for *_, short in blocks])),
-        blocks=losses,
-    )
