@@ -123,9 +123,10 @@ def _table(found: Years, datasets: int) -> Table:
                 ]
             )
     header = ["requests", "method", "penalty", "level", "year's average", f"month {MONTHS}", "changes a year"]
+    fewer = len(found["hard"]["gaussian"].losses)
     caption = (
         "Expected sub-optimality, and how often the served arm is expected to change: exact given each data"
-        f" set, ± is one standard error over {datasets:,} of them (Gaussian: over a tenth of them)."
+        f" set, ± is one standard error over {datasets:,} of them (Gaussian: {fewer:,})."
     )
     return Table(header, rows, caption=caption)
 
