@@ -62,7 +62,6 @@ def test_evaluate_gives_tilts_value_exactly_for_one_arm(run: Any) -> None:
     [
         (("--arms", "0,1", "--deletions", "80,80"), 0.0057),
         (("--predictive", "empirical_bayes"), 0.0056),
-        (("--assumed-share", 0.3), 0.0075),
     ],
 )
 def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(
@@ -74,6 +73,12 @@ def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(
     assert 0 < result["standard_error"] <= 0.01 * result["suboptimality"]
     assert 0.005 < result["suboptimality"] <= at_most
     assert "(sampled: 50 data sets)" in run(*tilt, *more, "--datasets", 50).out
+
+
+def test_evaluate_takes_an_assumed_share(run: Any) -> None:
+    arguments = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--datasets", 100, "--json")
+    assumed, told = run(*arguments, "--assumed-share", 0.3).json, run(*arguments).json
+    assert (assumed["protocol"], told["protocol"]) == ("sampled", "exact")
 
 
 def test_evaluate_defaults_to_the_papers_variants_and_takes_others(run: Any) -> None:
