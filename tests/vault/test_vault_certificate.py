@@ -13,8 +13,9 @@ from armnesia.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.privacy import Level
 from armnesia.vault import ed25519
 from armnesia.vault.certificate import INTEGRITY_ONLY, Certificate
+from armnesia.vault.commitments import commitment
 from armnesia.vault.keyring import Keyring
-from armnesia.vault.ledger import Entry, commitment
+from armnesia.vault.ledger import Entry
 
 TIME = "2026-11-15T10:42:07.123456Z"
 RING = Keyring("v-1", (b"1" * 32,), (b"a" * 32,))
@@ -215,7 +216,7 @@ def test_a_body_without_a_signing_key_is_found(signing_key: Any) -> None:
 
 
 def wrong_openings() -> Iterator[tuple[Any, str]]:
-    form = "the opening must be a salt of 32 hexadecimal digits and a request"
+    form = "the opening must be a salt of 32 hexadecimal digits, a request, and perhaps a path"
     other = "the opening does not open the commitment: the certificate is about another request"
     yield {}, form
     yield {"salt": "xx" * 16, "request": REQUEST}, form

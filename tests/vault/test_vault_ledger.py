@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.errors import InvalidInputError
-from armnesia.vault.ledger import GENESIS, KINDS, Entry, Head, check_chain, commitment
+from armnesia.vault.commitments import commitment
+from armnesia.vault.ledger import GENESIS, KINDS, Entry, Head, check_chain
 
 TIME = "2026-11-15T10:42:07.123456Z"
 COMMON: dict[str, Any] = {"vault": "v-1", "time": TIME, "code": "armnesia 0.1.0"}

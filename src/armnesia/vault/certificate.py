@@ -17,12 +17,15 @@ from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault import ed25519
 from armnesia.vault.canonical import canonical, plain, plain_and_text, read_json
 from armnesia.vault.claims import CERTIFIED, NOT_COVERED, PROVES, claims_of, printable, request_words
+from armnesia.vault.commitments import climbed, commitment
 from armnesia.vault.keyring import DIGEST_BYTES, Keyring
-from armnesia.vault.ledger import Entry, commitment
+from armnesia.vault.ledger import Entry
 
 SCHEMA = "armnesia.certificate/1"
 ERASURE = ("pending", "complete")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
+
+_STEP = re.compile(r"(left|right):[0-9a-f]{64}")
 
 INTEGRITY_ONLY = (
     "No public key was given: the certificate was checked with the key inside it, which shows that it is"
@@ -35,6 +38,7 @@ class Certificate:
     """A signed statement of one deletion; with its opening it also says whose.
 
     >>> ring = Keyring.create("v-1")
+    >>> from armnesia.vault.commitments import commitment
     >>> request = {"users": ["ann"]}
     >>> entry = Entry.next_after(
     ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
@@ -98,9 +102,12 @@ class Certificate:
         certificate = cls(body, signature=b"")
         return certificate._with(signature=keyring.sign(certificate.text.encode("utf-8")))
 
-    def with_opening(self, salt: bytes, request: Mapping[str, Any]) -> "Certificate":
-        """The certificate with what opens its commitment; it names everybody in the request."""
-        opened = self._with(opening=MappingProxyType({"salt": salt.hex(), "request": plain(request)}))
+    def with_opening(
+        self, salt: bytes, request: Mapping[str, Any], path: Sequence[str] = ()
+    ) -> "Certificate":
+        """The certificate with what opens its commitment: it names whom `request` names and nobody else."""
+        opening = {"salt": salt.hex(), "request": plain(request)} | ({"path": list(path)} if path else {})
+        opened = self._with(opening=MappingProxyType(opening))
         if any(opened._opening_problems()):
             raise InvalidInputError("the request is not the one that the certificate is about")
         return opened
@@ -221,17 +228,21 @@ class Certificate:
     def _opening_problems(self) -> Iterator[str]:
         if self.opening is None:
             return
-        salt, request = self.opening.get("salt"), self.opening.get("request")
+        salt, request, path = (self.opening.get(name) for name in ("salt", "request", "path"))
         entry = self.body.get("entry")
         committed = entry.get("commitment") if isinstance(entry, Mapping) else None
         # The opening is not signed: what the commitment does not cover must have one form only.
         if (
-            self.opening.keys() != {"salt", "request"}
+            self.opening.keys() - {"path"} != {"salt", "request"}
             or not (isinstance(salt, str) and _SALT.fullmatch(salt))
             or not isinstance(request, Mapping)
+            or ("path" in self.opening and not _is_path(path))
         ):
-            yield f"the opening must be a salt of {2 * DIGEST_BYTES} hexadecimal digits and a request"
-        elif commitment(bytes.fromhex(salt), request) != committed:
+            yield (
+                f"the opening must be a salt of {2 * DIGEST_BYTES} hexadecimal digits, a request, and perhaps"
+                " a path"
+            )
+        elif climbed(commitment(bytes.fromhex(salt), request), path or ()) != committed:
             yield "the opening does not open the commitment: the certificate is about another request"
 
     def words(self) -> str:
@@ -268,6 +279,14 @@ class Certificate:
         if not isinstance(fields, Mapping):
             raise InvalidInputError("it must be a JSON object")
         return Entry(fields)
+
+
+def _is_path(path: Any) -> bool:
+    return (
+        isinstance(path, list)
+        and bool(path)
+        and all(isinstance(step, str) and _STEP.fullmatch(step) for step in path)
+    )
 
 
 def _read(text: str, what: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Certificates in the vault: stored without the request, handed out with it, reissued when bytes are gone."""
 
+from collections.abc import Sequence
+
 from armnesia.errors import VaultError
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
@@ -48,21 +50,29 @@ def stored_certificate(opened: Opened, sequence: int) -> Certificate:
 
 
 def certificate_of(opened: Opened, wanted: Wanted) -> Certificate:
-    """The certificate of the last request that was just this one, opened."""
+    """The certificate of a request, or of one person in a request, opened for them alone."""
     with opened.database.reading() as session:
         state = opened.load(session)
         digest = opened.ring(state).request_digest(wanted.request)
-        found = session.query("SELECT sequence FROM request WHERE digest = ?", digest)
+        found = session.query("SELECT sequence, path FROM request WHERE digest = ?", digest)
     if not found:
         raise VaultError("there is no certificate for just this request: it was not made, or in another form")
-    return with_opening(opened, stored_certificate(opened, int(found[0][0])), wanted)
+    sequence, path = found[0]
+    return with_opening(opened, stored_certificate(opened, int(sequence)), wanted, path.split())
 
 
-def with_opening(opened: Opened, certificate: Certificate, wanted: Wanted) -> Certificate:
-    """The certificate with what opens its commitment: the salt is made again from the keys."""
+def with_opening(
+    opened: Opened, certificate: Certificate, wanted: Wanted, path: Sequence[str]
+) -> Certificate:
+    """The certificate with what opens its commitment: the salt is made again from the keys.
+
+    That of a request of many names nobody: each of them can have it opened for them alone.
+    """
+    if len(wanted.singly()) > 1:
+        return certificate
     entry = certificate.body["entry"]
-    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"])
-    return certificate.with_opening(salt, wanted.request)
+    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"], wanted.name)
+    return certificate.with_opening(salt, wanted.request, path)
 
 
 def _read(session: Session, sequence: int) -> Certificate:

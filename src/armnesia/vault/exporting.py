@@ -49,8 +49,10 @@ def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
                 )
             ]
             document["requests"] = [
-                [bytes(digest).hex(), sequence]
-                for digest, sequence in session.query("SELECT digest, sequence FROM request ORDER BY digest")
+                [bytes(digest).hex(), *rest]
+                for digest, *rest in session.query(
+                    "SELECT digest, sequence, path FROM request ORDER BY digest"
+                )
             ]
     return document
 

@@ -10,14 +10,16 @@ from armnesia.request import DeletionRequest
 from armnesia.stream import Stream
 from armnesia.unlearners import Release, Rollback, Unlearner
 from armnesia.vault.certificate import Certificate
-from armnesia.vault.certificates import certify, stored_certificate, storing, with_opening
+from armnesia.vault.certificates import certificate_of, certify, storing, with_opening
+from armnesia.vault.commitments import commitment, paths_of, root_of
 from armnesia.vault.configuration import Configuration, budget_of, unlearner_of
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Holding, Wanted, holding_of
 from armnesia.vault.keyring import Keyring
-from armnesia.vault.ledger import Entry, commitment
+from armnesia.vault.ledger import Entry
 from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.state import State
+from armnesia.vault.suppression import suppressed_among
 
 
 @dataclass(frozen=True)
@@ -90,16 +92,16 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         before = opened.load(session)
         ring = opened.ring(before)
         known = _answered_before(session, ring, wanted)
-        if known is None:
+        if not known:
             done, entry, state = _forget(opened, session, before, wanted, holding, asked)
-    if known is not None:
-        certificate = with_opening(opened, stored_certificate(opened, known), wanted)
+    if known:
+        certificate = certificate_of(opened, wanted)
         return Forgotten(certificate, True, {}, before.served_action, before.served_action, None)
     opened.pin.write(state.head)
-    if done.release is None or opened.database.erase():
+    if done.release is not None and opened.database.erase():
         opened.erased_through = state.head.sequence
         done = replace(done, certificate=certify(opened, ring, entry, complete=True))
-    return replace(done, certificate=with_opening(opened, done.certificate, wanted))
+    return replace(done, certificate=with_opening(opened, done.certificate, wanted, path=()))
 
 
 def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
@@ -107,7 +109,7 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
     holding = holding_of(opened, wanted)
     with opened.database.reading() as session:
         state = opened.load(session)
-        repeated = _answered_before(session, opened.ring(state), wanted) is not None
+        repeated = _answered_before(session, opened.ring(state), wanted)
         found = holding.found(session, state)
     if found is None:
         return Preview({}, state.served_action, None, repeated)
@@ -120,10 +122,10 @@ def _forget(
 ) -> tuple[Forgotten, Entry, State]:
     ring = opened.ring(before)
     sequence = before.head.sequence + 1
-    facts: dict[str, Any] = {
-        "commitment": commitment(ring.salt(sequence, before.digest_key), wanted.request),
-        "salt_key": before.digest_key,
-    }
+    leaves = [
+        commitment(ring.salt(sequence, before.digest_key, one.name), one.request) for one in wanted.singly()
+    ]
+    facts: dict[str, Any] = {"commitment": root_of(leaves), "salt_key": before.digest_key}
     found = holding.taken(session, before)
     kind, release, state = "nothing_held", None, before
     if found is not None:
@@ -137,11 +139,7 @@ def _forget(
     statements = [
         to_ledger,
         storing(certificate),
-        (
-            "INSERT INTO request (digest, sequence) VALUES (?, ?)"
-            " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence",
-            (ring.request_digest(wanted.request), entry.sequence),
-        ),
+        *_answering(session, ring, wanted, leaves, entry.sequence),
         *_suppressing(wanted.digests(ring), entry.sequence),
     ]
     opened.store(session, before, state, *statements)
@@ -194,17 +192,35 @@ def _claims(
     return facts | ({"counts": list(found.counts.tolist())} if promise.level.sees_shape else {})
 
 
-def _answered_before(session: Session, ring: Keyring, wanted: Wanted) -> int | None:
-    """The entry that answered the same request, unless someone in it was readmitted since."""
-    found = session.query(
-        "SELECT sequence FROM request WHERE digest = ?", ring.request_digest(wanted.request)
+def _answered_before(session: Session, ring: Keyring, wanted: Wanted) -> bool:
+    """Whether the same request was answered, and nobody in it was readmitted since."""
+    digest = ring.request_digest(wanted.request)
+    if not session.query("SELECT sequence FROM request WHERE digest = ?", digest):
+        return False
+    digests = [digest for digest, _ in wanted.digests(ring)]
+    return len(suppressed_among(session, digests)) == len(digests)
+
+
+def _answering(
+    session: Session, ring: Keyring, wanted: Wanted, leaves: list[str], sequence: int
+) -> list[Statement]:
+    """Note by which entry the request was answered: as a whole, and for each who is in it.
+
+    Whoever was forgotten before keeps the certificate of that time.
+    """
+    answered = [(wanted, "")]
+    if len(leaves) > 1:
+        before = suppressed_among(session, [digest for digest, _ in wanted.digests(ring)])
+        answered += [
+            (one, " ".join(path))
+            for one, path in zip(wanted.singly(), paths_of(leaves), strict=True)
+            if one.digests(ring)[0][0] not in before
+        ]
+    statement = (
+        "INSERT INTO request (digest, sequence, path) VALUES (?, ?, ?)"
+        " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence, path = excluded.path"
     )
-    if not found:
-        return None
-    for digest, _ in wanted.digests(ring):
-        if not session.query("SELECT 1 FROM suppressed WHERE digest = ? AND readmitted IS NULL", digest):
-            return None
-    return int(found[0][0])
+    return [(statement, (ring.request_digest(one.request), sequence, path)) for one, path in answered]
 
 
 def _suppressing(digests: Iterable[tuple[bytes, str]], sequence: int) -> list[Statement]:

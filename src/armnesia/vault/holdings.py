@@ -53,6 +53,16 @@ class Wanted:
         """The request as the commitment and the certificate spell it."""
         return {"users": list(self.users)} if self.users else {"records": list(self.records)}
 
+    def singly(self) -> list["Wanted"]:
+        """The request of each person, or record, alone."""
+        return [Wanted(users=(user,)) for user in self.users] or [Wanted(records=(r,)) for r in self.records]
+
+    @property
+    def name(self) -> str:
+        """The one name of a request of one."""
+        (name,) = self.users or self.records
+        return name
+
     def digests(self, ring: Keyring) -> list[tuple[bytes, str]]:
         """What goes on the suppression list."""
         if self.users:

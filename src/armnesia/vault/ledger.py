@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from armnesia.errors import InvalidInputError
-from armnesia.vault.canonical import canonical, plain_and_text, read_json, sha256_hex
+from armnesia.vault.canonical import plain_and_text, read_json, sha256_hex
 
 SCHEMA = "armnesia.ledger/1"
 GENESIS = "0" * 64
@@ -31,15 +31,6 @@ KINDS = (
 _HASH = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
-
-
-def commitment(salt: bytes, request: Mapping[str, Any]) -> str:
-    """What the ledger says of a request: SHA-256(salt ‖ canonical JSON), which only the salt opens.
-
-    >>> commitment(bytes(16), {"users": ["ann"]}) == commitment(bytes(15) + b"1", {"users": ["ann"]})
-    False
-    """
-    return sha256_hex(salt + canonical(request).encode("utf-8"))
 
 
 @dataclass(frozen=True)

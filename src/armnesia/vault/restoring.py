@@ -127,7 +127,7 @@ def _statements(session: Session, later: Mapping[str, Any], since: Head) -> list
         for digest, *rest in later["suppressed"]
     ]
     statements += [
-        ("INSERT INTO request (digest, sequence) VALUES (?, ?)", (bytes.fromhex(digest), sequence))
-        for digest, sequence in later["requests"]
+        ("INSERT INTO request (digest, sequence, path) VALUES (?, ?, ?)", (bytes.fromhex(digest), *rest))
+        for digest, *rest in later["requests"]
     ]
     return statements

@@ -57,10 +57,10 @@ def _rewrap(session: Session, ring: Keyring) -> None:
         "digest, kind, since, readmitted",
         [(ring.wrapped(bytes(digest), _PURPOSE[kind]), kind, *rest) for digest, kind, *rest in listed],
     )
-    answered = session.query("SELECT digest, sequence FROM request")
+    answered = session.query("SELECT digest, sequence, path FROM request")
     session.execute("DELETE FROM request")
     session.load(
         "request",
-        "digest, sequence",
-        [(ring.wrapped(bytes(digest), REQUEST), sequence) for digest, sequence in answered],
+        "digest, sequence, path",
+        [(ring.wrapped(bytes(digest), REQUEST), *rest) for digest, *rest in answered],
     )
