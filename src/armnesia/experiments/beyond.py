@@ -33,8 +33,8 @@ PEOPLE_METHODS = ("multi_source", "strict_adaptive", "tilt")
 
 SPREAD, EVEN = (160, 20, 20, 20, 20), (48,) * 5
 PEOPLE_N, PEOPLE_K = 2000, sum(SPREAD)
-MOST_RECORDS = 5000
-"""The largest N of the figures: the one that a plan's number of data sets is meant for."""
+FEWEST_RECORDS, MOST_RECORDS = 1500, 5000
+"""A plan's number of data sets is meant for the largest N; it shrinks with N, down to the smaller of these."""
 
 Deletions = tuple[tuple[int, int], ...]
 Sweep = list[tuple[str, int, int]]
@@ -67,15 +67,14 @@ def mixing_parts(plan: Plan) -> list[Cell]:
 
 
 def two_arms(plan: Plan) -> list[Cell]:
-    """Figure 3's settings and N = 1000 under M_f, and two arms under M_d, which the paper leaves out."""
+    """Most of Figure 3's settings and N = 1000 under M_f, and two arms under M_d, which the paper omits."""
     if plan.quick:
         settings = [(None, HARD, 1000, 80), (C_STAR, HARD, 1000, 80)]
     else:
+        sizes = ((2000, 80), (3000, 80), (4000, 80), (3000, 40))
         settings = [(None, HARD, 1000, 80)]
-        settings += [
-            (None, case, n, k) for case in (HARD, EASY) for k in (40, 80) for n in (2000, 3000, 4000)
-        ]
-        settings += [(C_STAR, case, n, 80) for case in (HARD, EASY) for n in (1000, 3000)]
+        settings += [(None, case, n, k) for case in (HARD, EASY) for n, k in sizes]
+        settings += [(C_STAR, HARD, 1000, 80), (C_STAR, HARD, 3000, 80), (C_STAR, EASY, 3000, 80)]
     cells: list[Cell] = []
     for c_star, case, n, k in settings:
         deletions = tuple((arm, k) for arm in ARMS_OF_MULTI_CASE[case])
@@ -107,7 +106,7 @@ def _coarse(plan: Plan) -> Sweep:
     """A part of the same, where sampling makes a point dear."""
     if plan.quick:
         return _sweep((1000, 3000), (300, 500))
-    return _sweep((1000, 2000, 3000, 4000, 5000), (20, 100, 200, 300, 500))
+    return _sweep((1000, 2000, 3000, 5000), (20, 200, 300, 500))
 
 
 def _sweep(ns: Sequence[int], ks: Sequence[int]) -> Sweep:
@@ -136,7 +135,7 @@ def _setting(
         methods=(),
         protocol="sampled" if plan.protocol == "sampled" else "exact",
         c_star=c_star,
-        datasets=plan.datasets * max(2 * n, MOST_RECORDS) // (2 * MOST_RECORDS),
+        datasets=plan.datasets * max(n, FEWEST_RECORDS) // MOST_RECORDS,
         seed=plan.seed,
         people=people,
     )
