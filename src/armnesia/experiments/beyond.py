@@ -34,7 +34,7 @@ PEOPLE_METHODS = ("multi_source", "strict_adaptive", "tilt")
 SPREAD, EVEN = (160, 20, 20, 20, 20), (48,) * 5
 PEOPLE_N, PEOPLE_K = 2000, sum(SPREAD)
 FEWEST_RECORDS, MOST_RECORDS = 1500, 5000
-"""A plan's number of data sets is meant for the largest N; it shrinks with N, down to the smaller of these."""
+"""A plan's number of data sets is meant for the largest N; it shrinks with N, to the smaller of these."""
 
 Deletions = tuple[tuple[int, int], ...]
 Sweep = list[tuple[str, int, int]]
