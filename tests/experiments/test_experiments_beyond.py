@@ -69,8 +69,8 @@ def test_one_arm_has_every_setting_of_figure_1_at_every_epsilon() -> None:
 
 def test_requests_over_several_arms_and_people_are_there_in_both_models() -> None:
     pairs = {(c.panel, c.n, c.deletions) for c in two_arms(Plan())}
-    assert {("M_f hard", n, ((0, 80), (1, 80))) for n in (1000, 2000, 3000, 4000)} <= pairs
-    assert {("M_f easy", 3000, ((2, 40), (3, 40))), ("M_d easy", 3000, ((2, 80), (3, 80)))} <= pairs
+    assert {("M_f hard", n, ((0, k), (1, k))) for n in (2000, 3000, 4000) for k in (40, 80)} <= pairs
+    assert {("M_f hard", 1000, ((0, 80), (1, 80))), ("M_d easy", 3000, ((2, 80), (3, 80)))} <= pairs
     cells = people(Plan())
     assert {tuple(k for _, k in c.deletions) for c in cells} == {(160, 20, 20, 20, 20), (48,) * 5, ()}
     by_chance = next(c for c in cells if not c.deletions)

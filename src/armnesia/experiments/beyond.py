@@ -67,11 +67,11 @@ def mixing_parts(plan: Plan) -> list[Cell]:
 
 
 def two_arms(plan: Plan) -> list[Cell]:
-    """Most of Figure 3's settings and N = 1000 under M_f, and two arms under M_d, which the paper omits."""
+    """Figure 3's settings and N = 1000 under M_f, and two arms under M_d, which the paper leaves out."""
     if plan.quick:
         settings = [(None, HARD, 1000, 80), (C_STAR, HARD, 1000, 80)]
     else:
-        sizes = ((2000, 80), (3000, 80), (4000, 80), (3000, 40))
+        sizes = [(n, k) for k in (40, 80) for n in (2000, 3000, 4000)]
         settings = [(None, HARD, 1000, 80)]
         settings += [(None, case, n, k) for case in (HARD, EASY) for n, k in sizes]
         settings += [(C_STAR, HARD, 1000, 80), (C_STAR, HARD, 3000, 80), (C_STAR, EASY, 3000, 80)]
