@@ -39,7 +39,10 @@ class Verification:
 
 @dataclass
 class _Counted:
-    """What an external source holds, against what the vault has counted of it."""
+    """What an external source holds, against what the vault has counted of it.
+
+    A row that stands in several sources is counted with the one that brought it first.
+    """
 
     here: int = 0
     unknown: int = 0
@@ -54,6 +57,7 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
     """
     problems: list[str] = []
     notes: list[str] = []
+    heads = _heads(opened, head)
     with opened.database.reading() as session:
         try:
             state = load_state(session, opened.keyring)
@@ -61,7 +65,6 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
             problems.append(f"state: {error}")
             state = _unsealed(session, opened)
         ring = opened.keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
-        heads = [found for found in (head, opened.pin.read()) if found is not None]
         problems += _ledger_problems(session, state, heads)
         certificates = 0
         for problem in _certificate_problems(session, opened.keyring):
@@ -80,10 +83,15 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
 
 def check_ledger(opened: Opened, head: Head) -> list[str]:
     """Check the ledger against a head that was kept elsewhere, and against the one pinned beside the keys."""
+    heads = _heads(opened, head)
     with opened.database.reading() as session:
         state = _unsealed(session, opened)
-        heads = [found for found in (head, opened.pin.read()) if found is not None]
         return list(dict.fromkeys(_ledger_problems(session, state, heads)))
+
+
+def _heads(opened: Opened, head: Head | None) -> list[Head]:
+    """The heads to check against. To be read before the ledger: others may lengthen both meanwhile."""
+    return [known for known in (head, opened.pin.read()) if known is not None]
 
 
 def _unsealed(session: Session, opened: Opened) -> State:
@@ -163,7 +171,7 @@ def _at_sources(session: Session, state: State, ring: Keyring) -> tuple[list[str
         counted = _Counted()
         try:
             for rows, names in _rows_at(what, state, ring):
-                _compare(session, ring, rows, names, counted, totals)
+                _compare(session, ring, number, rows, names, counted, totals)
         except ArmnesiaError as error:
             problems.append(f"{where}: {error}")
             continue
@@ -186,28 +194,41 @@ def _at_sources(session: Session, state: State, ring: Keyring) -> tuple[list[str
 
 def _rows_at(
     description: dict[str, object], state: State, ring: Keyring
-) -> Iterator[tuple[Rows, list[bytes]]]:
+) -> Iterator[tuple[Rows, list[bytes | None]]]:
+    """The rows of a source with their identities; None where an id was met before: it is the same row."""
     statistics = state.known_stream.statistics
     with Occurrences() as occurrences:
         for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
-            yield rows, identities(ring.record_identity, rows, occurrences)
+            names = identities(ring.record_identity, rows, occurrences)
+            again = occurrences.number(names) if rows.ids is not None else [0] * len(names)
+            yield rows, [None if met else name for name, met in zip(names, again, strict=True)]
 
 
 def _compare(
-    session: Session, ring: Keyring, rows: Rows, names: list[bytes], counted: _Counted, totals: np.ndarray
+    session: Session,
+    ring: Keyring,
+    number: int,
+    rows: Rows,
+    names: list[bytes | None],
+    counted: _Counted,
+    totals: np.ndarray,
 ) -> None:
-    rows_held = rows_in(session, "SELECT identity, content FROM record WHERE identity IN ({})", names)
-    held = {bytes(identity): bytes(content) for identity, content in rows_held}
+    known = [name for name in names if name is not None]
+    rows_held = rows_in(session, "SELECT identity, content, source FROM record WHERE identity IN ({})", known)
+    held = {bytes(identity): (bytes(content), source) for identity, content, source in rows_held}
     users = {user: ring.user_digest(user) for user in set(rows.users) if user is not None}
     gone_users = suppressed_among(session, list(users.values()))
-    gone_records = suppressed_among(session, [ring.suppressed_record_digest(name) for name in names])
+    gone_records = suppressed_among(session, [ring.suppressed_record_digest(name) for name in known])
     for place, name in enumerate(names):
+        if name is None:
+            continue
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
         if name in held:
-            counted.here += 1
-            counted.changed += held[name] != ring.record_content(name, user, arm, units)
-            totals[arm] += (1, units)
-            del held[name]  # the same id twice is one row
+            content, source = held[name]
+            counted.changed += content != ring.record_content(name, user, arm, units)
+            if source == number:
+                counted.here += 1
+                totals[arm] += (1, units)
         elif (user is not None and users[user] in gone_users) or (
             gone_records and ring.suppressed_record_digest(name) in gone_records
         ):
