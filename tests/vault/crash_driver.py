@@ -1,0 +1,325 @@
+"""Kills a process in the middle of its work on a vault, again and again, and looks at what is left.
+
+The child does a list of operations and acknowledges each, on the disk, when it is finished. It is killed by
+SIGKILL: after a random delay, or at a random step of its own, which are the places just before a statement,
+a commit, the pinning of the head, the erasing of bytes and the writing of keys.
+"""
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from armnesia.vault import Forgotten, Vault, owner_files
+from armnesia.vault.pin import Pin
+from armnesia.vault.postgres import PostgresDatabase, PostgresSession
+from armnesia.vault.sqlite import SqliteDatabase, SqliteSession
+
+if TYPE_CHECKING:
+    from tests.vault.forked_children import Nursery
+    from tests.vault.plain_vault import PlainVault, Record, Request, columns_of, observed, write_csv
+    from tests.vault.vault_databases import Place
+else:
+    from forked_children import Nursery
+    from plain_vault import PlainVault, Record, Request, columns_of, observed, write_csv
+    from vault_databases import Place
+
+Operation: TypeAlias = list[Any]
+"""["ingest", columns or file] or ["users" or "records", names] or ["rotate_digest" or "rotate_signing"]."""
+
+NEVER = 0
+ACTIONS = ("A", "B", "C")
+
+
+def perform(vault: Vault, operation: Operation) -> list[Any]:
+    """Do one operation; what is acknowledged of it."""
+    match operation:
+        case ["ingest", source]:
+            done = vault.ingest(source, user="user", id="id")
+            return [done.added, done.already_there, done.suppressed]
+        case ["rotate_digest" | "rotate_signing" as what]:
+            return [getattr(vault, f"{what}_key")()]
+    kind, names = operation
+    certificate = forget(vault, (kind, names)).certificate
+    return [certificate.body["sequence"], certificate.body["entry_hash"]]
+
+
+def forget(vault: Vault, request: Request) -> Forgotten:
+    """Forget users or records."""
+    kind, names = request
+    return vault.forget(users=names) if kind == "users" else vault.forget(records=names)
+
+
+def work(
+    url: str, keys: str, operations: list[Operation], acknowledgements: str, die_at: int | None = None
+) -> None:
+    """What the child does; with `die_at` it counts its steps and dies at that one."""
+    steps = [0]
+    if die_at is not None:
+        _count_steps(steps, die_at)
+    with Vault.open(url, keys=keys) as vault, open(acknowledgements, "w", encoding="utf-8") as file:
+        for operation in operations:
+            _acknowledge(file, perform(vault, operation))
+        _acknowledge(file, {"steps": steps[0]})
+
+
+def _acknowledge(file: Any, result: Any) -> None:
+    file.write(json.dumps(result) + "\n")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _count_steps(steps: list[int], die_at: int) -> None:
+    """Count the steps from now on, in this process."""
+
+    def step() -> None:
+        steps[0] += 1
+        if steps[0] == die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    for session in (SqliteSession, PostgresSession):
+        for name in ("query", "execute", "take", "load"):
+            _before(session, name, step)
+        one_by_one(session, step)
+    for database in (SqliteDatabase, PostgresDatabase):
+        _before(database, "erase", step)
+        _before_commit(database, step)
+    _before(Pin, "write", step)
+    _before(owner_files, "write", step)
+
+
+def _before(owner: Any, name: str, step: Callable[[], None]) -> None:
+    original = getattr(owner, name)
+
+    def stepping(*arguments: Any, **options: Any) -> Any:
+        step()
+        return original(*arguments, **options)
+
+    setattr(owner, name, stepping)
+
+
+def one_by_one(session: Any, step: Callable[[], None]) -> None:
+    """Let statements that are sent together be steps of their own."""
+    together = session.execute_together
+
+    def apart(self: Any, statements: Iterable[Any]) -> None:
+        for statement in statements:
+            step()
+            together(self, [statement])
+
+    session.execute_together = apart
+
+
+def _before_commit(database: Any, step: Callable[[], None]) -> None:
+    original = database.writing
+
+    @contextmanager
+    def stepping(self: Any) -> Iterator[Any]:
+        with original(self) as session:
+            yield session
+            step()
+
+    database.writing = stepping
+
+
+def request_of(operation: Operation) -> Request | None:
+    """The request, if the operation is one to forget."""
+    kind = operation[0]
+    return (kind, tuple(sorted(operation[1]))) if kind in ("users", "records") else None
+
+
+def half_done(vault: Vault, before: PlainVault, after: PlainVault) -> list[str]:
+    """What is wrong with a vault that must be as it was before an operation, or as after it, as a whole."""
+    problems = [f"verify: {problem}" for problem in vault.verify().problems]
+    found = observed(vault)
+    if found not in (before.expected(), after.expected()):
+        for name, is_now, was, would_be in zip(
+            found._fields, found, before.expected(), after.expected(), strict=True
+        ):
+            problems.append(f"{name}: {is_now}, which was {was} and would be {would_be} after the operation")
+    return problems
+
+
+def not_once(vault: Vault, acknowledged: dict[Request, list[Any]]) -> list[str]:
+    """What is wrong with deletions that were acknowledged: each must be there, once, and stay the first."""
+    problems = []
+    entries = [(entry.sequence, entry.hash, entry.fields.get("commitment")) for entry in vault.ledger()]
+    for (kind, names), (sequence, entry_hash) in acknowledged.items():
+        again = forget(vault, (kind, names))
+        body = again.certificate.body
+        if not again.repeated or [body["sequence"], body["entry_hash"]] != [sequence, entry_hash]:
+            problems.append(f"entry {sequence}: the same request is not answered by it again")
+        if again.certificate.verify(vault.public_keys()):
+            problems.append(f"entry {sequence}: its certificate does not verify")
+        if [entry[:2] for entry in entries if entry[2] == body["entry"]["commitment"]] != [
+            (sequence, entry_hash)
+        ]:
+            problems.append(f"entry {sequence}: it is not in the ledger exactly once")
+    if len(entries) != vault.head.sequence:
+        problems.append("ledger: asking for what was answered has made it longer")
+    return problems
+
+
+def _none(problems: list[str]) -> None:
+    if problems:
+        raise AssertionError("\n".join(problems))
+
+
+@dataclass
+class Crashes:
+    """One vault, its model, and the kills it has lived through."""
+
+    place: Place
+    model: PlainVault
+    nursery: Nursery
+    folder: Path
+    chance: random.Random
+    rows: int = 60
+    kills: int = 0
+    killed_in: dict[str, int] = field(default_factory=dict)
+    not_done: int = 0
+    done_unacknowledged: int = 0
+    acknowledged: dict[Request, list[Any]] = field(default_factory=dict)
+    batches: list[list[Record]] = field(default_factory=list)
+    seconds: float = 0.0
+    steps: int = 0
+
+    def calibrate(self) -> None:
+        """One round without a kill: how long it takes, and how many steps it has."""
+        operations = self._operations()
+        started = time.perf_counter()
+        end, acknowledged = self._round(operations, None, NEVER)
+        self.seconds = time.perf_counter() - started
+        assert end == 0
+        self.steps = acknowledged[-1]["steps"]
+        self._follow(operations, acknowledged[:-1])
+
+    def kill_once(self) -> None:
+        """Rounds of work until one is killed; then everything is looked at."""
+        while True:
+            operations = self._operations()
+            by_delay = self.chance.random() < 0.5
+            delay = self.chance.uniform(0, self.seconds) if by_delay else None
+            die_at = None if by_delay else self.chance.randint(1, self.steps)
+            end, acknowledged = self._round(operations, delay, die_at)
+            if end == -signal.SIGKILL:
+                break
+            assert end == 0
+            self._follow(operations, acknowledged[:-1])
+        self.kills += 1
+        self._follow(operations, acknowledged[: len(operations)])
+        with self.place.open() as vault:
+            if len(acknowledged) < len(operations):
+                self._finish(vault, operations[len(acknowledged)])
+            _none(half_done(vault, self.model, self.model))
+            _none(not_once(vault, {key: self.acknowledged[key] for key in list(self.acknowledged)[-4:]}))
+
+    def check_all(self) -> None:
+        """Every deletion that was ever acknowledged."""
+        with self.place.open() as vault:
+            _none(not_once(vault, self.acknowledged))
+            _none(half_done(vault, self.model, self.model))
+
+    def _finish(self, vault: Vault, operation: Operation) -> None:
+        """Look at what a kill has left of an operation, and do it again."""
+        after = self.model.copy()
+        self._in_model(after, operation)
+        _none(half_done(vault, self.model, after))
+        was_done = observed(vault) == after.expected()
+        self.killed_in[operation[0]] = self.killed_in.get(operation[0], 0) + 1
+        self.done_unacknowledged += was_done
+        self.not_done += not was_done
+        if was_done and operation[0].startswith("rotate"):  # the one thing that is new each time
+            self.model = after
+        else:
+            self._follow([operation], [perform(vault, operation)])
+
+    def _round(
+        self, operations: list[Operation], delay: float | None, die_at: int | None
+    ) -> tuple[int, list[Any]]:
+        """How the child ended, and what it has acknowledged."""
+        file = self.folder / "acknowledged"
+        file.unlink(missing_ok=True)
+        url, keys = self.place.url, str(self.place.keys)
+        child = self.nursery.start(
+            "crash_driver",
+            "work",
+            url=url,
+            keys=keys,
+            operations=operations,
+            acknowledgements=str(file),
+            die_at=die_at,
+        )
+        if delay is not None:
+            time.sleep(delay)
+            os.kill(child, signal.SIGKILL)  # it is not waited for yet, so the number is still its own
+        end = self.nursery.wait(child)
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
+        return end, [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def _follow(self, operations: list[Operation], acknowledged: list[Any]) -> None:
+        """Do in the model what was acknowledged, and compare."""
+        for operation, result in zip(operations, acknowledged, strict=False):
+            request = request_of(operation)
+            told = self._in_model(self.model, operation)
+            if request is not None:
+                assert result[0] == told
+                first = self.acknowledged.setdefault(request, result)
+                assert first == result
+            elif operation[0] == "ingest":
+                assert sum(result) == sum(told)
+
+    def _in_model(self, model: PlainVault, operation: Operation) -> Any:
+        request = request_of(operation)
+        if request is not None:
+            model.forget(request)
+            return model.answered[request]
+        if operation[0] == "ingest":
+            return model.ingest(self._batch_of(operation))
+        return model.note(operation[0])
+
+    def _batch_of(self, operation: Operation) -> list[Record]:
+        source = operation[1]
+        return self.batches[int(source["batch"][0] if isinstance(source, dict) else Path(source).stem)]
+
+    def _operations(self) -> list[Operation]:
+        """What the next child has to do: in random order, on random people."""
+        people = [f"person-{self.chance.randrange(200)}" for _ in range(4)]
+        held = [record.id for record in self.model.records.values()] or ["nothing"]
+        operations: list[Operation] = [
+            self._ingest(),
+            self._ingest(),
+            ["users", [people[0]]],
+            ["users", sorted(set(people[1:]))],
+            ["records", sorted(set(self.chance.choices(held, k=3)))],
+        ]
+        if self.chance.random() < 0.2:
+            operations.append([self.chance.choice(["rotate_digest", "rotate_signing"])])
+        self.chance.shuffle(operations)
+        return operations
+
+    def _ingest(self) -> Operation:
+        """New records, and some that were sent before."""
+        number = len(self.batches)
+        batch = [
+            Record(
+                self.chance.choice(ACTIONS),
+                self.chance.randrange(5),
+                f"person-{self.chance.randrange(200)}",
+                f"{number}-{row}",
+            )
+            for row in range(self.rows)
+        ]
+        batch += self.chance.choice(self.batches)[:10] if self.batches else []
+        self.batches.append(batch)
+        if self.model.managed:
+            return ["ingest", {**columns_of(batch), "batch": [number] * len(batch)}]
+        file = self.folder / f"{number}.csv"
+        write_csv(file, batch)
+        return ["ingest", str(file)]

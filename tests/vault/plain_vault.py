@@ -1,0 +1,204 @@
+"""A vault in plain Python: what the real one must hold after each operation; and what it does hold."""
+
+import copy
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from armnesia import ArmStatistics
+from armnesia.scale import UNIT
+from armnesia.vault import Vault
+from armnesia.vault.schema import MANAGED
+
+Identity: TypeAlias = tuple[Any, ...]
+Request: TypeAlias = tuple[str, tuple[str, ...]]
+"""("users" or "records", sorted names)."""
+
+
+class Record(NamedTuple):
+    """One logged decision; the reward is a number of quarters, which every way of writing it keeps exact."""
+
+    action: str
+    quarters: int
+    user: str | None
+    id: str | None = None
+
+    @property
+    def units(self) -> int:
+        return self.quarters * UNIT // 4
+
+
+def columns_of(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """The records as columns; with an id column if they have ids."""
+    columns: dict[str, list[Any]] = {
+        "action": [record.action for record in records],
+        "reward": [record.quarters / 4 for record in records],
+        "user": [record.user for record in records],
+    }
+    return columns | ({"id": [record.id for record in records]} if has_ids(records) else {})
+
+
+def has_ids(records: Sequence[Record]) -> bool:
+    return records[0].id is not None
+
+
+def write_csv(path: Path, records: Sequence[Record]) -> None:
+    columns = columns_of(records)
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
+    path.write_text("\n".join([",".join(columns), *lines]) + "\n", encoding="utf-8")
+
+
+class Observation(NamedTuple):
+    """Everything of a vault that must change together, read in one transaction."""
+
+    arms: tuple[tuple[int, int, int], ...]
+    """(count, sum of units, gone) of each arm."""
+    rows: tuple[tuple[str | None, int, int], ...] | int
+    """(owner, arm, units) of each row, sorted; of an external vault, how many digests."""
+    suppressed: tuple[int, int]
+    """How many users and how many records are kept out."""
+    kinds: tuple[str, ...]
+    """Of the entries of the ledger."""
+    certificates: int
+    requests: int
+    served_by: str
+
+
+def observed(vault: Vault) -> Observation:
+    """What a vault holds."""
+    managed = vault._opened.mode == MANAGED
+    with vault._opened.database.reading() as session:
+        arms = session.query("SELECT count, total, gone FROM arm ORDER BY position")
+        rows: Any = session.query(f"SELECT {'owner, arm, units' if managed else 'identity'} FROM record")
+        kept_out = Counter(
+            kind for (kind,) in session.query("SELECT kind FROM suppressed WHERE readmitted IS NULL")
+        )
+        entries = session.query("SELECT entry FROM ledger ORDER BY sequence")
+        ((certificates,),) = session.query("SELECT count(*) FROM certificate")
+        ((requests,),) = session.query("SELECT count(*) FROM request")
+        ((served_by,),) = session.query("SELECT served_by FROM vault")
+    return Observation(
+        tuple((count, total, gone) for count, total, gone in arms),
+        tuple(sorted(rows, key=repr)) if managed else len(rows),
+        (kept_out["user"], kept_out["record"]),
+        tuple(json.loads(entry)["kind"] for (entry,) in entries),
+        certificates,
+        requests,
+        served_by,
+    )
+
+
+@dataclass
+class PlainVault:
+    """The records, who was forgotten, and what the ledger has to tell."""
+
+    actions: tuple[str, ...]
+    managed: bool = True
+    frozen: bool = False
+    records: dict[Identity, Record] = field(default_factory=dict)
+    suppressed: set[tuple[str, Any]] = field(default_factory=set)
+    answered: dict[Request, int] = field(default_factory=dict)
+    """The entry that answered each request last."""
+    gone: Counter[str] = field(default_factory=Counter)
+    kinds: list[str] = field(default_factory=lambda: ["init"])
+    served_by: str = "default"
+
+    def copy(self) -> "PlainVault":
+        return copy.deepcopy(self)
+
+    def ingest(self, records: Iterable[Record]) -> tuple[int, int, int]:
+        """Added, there already, kept out."""
+        added = already = kept_out = 0
+        seen: Counter[Record] = Counter()
+        for record in records:
+            identity = self.identity(record, seen[record])
+            seen[record] += 1
+            if ("users", record.user) in self.suppressed or ("records", record.id) in self.suppressed:
+                kept_out += 1
+            elif identity in self.records:
+                already += 1
+            else:
+                self.records[identity] = record
+                added += 1
+        if added:
+            self.served_by = "learner"
+        return added, already, kept_out
+
+    @staticmethod
+    def identity(record: Record, ordinal: int) -> Identity:
+        return (record.id,) if record.id is not None else (*record, ordinal)
+
+    def held(self, request: Request) -> list[Identity]:
+        """The records that a request is about."""
+        kind, names = request
+        wanted = {identity: r.user if kind == "users" else r.id for identity, r in self.records.items()}
+        return [identity for identity, name in wanted.items() if name in names]
+
+    def is_repeated(self, request: Request) -> bool:
+        kind, names = request
+        return request in self.answered and all((kind, name) in self.suppressed for name in names)
+
+    def forget(self, request: Request) -> dict[str, int]:
+        """How many records of each action were deleted."""
+        deleted: Counter[str] = Counter()
+        if self.is_repeated(request):
+            return dict(deleted)
+        for identity in self.held(request):
+            deleted[self.records.pop(identity).action] += 1
+        if deleted:
+            self.served_by = "release"
+        if self.frozen:
+            self.gone += deleted
+        kind, names = request
+        self.suppressed |= {(kind, name) for name in names}
+        self.kinds.append("forget" if deleted else "nothing_held")
+        self.answered[request] = len(self.kinds)
+        return dict(deleted)
+
+    def readmit(self, request: Request) -> None:
+        kind, names = request
+        self.suppressed -= {(kind, name) for name in names}
+        self.kinds.append("readmit")
+
+    def note(self, kind: str) -> None:
+        """Something that changes the ledger only."""
+        self.kinds.append(kind)
+
+    def statistics(self) -> ArmStatistics:
+        return statistics_of(self.actions, self.records.values())
+
+    def expected(self) -> Observation:
+        """What must be observed."""
+        statistics = self.statistics()
+        gone = [self.gone[action] for action in self.actions]
+        rows = [(r.user, self.actions.index(r.action), r.units) for r in self.records.values()]
+        kinds = Counter(kind for kind, _ in self.suppressed)
+        return Observation(
+            tuple(zip(statistics.counts.tolist(), statistics.sums.tolist(), gone, strict=True)),
+            tuple(sorted(rows, key=repr)) if self.managed else len(rows),
+            (kinds["users"], kinds["records"]),
+            tuple(self.kinds),
+            sum(kind in ("forget", "nothing_held") for kind in self.kinds),
+            len(self.answered),
+            self.served_by,
+        )
+
+
+def statistics_of(actions: tuple[str, ...], records: Iterable[Record]) -> ArmStatistics:
+    """Count and add up, without any of the vault's own code."""
+    counts, sums = Counter[str](), Counter[str]()
+    for record in records:
+        counts[record.action] += 1
+        sums[record.action] += record.units
+    return ArmStatistics(
+        actions,
+        np.array([counts[action] for action in actions], dtype=np.int64),
+        np.array([sums[action] for action in actions], dtype=np.int64),
+        (0.0, 1.0),
+    )
