@@ -23,6 +23,8 @@ def stream(
 ) -> Iterator[list[tuple[Any, ...]]]:
     """Run one query and hand out its rows in chunks, in their order, without ever holding all of them."""
     with _connected(shown, format_name) as connection:
+        # Each thread reads ahead, up to a whole row group; whoever takes the rows is slower than one anyway.
+        connection.execute("SET threads = 1")
         connection.execute(sql, parameters)
         while rows := connection.fetchmany(size):
             yield rows
@@ -36,6 +38,7 @@ def _connected(shown: str, format_name: str) -> Iterator[Any]:
         raise MissingExtraError.naming("Reading CSV and Parquet files", "engines") from error
     try:
         with duckdb.connect(config=_SETTINGS) as connection:
+            connection.execute("SET enable_progress_bar = false")  # it would be printed among our output
             yield connection
     except duckdb.Error as error:
         # Not chained: DuckDB's text quotes the broken line, and a log line is personal data.
