@@ -12,7 +12,14 @@ from armnesia.cli.demo import demo
 from armnesia.cli.levels import levels
 from armnesia.cli.privacy import calibrate, curve
 from armnesia.cli.reproduction import reproduce
+from armnesia.cli.vault_options import with_variants
+from armnesia.cli.vault_proofs import certificate, ledger, public_key, verify
+from armnesia.cli.vault_requests import forget, readmit
+from armnesia.cli.vault_setup import ingest, init, status
+from armnesia.cli.vault_upkeep import backup, compact, export, policy, rebuild, restore, rotate_key, upgrade
 from armnesia.cli.worlds import bounds, evaluate
+
+VAULT = "The vault"
 
 app = typer.Typer(
     name="armnesia",
@@ -43,3 +50,20 @@ app.command()(evaluate)
 app.command()(bounds)
 app.command()(reproduce)
 app.command()(demo)
+
+for of_the_vault in (
+    with_variants(init),
+    ingest,
+    with_variants(forget),
+    readmit,
+    verify,
+    ledger,
+    status,
+    policy,
+    public_key,
+    rotate_key,
+):
+    app.command(rich_help_panel=VAULT)(of_the_vault)
+app.add_typer(certificate, name="certificate", rich_help_panel=VAULT)
+for of_its_upkeep in (compact, rebuild, export, backup, restore, upgrade):
+    app.command(rich_help_panel=VAULT)(of_its_upkeep)

@@ -68,15 +68,23 @@ def read_case(
 
 
 def on_a_case(command: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
-    """Give a command that takes `case` the options of `read_case`, before its own; some may be left out."""
-    shared = {n: p for n, p in inspect.signature(read_case).parameters.items() if n not in without}
-    own = {name: p for name, p in inspect.signature(command).parameters.items() if name != "case"}
+    """Give a command that takes `case` the options of `read_case` instead; some may be left out."""
+    return with_options_of(read_case, command, "case", without)
+
+
+def with_options_of(
+    read: Callable[..., Any], command: Callable[..., None], stand_for: str, without: Collection[str] = ()
+) -> Callable[..., None]:
+    """Put the options of `read` where the command has the parameter that they stand for."""
+    shared = {n: p for n, p in inspect.signature(read).parameters.items() if n not in without}
+    own = inspect.signature(command).parameters
+    listed = [p for name in own for p in (shared.values() if name == stand_for else [own[name]])]
 
     def run(**given: Any) -> None:
-        case = read_case(**{name: given.pop(name) for name in shared})
-        command(case, **given)
+        value = read(**{name: given.pop(name) for name in shared})
+        command(**{stand_for: value}, **given)
 
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in {**shared, **own}.values()]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in listed]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__name__, run.__doc__ = command.__name__, command.__doc__

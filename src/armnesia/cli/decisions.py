@@ -8,19 +8,34 @@ from armnesia.auditing import audit as run_audit
 from armnesia.cli import options as opt
 from armnesia.cli.case import Case, arm_rows, arm_table, case_facts, learner_facts
 from armnesia.cli.output import emit, table
+from armnesia.cli.vault_options import Keys, Url
+from armnesia.cli.vault_setup import decide_in_vault
+from armnesia.errors import InvalidInputError
+from armnesia.vault import DEFAULT_URL
+
+_OF_A_LOG = ("action", "reward", None, "0,1", None, None)
 
 
 def decide(
-    log: opt.LogArgument,
+    log: opt.LogOrVault = None,
     action: opt.ActionColumn = "action",
     reward: opt.RewardColumn = "reward",
     actions: opt.Actions = None,
     reward_range: opt.RewardRange = "0,1",
     learner: opt.LearnerName = None,
     confidence: opt.Confidence = None,
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Which arm to serve, with every arm's count, mean and score."""
+    """Which arm to serve: by LOG, with every arm's count, mean and score; without LOG, by the vault."""
+    if log is None:
+        if (action, reward, actions, reward_range, learner, confidence) != _OF_A_LOG:
+            raise InvalidInputError(
+                "the vault has its own columns, actions and learner; such options need LOG"
+            )
+        decide_in_vault(url, keys, as_json)
+        return
     statistics = opt.open_log(log, action, reward, None, actions, reward_range).statistics()
     bound = opt.make_learner(learner, confidence, statistics)
     decision = bound.decide(statistics)

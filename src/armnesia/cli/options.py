@@ -22,6 +22,9 @@ BUNDLED = "flights"
 LogArgument = Annotated[
     str, typer.Argument(metavar="LOG", help=f"A CSV or Parquet file, or '{BUNDLED}' for the bundled log.")
 ]
+LogOrVault = Annotated[
+    str | None, typer.Argument(metavar="[LOG]", help="A log, as in other commands; without it, the vault.")
+]
 ActionColumn = Annotated[str, typer.Option("--action", help="Column of the action.")]
 RewardColumn = Annotated[str, typer.Option("--reward", help="Column of the reward.")]
 UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the user.")]
@@ -68,7 +71,7 @@ def open_log(
         reward=reward,
         user=user,
         actions=declared,
-        reward_range=_two_numbers(reward_range),
+        reward_range=two_numbers(reward_range),
     )
 
 
@@ -139,7 +142,12 @@ def make_budget(
     )
 
 
-def _two_numbers(given: str) -> tuple[float, float]:
+def two_numbers(given: str) -> tuple[float, float]:
+    """The range of rewards that --reward-range names.
+
+    >>> two_numbers("0,1")
+    (0.0, 1.0)
+    """
     try:
         low, high = (float(number) for number in given.split(","))
     except ValueError:

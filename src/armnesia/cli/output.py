@@ -53,7 +53,7 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> 
         is_name = position == 0 and all(len(cell) <= _LONGEST_NAME for cell in cells)
         made.add_column(column, justify="right" if numeric else "left", no_wrap=is_name)
     for row in listed:
-        made.add_row(*row)
+        made.add_row(*map(Text, row))  # a name may look like markup
     return Group(Text(title, style="bold"), made)
 
 

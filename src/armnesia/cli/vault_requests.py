@@ -1,0 +1,178 @@
+"""Commands for people's requests: forget, readmit."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.case import guarantee_facts
+from armnesia.cli.output import table
+from armnesia.cli.vault_options import (
+    Column,
+    Keys,
+    Records,
+    Url,
+    Users,
+    UsersFile,
+    named,
+    tell,
+)
+from armnesia.errors import InvalidInputError, VaultError
+from armnesia.unlearners import UNLEARNERS
+from armnesia.vault import DEFAULT_URL, Certificate, Forgotten, Preview, Vault, owner_files
+
+SCREEN_ONLY = (
+    "For this screen only: with the arm that is served, these probabilities tell of what was deleted."
+)
+_NOTHING_HELD = "Nothing is held: the vault has no record of this request."
+
+
+def forget(
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    user: Users = None,
+    file: UsersFile = None,
+    column: Column = None,
+    records: Records = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
+    unlearner: Annotated[
+        str | None, typer.Option("--unlearner", help=f"Instead of the vault's: {', '.join(UNLEARNERS)}.")
+    ] = None,
+    epsilon: opt.Epsilon = None,
+    delta: opt.Delta = None,
+    variants: Any = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Forget people or records, for good: everyone named together is one request and one certificate."""
+    wanted = named(user, file, column, records)
+    asked: dict[str, Any] = {
+        "unlearner": unlearner,
+        "epsilon": epsilon,
+        "delta": delta,
+        "options": variants or None,
+    }
+    if certificate is not None:
+        if dry_run:
+            raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
+        check_can_be_written(certificate)
+    with Vault.open(url, keys=keys) as vault:
+        if dry_run:
+            _show_preview(vault.preview(**wanted, **asked), as_json)
+            return
+        done = vault.forget(**wanted, **asked)
+        head = vault.head
+    if certificate is not None:
+        try:
+            owner_files.write(certificate, done.certificate.to_json())
+        except VaultError as error:
+            raise VaultError(
+                f"{error}; the request itself is done, and armnesia certificate show has its certificate"
+            ) from None
+    result = {
+        "dry_run": False,
+        "repeated": done.repeated,
+        "records": done.records,
+        "counts": done.counts,
+        "served_before": done.served_before,
+        "served": done.served,
+        "head": head,
+        **certificate_facts(done.certificate),
+        "certificate": done.certificate.to_dict(),
+        "certificate_file": certificate,
+    }
+    tell(result, as_json, *_words(done, certificate))
+
+
+def readmit(
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    user: Users = None,
+    file: UsersFile = None,
+    column: Column = None,
+    records: Records = None,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Take them off the list altogether: see docs/vault.md.")
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Let new records of forgotten people in again. Nothing that was deleted comes back."""
+    wanted = named(user, file, column, records)
+    with Vault.open(url, keys=keys) as vault:
+        number = vault.readmit(**wanted, erase=erase)
+        result = {"readmitted": number, "erased": erase, "head": vault.head}
+    tell(result, as_json, f"{number} readmitted: their new records are taken in from now on")
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """What a certificate says, as JSON names it; level and budget are null where nothing was held."""
+    body = certificate.body
+    entry: Mapping[str, Any] = body["entry"]
+    return {
+        "sequence": body["sequence"],
+        "kind": entry["kind"],
+        "unlearner": entry.get("unlearner", {}).get("name"),
+        "level": entry.get("level"),
+        "budget": entry.get("budget"),
+        "erasure": body["erasure"]["state"],
+    }
+
+
+def check_can_be_written(file: Path) -> None:
+    """Refuse a file that is there, or whose folder is not: before anything else is done."""
+    if file.exists():
+        raise InvalidInputError(f"the file must be a new one; {file} exists already")
+    if not file.parent.is_dir():
+        raise InvalidInputError(f"the file must be in a folder that exists; {file.parent} is none")
+
+
+def _words(done: Forgotten, file: Path | None) -> list[str]:
+    body = done.certificate.body
+    if done.repeated:
+        first = f"This request was answered before, by entry {body['sequence']}: nothing was changed."
+    elif body["entry"]["kind"] == "nothing_held":
+        first = f"{_NOTHING_HELD} The ledger says so, and so does the certificate."
+    else:
+        first = f"Forgotten: {done.records} records. Served before: {done.served_before}; now: {done.served}."
+    return [
+        first,
+        f"Guarantee: {body['claims']['guarantee']}",
+        f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
+        f"Ledger: entry {body['sequence']}",
+        f"Certificate: {file or 'kept in the vault; see armnesia certificate show'}",
+    ]
+
+
+def _show_preview(found: Preview, as_json: bool) -> None:
+    release = found.release
+    probabilities = {}
+    if release is not None:
+        probabilities = dict(zip(release.actions, release.probabilities.tolist(), strict=True))
+    result = {
+        "dry_run": True,
+        "repeated": found.repeated,
+        "records": sum(found.counts.values()),
+        "counts": found.counts,
+        "served_before": found.served,
+        "probabilities": None if release is None else probabilities,
+        "branch": None if release is None else release.branch,
+        "guarantee": None if release is None else guarantee_facts(release.guarantee),
+        "note": SCREEN_ONLY,
+    }
+    if release is None:
+        tell(result, as_json, "This request was answered before." if found.repeated else _NOTHING_HELD)
+        return
+    rows = [[action, count, probabilities[action]] for action, count in found.counts.items()]
+    tell(
+        result,
+        as_json,
+        table(
+            f"Would be forgotten: {result['records']} records. Served now: {found.served}",
+            ["action", "records", "P(served then)"],
+            rows,
+        ),
+        f"Guarantee: {release.guarantee}",
+        f"Nothing was changed. {SCREEN_ONLY}",
+    )
