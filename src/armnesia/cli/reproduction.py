@@ -16,7 +16,9 @@ from armnesia.errors import InvalidInputError
 def reproduce(
     figure: Annotated[
         list[str] | None,
-        typer.Option(help="1, 2, 3, table2, bounds, phase, requests, claims, beyond, tradeoff, stream or all."),
+        typer.Option(
+            help="1, 2, 3, table2, bounds, phase, requests, claims, beyond, tradeoff, stream or all."
+        ),
     ] = None,
     protocol: Annotated[str, typer.Option(help="exact, sampled, or paper for its own protocol.")] = "exact",
     out: Annotated[Path, typer.Option(help="Folder for the report, the pictures and the results.")] = Path(

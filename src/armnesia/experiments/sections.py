@@ -26,6 +26,8 @@ from armnesia.experiments.settings import (
     HARD,
     METHODS,
 )
+from armnesia.experiments.tradeoff import tidy_rows, tradeoff
+from armnesia.experiments.tradeoff_section import tradeoff_section
 from armnesia.experiments.year_section import year_section
 from armnesia.pictures.experiments import picture_of_figure_1, picture_of_figure_2, picture_of_figure_3
 from armnesia.pictures.panels_bounds import picture_of_bounds
@@ -238,6 +240,12 @@ def _beyond(run: Run) -> Section:
     return beyond_section(run.figure(beyond(run.plan)), run.out / "figures", quick=run.plan.quick)
 
 
+def _tradeoff(run: Run) -> Section:
+    found = tradeoff(run.plan, run.n_jobs)
+    run.rows += tidy_rows(found)
+    return tradeoff_section(found, run.out / "figures")
+
+
 def _stream(run: Run) -> Section:
     section, rows = year_section(run.out / "figures", run.plan, run.n_jobs)
     run.rows += rows
@@ -254,6 +262,7 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
     "requests": _requests,
     "claims": _claims,
     "beyond": _beyond,
+    "tradeoff": _tradeoff,
     "stream": _stream,
 }
 """What can be reproduced, by name, in the order of the report."""
