@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from armnesia.errors import InvalidInputError, VaultError
 from armnesia.learners import LEARNERS, ConfidenceLearner, Learner
 from armnesia.privacy import Budget, Guarantee, Level
+from armnesia.request import DeletionRequest
 from armnesia.scale import checked_actions, checked_reward_range, listed
 from armnesia.statistics import ArmStatistics
 from armnesia.stream import Penalty, Stream
@@ -93,9 +94,12 @@ class Configuration:
         object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
-        example = Stream(self.learning(), ArmStatistics.empty(("A", "B"), self.reward_range), self.penalty)
+        low = self.reward_range[0]
+        held = ArmStatistics.from_rewards({"A": [low, low], "B": [low]}, reward_range=self.reward_range)
+        one = DeletionRequest.from_rewards({"A": [low], "B": []}, reward_range=self.reward_range)
+        example = Stream(self.learning(), held, self.penalty)
         unlearner = self.unlearning()
-        unlearner.release(example.serving, example.statistics, _nothing(example), self.budget)
+        unlearner.release(example.serving, held, one, self.budget)  # refuses what could answer no request
         promised = max(unlearner.level, example.level, key=list(Level).index)
         if self.policy is None:
             allowed = list(Level)[: list(Level).index(promised) + 1]
@@ -175,12 +179,6 @@ def unlearner_of(name: str, options: Mapping[str, Any]) -> Unlearner:
 def budget_of(epsilon: float, delta: float) -> Budget:
     """The budget, calibrated once."""
     return Budget(epsilon=epsilon, delta=delta)
-
-
-def _nothing(stream: Stream) -> Any:
-    from armnesia.request import DeletionRequest  # noqa: PLC0415
-
-    return DeletionRequest(stream.statistics, binary=True)
 
 
 def _text_or_number(actions: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
