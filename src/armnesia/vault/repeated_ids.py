@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 _BUCKETS = 64
 """Equal ids fall into the same bucket; at the end one bucket at a time is in memory, sorted."""
 
+_IN_MEMORY = 1 << 16
+"""So many bytes of a bucket need no file: making 64 files takes longer than reading a small source."""
+
 _NOTE = np.dtype([("id", np.int64), ("id_too", np.int64), ("decision", np.int64), ("position", np.int64)])
 
 
 class RepeatedIds:
     """Notes the id and the decision of every row, and tells at the end whether any two contradict each other.
 
-    The notes stand in nameless temporary files. They are Python's own hashes, which are keyed anew in each
-    process: an id is taken for another one with a chance of 2⁻¹²⁸.
+    The notes stand in nameless temporary files, if they are many. They are Python's own hashes, which are
+    keyed anew in each process: an id is taken for another one with a chance of 2⁻¹²⁸.
 
     >>> with RepeatedIds() as seen:
     ...     seen.note(["a", "b"], [(0, 5, None), (1, 5, "ann")], range(0, 2))
@@ -30,8 +33,9 @@ class RepeatedIds:
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        opened = (tempfile.TemporaryFile() for _ in range(_BUCKETS))  # noqa: SIM115 (closed by the stack)
-        self._files = [self._stack.enter_context(file) for file in opened]
+        self._files = [
+            self._stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY)) for _ in range(_BUCKETS)
+        ]
         return self
 
     def __exit__(
