@@ -203,7 +203,7 @@ def test_rows_without_ids_need_occurrences() -> None:
 DECISIONS = st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from([None, "", "ann"]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(noted=st.lists(st.tuples(st.sampled_from("abcdef"), DECISIONS), max_size=12), chunk=st.integers(1, 5))
 def test_contradicting_ids_are_found_by_brute_force_too(noted: list[tuple[str, Any]], chunk: int) -> None:
     with RepeatedIds() as seen:

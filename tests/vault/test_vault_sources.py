@@ -179,12 +179,11 @@ def test_bad_rows_are_refused_in_the_words_of_read_log(fault: str, kind: str, tm
     assert str(of_source.value) == str(of_log.value)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_the_millionth_row_is_named(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"log.{suffix}"
-    columns = "CASE WHEN i = 1000000 THEN 1.25 ELSE i % 2 END AS won, 'A' AS arm, i AS n"
+def test_the_millionth_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    columns = "CASE WHEN i = 1000000 THEN 1.25 ELSE i % 2 END AS won, 'A' AS arm"
     duckdb.execute(f"COPY (SELECT {columns} FROM range(1000100) AS t(i)) TO '{path}'")
-    source = open_source(path, action="arm", reward="won", id="n")
+    source = open_source(path, action="arm", reward="won")
     rows = source.rows(ACTIONS, (0, 1), chunk=300_000)
     read = [next(rows).positions for _ in range(3)]
     assert read == [range(0, 300_000), range(300_000, 600_000), range(600_000, 900_000)]

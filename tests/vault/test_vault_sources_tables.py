@@ -276,6 +276,11 @@ def test_refusals_of_the_server_are_told(schema: tuple[psycopg.Connection[Any], 
     connection.execute(f"CREATE VIEW {name}.broken AS SELECT 'A' AS arm, 1 / 0 AS won, 'secret' AS who")
     with pytest.raises(InvalidLogError, match=r"cannot be read \(SQLSTATE 22012\)"):
         all_rows(open_source(server, table=f"{name}.broken", **NAMES))
+    connection.execute(f"CREATE VIEW {name}.strange AS SELECT 'A' AS arm, 1 AS won, date 'infinity' AS who")
+    with pytest.raises(
+        InvalidLogError, match=r"cannot be read: it holds a value that Python has no type for"
+    ):
+        all_rows(open_source(server, table=f"{name}.strange", **NAMES))
     with psycopg.connect(server) as other:
         wrong = server.replace(f"/{other.info.dbname}", "/no_such_database")
     with pytest.raises(InvalidLogError, match=r"cannot be reached|no such database"):

@@ -52,16 +52,16 @@ class FileSource(Source):
 
     def raw_rows(self, chunk: int, user: str | None) -> Iterator[RawRows]:
         """Stream the rows in the order of the files."""
-        selected = f"SELECT {', '.join(self._expressions())} FROM {self._files.table}"
+        selected = ", ".join(self._expressions())
         if user is None:
             first = 0
-            for rows in self._files.stream(selected, chunk):
+            for rows in self._files.stream(f"SELECT {selected} FROM {self._files.table}", chunk):
                 yield self._raw(range(first, first + len(rows)), rows)
                 first += len(rows)
             return
         # Numbered before they are chosen: a message must name the row of the file.
-        numbered = f"SELECT *, row_number() OVER () - 1 AS position FROM ({selected})"
-        of_user = f"SELECT * FROM ({numbered}) WHERE user_text = $user"
+        numbered = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
+        of_user = f"SELECT {selected}, position FROM ({numbered}) WHERE user_text = $user"
         for rows in self._files.stream(of_user, chunk, user=user):
             yield self._raw([row[-1] for row in rows], [row[:-1] for row in rows])
 

@@ -115,6 +115,8 @@ def _is_uuid(text: str) -> bool:
 
 def _meaning(error: Any) -> str:
     match getattr(error, "sqlstate", None):
+        case None if type(error).__name__ == "DataError":  # psycopg's own, of a date such as infinity
+            return "cannot be read: it holds a value that Python has no type for"
         case None:
             return "cannot be reached: is the server up, are address and password right?"
         case "42501":
