@@ -33,9 +33,8 @@ class RepeatedIds:
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._files = [
-            self._stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY)) for _ in range(_BUCKETS)
-        ]
+        made = (tempfile.SpooledTemporaryFile(_IN_MEMORY) for _ in range(_BUCKETS))  # noqa: SIM115 (the stack does)
+        self._files = [self._stack.enter_context(file) for file in made]
         return self
 
     def __exit__(
