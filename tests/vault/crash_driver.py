@@ -23,15 +23,15 @@ from armnesia.vault.sqlite import SqliteDatabase, SqliteSession
 
 if TYPE_CHECKING:
     from tests.vault.forked_children import Nursery
-    from tests.vault.plain_vault import PlainVault, Record, Request, columns_of, observed, write_csv
+    from tests.vault.plain_vault import PlainVault, Record, Request, columns_of, observed, write_table
     from tests.vault.vault_databases import Place
 else:
     from forked_children import Nursery
-    from plain_vault import PlainVault, Record, Request, columns_of, observed, write_csv
+    from plain_vault import PlainVault, Record, Request, columns_of, observed, write_table
     from vault_databases import Place
 
 Operation: TypeAlias = list[Any]
-"""["ingest", columns or file] or ["users" or "records", names] or ["rotate_digest" or "rotate_signing"]."""
+"""["ingest", number of the batch, source, table], ["users" or "records", names] or ["rotate_…"]."""
 
 NEVER = 0
 ACTIONS = ("A", "B", "C")
@@ -40,8 +40,8 @@ ACTIONS = ("A", "B", "C")
 def perform(vault: Vault, operation: Operation) -> list[Any]:
     """Do one operation; what is acknowledged of it."""
     match operation:
-        case ["ingest", source]:
-            done = vault.ingest(source, user="user", id="id")
+        case ["ingest", _, source, table]:
+            done = vault.ingest(source, user="user", id="id", table=table)
             return [done.added, done.already_there, done.suppressed]
         case ["rotate_digest" | "rotate_signing" as what]:
             return [getattr(vault, f"{what}_key")()]
@@ -181,6 +181,7 @@ class Crashes:
     folder: Path
     chance: random.Random
     rows: int = 60
+    most_batches: int = 10
     kills: int = 0
     killed_in: dict[str, int] = field(default_factory=dict)
     not_done: int = 0
@@ -281,12 +282,8 @@ class Crashes:
             model.forget(request)
             return model.answered[request]
         if operation[0] == "ingest":
-            return model.ingest(self._batch_of(operation))
+            return model.ingest(self.batches[operation[1]])
         return model.note(operation[0])
-
-    def _batch_of(self, operation: Operation) -> list[Record]:
-        source = operation[1]
-        return self.batches[int(source["batch"][0] if isinstance(source, dict) else Path(source).stem)]
 
     def _operations(self) -> list[Operation]:
         """What the next child has to do: in random order, on random people."""
@@ -305,9 +302,21 @@ class Crashes:
         return operations
 
     def _ingest(self) -> Operation:
-        """New records, and some that were sent before."""
-        number = len(self.batches)
-        batch = [
+        """New records and some that were sent before; or a whole batch that was sent before."""
+        if len(self.batches) < self.most_batches:
+            self.batches.append(self._new_batch(len(self.batches)))
+            number = len(self.batches) - 1
+        else:
+            number = self.chance.randrange(len(self.batches))
+        batch = self.batches[number]
+        if self.model.managed:
+            return ["ingest", number, columns_of(batch), None]
+        log = self.folder / "log.db"
+        write_table(log, f"batch_{number}", batch)
+        return ["ingest", number, f"sqlite:///{log}", f"batch_{number}"]
+
+    def _new_batch(self, number: int) -> list[Record]:
+        new = [
             Record(
                 self.chance.choice(ACTIONS),
                 self.chance.randrange(5),
@@ -316,10 +325,4 @@ class Crashes:
             )
             for row in range(self.rows)
         ]
-        batch += self.chance.choice(self.batches)[:10] if self.batches else []
-        self.batches.append(batch)
-        if self.model.managed:
-            return ["ingest", {**columns_of(batch), "batch": [number] * len(batch)}]
-        file = self.folder / f"{number}.csv"
-        write_csv(file, batch)
-        return ["ingest", str(file)]
+        return new + (self.chance.choice(self.batches)[:10] if self.batches else [])
