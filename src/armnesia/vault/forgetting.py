@@ -91,9 +91,10 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
     with opened.database.writing() as session:
         before = opened.load(session)
         ring = opened.ring(before)
+        answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
         known = _answered_before(session, ring, wanted)
         if not known:
-            done, entry, state = _forget(opened, session, before, wanted, holding, asked)
+            done, entry, state = _forget(opened, session, before, wanted, holding, answer)
     if known:
         certificate = certificate_of(opened, wanted)
         return Forgotten(certificate, True, {}, before.served_action, before.served_action, None)
@@ -109,16 +110,17 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
     holding = holding_of(opened, wanted)
     with opened.database.reading() as session:
         state = opened.load(session)
+        answer = asked.answer(state.configuration)
         repeated = _answered_before(session, opened.ring(state), wanted)
         found = holding.found(session, state)
     if found is None:
         return Preview({}, state.served_action, None, repeated)
-    _, release, _ = _release(state, found, asked.answer(state.configuration))
+    _, release, _ = _release(state, found, answer)
     return Preview(_by_action(found), state.served_action, release, repeated)
 
 
 def _forget(
-    opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, asked: Asked
+    opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, answer: Answer
 ) -> tuple[Forgotten, Entry, State]:
     ring = opened.ring(before)
     sequence = before.head.sequence + 1
@@ -129,7 +131,7 @@ def _forget(
     found = holding.taken(session, before)
     kind, release, state = "nothing_held", None, before
     if found is not None:
-        used, release, later = _release(before, found, asked.answer(before.configuration))
+        used, release, later = _release(before, found, answer)
         released = release.draw()
         kind, facts = "forget", facts | _claims(before, found, release, used, released)
         served = later.statistics.actions.index(released)

@@ -13,7 +13,7 @@ from armnesia.vault.database import Database, Session, open_database
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Entry
 from armnesia.vault.pin import Pin
-from armnesia.vault.state import State, changed_outside, load_state, store_statements
+from armnesia.vault.state import State, changed_outside, check_keys, load_state, store_statements
 
 CODE = f"armnesia {metadata.version('armnesia')}"
 """Which code wrote an entry of the ledger."""
@@ -95,18 +95,21 @@ def open_vault(
         if not database.has_tables():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
         keyring = Keyring.load(path)
-        opened = Opened(database, keyring, path, pin_of(path), _mode(database))
+        vault, mode = _told_by_tables(database)
+        check_keys(vault, keyring)
+        opened = Opened(database, keyring, path, pin_of(path), mode)
         if check_pin:
             check_not_older(opened)
         return opened
 
 
-def _mode(database: Database) -> str:
-    """Whether the rows are in the vault or at their sources: the one thing told by the tables themselves."""
+def _told_by_tables(database: Database) -> tuple[str, str]:
+    """Which vault it is, and whether its rows are in it or at their sources."""
     with database.reading() as session:
-        found = session.query("SELECT configuration FROM vault")
+        found = session.query("SELECT id, configuration FROM vault")
     try:
-        return str(json.loads(found[0][0])["mode"])
+        vault, configuration = found[0]
+        return vault, str(json.loads(configuration)["mode"])
     except (IndexError, ValueError, KeyError, TypeError):
         raise changed_outside() from None
 

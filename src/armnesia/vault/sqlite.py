@@ -15,7 +15,6 @@ from armnesia.errors import VaultError
 from armnesia.vault.database import Database, Row
 
 _SETTINGS = (
-    "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
     "PRAGMA foreign_keys = ON",
@@ -79,6 +78,8 @@ class SqliteDatabase(Database):
         address = f"file:{urllib.parse.quote(path)}?mode=rw"
         with self._told():
             self._connection = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
+            if create or self.has_tables():  # a file that is no vault is left as it is
+                self._connection.execute("PRAGMA journal_mode = WAL")
             for setting in _SETTINGS:
                 self._connection.execute(setting)
 

@@ -81,7 +81,9 @@ def arm_rows(stream: Stream) -> list[tuple[int, str, int, int, int]]:
     statistics = stream.statistics
     gone = [0] * statistics.n_actions if stream.gone is None else stream.gone.tolist()
     numbers = zip(statistics.actions, statistics.counts.tolist(), statistics.sums.tolist(), gone, strict=True)
-    return [(arm, _label_text(label), count, total, g) for arm, (label, count, total, g) in enumerate(numbers)]
+    return [
+        (arm, _label_text(label), count, total, g) for arm, (label, count, total, g) in enumerate(numbers)
+    ]
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -103,8 +105,7 @@ def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -
         session.query(f"SELECT {_COLUMNS} FROM vault")
     )
     check_version(version)
-    if vault != keyring.vault:
-        raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
+    check_keys(vault, keyring)
     arms = session.query("SELECT label, count, total, gone FROM arm ORDER BY position")
     try:
         configuration = Configuration.from_text(text)
@@ -129,6 +130,12 @@ def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -
     if check_seal and sealed != bytes(seal):
         raise changed_outside()
     return state
+
+
+def check_keys(vault: str, keyring: Keyring) -> None:
+    """Refuse the keys of another vault."""
+    if vault != keyring.vault:
+        raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
 
 
 def changed_outside() -> VaultError:
