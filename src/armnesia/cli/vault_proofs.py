@@ -179,7 +179,10 @@ def _ledger_table(entries: Sequence[Entry]) -> Any:
 
 
 def _read_and_check(file: Path, trusted: list[str] | None) -> tuple[Certificate | None, list[str]]:
-    data = file.read_bytes()
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
     try:
         found = Certificate.from_json(data)
         found.words()

@@ -22,7 +22,7 @@ from armnesia.cli.vault_options import (
 )
 from armnesia.errors import InvalidInputError
 from armnesia.learners import Imitation
-from armnesia.unlearners import ImitationRollback
+from armnesia.unlearners import UNLEARNERS, ImitationRollback
 from armnesia.vault import DEFAULT_URL, Configuration, Served, Vault
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE
 from armnesia.vault.opened import keys_path_of
@@ -66,6 +66,8 @@ def init(
     name = learner or (Imitation.name if unlearner == ImitationRollback.name else "lcb")
     if confidence is not None and name == Imitation.name:
         raise InvalidInputError(f"--confidence belongs to lcb and kl_lcb; got it with {name}")
+    if unlearner in UNLEARNERS and UNLEARNERS[unlearner].needs_budget and None in (epsilon, delta):
+        raise InvalidInputError(f"--unlearner {unlearner} needs both --epsilon and --delta")
     configuration = Configuration(
         actions=None if actions is None else tuple(label.strip() for label in actions.split(",")),
         reward_range=opt.two_numbers(reward_range),
