@@ -35,7 +35,7 @@ def storing(certificate: Certificate) -> Statement:
 def stored_certificate(opened: Opened, sequence: int) -> Certificate:
     """The certificate of an entry, without its opening; reissued if its bytes have gone since."""
     with opened.database.reading() as session:
-        certificate = _read(session, sequence)
+        certificate = _read(opened, session, sequence)
     if certificate.body["erasure"]["state"] == "complete":
         return certificate
     opened.retry_erasure()
@@ -75,9 +75,18 @@ def with_opening(
     return certificate.with_opening(salt, wanted.request, path)
 
 
-def _read(session: Session, sequence: int) -> Certificate:
-    found = session.query("SELECT body, signature FROM certificate WHERE sequence = ?", sequence)
+def _read(opened: Opened, session: Session, sequence: int) -> Certificate:
+    """A certificate as it was signed: one that was changed since is not handed out, nor signed anew."""
+    found = session.query(
+        "SELECT body, signature, entry FROM certificate JOIN ledger USING (sequence) WHERE sequence = ?",
+        sequence,
+    )
     if not found:
         raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
-    body, signature = found[0]
-    return Certificate.from_stored(body, bytes(signature))
+    body, signature, entry = found[0]
+    certificate = Certificate.from_stored(body, bytes(signature))
+    ring = opened.ring(opened.load(session))
+    problems = certificate.verify([ring.public_key(v + 1) for v in range(ring.signing_version)])
+    if problems or Entry(certificate.body["entry"]).text != entry:
+        raise VaultError(f"certificate {sequence} was changed by something other than armnesia: run verify")
+    return certificate

@@ -17,6 +17,7 @@ from armnesia.vault.identities import Occurrences, identities
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.opened import Opened
 from armnesia.vault.schema import MANAGED
+from armnesia.vault.source_text import label_text
 from armnesia.vault.sources import reopen_source
 from armnesia.vault.state import State
 
@@ -41,8 +42,11 @@ class Wanted:
         if (users is None) == (records is None):
             raise InvalidInputError("say what to forget: either users or records, not both")
         given = users if users is not None else records
-        texts = tuple(sorted({str(label) for label in given or ()}))
-        if not texts or "" in texts:
+        if isinstance(given, str | bytes):
+            raise InvalidInputError("what to forget must be a list of names; got a single text")
+        labels = {label_text(label) for label in given or ()}
+        texts = tuple(sorted(label for label in labels if label))
+        if not texts or len(texts) < len(labels):
             raise InvalidInputError(
                 "what to forget must name at least one user or record, none of them empty"
             )
@@ -177,6 +181,8 @@ class ExternalHolding(Holding):
 
     def _look_up(self, description: dict[str, Any], state: State) -> None:
         source = reopen_source(description)
+        if self.wanted.users and source.columns.user is None:
+            return  # what is there belongs to nobody
         statistics = state.known_stream.statistics
         ids = set(self.wanted.records)
         for user in self.wanted.users or (None,):

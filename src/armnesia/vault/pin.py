@@ -8,7 +8,7 @@ never run ahead, and lagging only means that it notices a little less.
 import os
 from pathlib import Path
 
-from armnesia.errors import VaultError
+from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault.ledger import Head
 
 _LENGTH = 128
@@ -43,4 +43,7 @@ class Pin:
             return None
         except OSError as error:
             raise VaultError(f"the pinned head {str(self.path)!r} cannot be read: {error.strerror}") from None
-        return Head.parse(text)
+        try:
+            return Head.parse(text)
+        except InvalidInputError as error:
+            raise VaultError(f"the pinned head {str(self.path)!r} has been changed: {error}") from None

@@ -50,8 +50,11 @@ def status_of(opened: Opened, *, scores: bool) -> Status:
     with opened.database.reading() as session:
         state = opened.load(session)
         ((suppressed,),) = session.query("SELECT count(*) FROM suppressed WHERE readmitted IS NULL")
+        # A request for which nothing was held has left no bytes.
         ((forgets,),) = session.query(
-            "SELECT count(*) FROM certificate WHERE sequence > ?", state.erased_through
+            "SELECT count(*) FROM certificate WHERE sequence > ? AND replace(body, ?, '') <> body",
+            state.erased_through,
+            '"kind":"forget"',
         )
     stream = state.stream
     arms = None
