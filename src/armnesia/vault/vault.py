@@ -167,11 +167,13 @@ class Vault:
 
     def public_key(self, version: int | None = None) -> str:
         """The public key that certificates are verified with; the one in use if no version is given."""
-        return self._opened.keyring.public_key(self._state().signing_key if version is None else version)
+        in_use = self._state().signing_key  # which also reads keys that were made meanwhile
+        return self._opened.keyring.public_key(in_use if version is None else version)
 
     def public_keys(self) -> list[str]:
         """The public keys of all versions in use so far."""
-        return [self._opened.keyring.public_key(v + 1) for v in range(self._state().signing_key)]
+        in_use = self._state().signing_key
+        return [self._opened.keyring.public_key(version) for version in range(1, in_use + 1)]
 
     def rotate_signing_key(self) -> int:
         """Sign with a new key; the version it has."""

@@ -60,7 +60,7 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
     heads = _heads(opened, head)
     with opened.database.reading() as session:
         try:
-            state = load_state(session, opened.keyring)
+            state = opened.load(session)
         except ArmnesiaError as error:
             problems.append(f"state: {error}")
             state = _unsealed(session, opened)
