@@ -143,8 +143,7 @@ class Loader:
         self.sums = np.zeros(len(actions), dtype=object)
         self.seen = self.added = self.already_there = self.suppressed = 0
         columns = _INCOMING[self.mode].format(blob=opened.database.blob)
-        session.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS incoming ({columns})")
-        session.execute("DELETE FROM incoming")
+        session.execute(f"CREATE TEMPORARY TABLE incoming ({columns})")
 
     def take(self, rows: Rows) -> None:
         """Put a chunk into the vault: what is not there yet and is nobody's who was forgotten."""
@@ -181,6 +180,7 @@ class Loader:
             state = state.with_stream(stream.added(new))
         if state != self.before:
             self.opened.store(self.session, self.before, state)
+        self.session.execute("DROP TABLE incoming")  # on a server it is a file, which would outlive the batch
         return Ingested(self.seen, self.added, self.already_there, self.suppressed, state.served_action)
 
     def _records(self, rows: Rows, names: list[bytes]) -> list[Row]:

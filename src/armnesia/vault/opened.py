@@ -33,8 +33,15 @@ class Opened:
     erased_through: int = 0
 
     def load(self, session: Session) -> State:
-        """The state, with what this process knows of erasure."""
-        state = load_state(session, self.keyring)
+        """The state, with what this process knows of erasure; keys that others made meanwhile are read."""
+        try:
+            state = load_state(session, self.keyring)
+        except VaultError:
+            newer = Keyring.load(self.keys_path)
+            if newer == self.keyring or not newer.extends(self.keyring):
+                raise
+            self.keyring = newer
+            state = load_state(session, newer)
         return replace(state, erased_through=max(state.erased_through, self.erased_through))
 
     def ring(self, state: State) -> Keyring:

@@ -5,6 +5,7 @@ statistics and its ledger entry always belong together. The ledger is a chain, s
 """
 
 import re
+import time
 import urllib.parse
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,13 @@ from armnesia.errors import InvalidInputError, MissingExtraError, VaultError
 from armnesia.vault.database import Database, Row
 
 _CHUNK = 10_000
+_OLDER_VIEWS = """SELECT count(*) FROM (
+    SELECT greatest(age(backend_xid), age(backend_xmin)) FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
+    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
+    WHERE age > age(%(now)s::xid)"""
+"""How many transactions, prepared ones, and standbys still see what there was before a given one."""
 
 
 @lru_cache(maxsize=256)
@@ -79,6 +87,7 @@ class PostgresDatabase(Database):
         except ImportError as error:
             raise MissingExtraError.naming("A vault on PostgreSQL", "vault") from error
         self._psycopg = psycopg
+        self._timeout = timeout
         address, self.schema = _without_schema(url)
         self.location = _without_password(address)
         options = (
@@ -108,7 +117,8 @@ class PostgresDatabase(Database):
         """The lock of the vault's row first; what is read after it is what the last writer left."""
         lock = "SELECT one FROM vault WHERE one = 1 FOR UPDATE"
         schema = f"CREATE SCHEMA IF NOT EXISTS {self.schema}"
-        with self._transaction(f"BEGIN; {lock if self._has_tables else schema}") as session:
+        begin = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
+        with self._transaction(f"{begin}; {lock if self._has_tables else schema}") as session:
             yield session
 
     def erase(self) -> bool:
@@ -116,13 +126,28 @@ class PostgresDatabase(Database):
         return False
 
     def compact(self) -> bool:
-        """Rewrite the tables that held personal data, and ask for a checkpoint where that is allowed."""
+        """Rewrite the tables that held personal data, and ask for a checkpoint where that is allowed.
+
+        The statistics are among them: what they were before a deletion tells what was deleted.
+        """
         with self._told():
-            for table in ("record", "suppressed", "request"):
+            if not self._outlived_others():
+                return False
+            for table in ("record", "suppressed", "request", "arm", "vault"):
                 self._connection.execute(f"VACUUM FULL {table}")
             # Without the privilege, the server does it by itself, within checkpoint_timeout.
             with suppress(self._psycopg.errors.InsufficientPrivilege):
                 self._connection.execute("CHECKPOINT")
+        return True
+
+    def _outlived_others(self) -> bool:
+        """Wait until nobody can see what was deleted so far: VACUUM keeps the rows of whoever still could."""
+        ((now,),) = self._connection.execute("SELECT pg_current_xact_id()::xid::text").fetchall()
+        patience = time.monotonic() + self._timeout
+        while self._connection.execute(_OLDER_VIEWS, {"now": now}).fetchall() != [(0,)]:
+            if time.monotonic() > patience:
+                return False
+            time.sleep(0.05)
         return True
 
     def close(self) -> None:

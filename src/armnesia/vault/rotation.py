@@ -18,9 +18,9 @@ def rotate_signing_key(opened: Opened) -> int:
     with opened.database.writing() as session:
         before = opened.load(session)
         ring = opened.ring(before)
+        opened.keyring = Keyring.load(opened.keys_path)  # a crash may have left a key there
         if opened.keyring.signing_version == before.signing_key:
-            opened.keyring = opened.keyring.with_new_signing_key()
-            opened.keyring.save(opened.keys_path, replace=True)
+            _save(opened, opened.keyring.with_new_signing_key())
         version = before.signing_key + 1
         _, state, to_ledger = appended(
             replace(before, signing_key=version),
@@ -38,15 +38,22 @@ def rotate_digest_key(opened: Opened) -> int:
     """Wrap every digest of a person or a request in a new key, in one transaction."""
     with opened.database.writing() as session:
         before = opened.load(session)
+        opened.keyring = Keyring.load(opened.keys_path)  # a crash may have left a key there
         if opened.keyring.digest_version == before.digest_key:
-            opened.keyring = opened.keyring.with_new_digest_key()
-            opened.keyring.save(opened.keys_path, replace=True)
+            _save(opened, opened.keyring.with_new_digest_key())
         version = before.digest_key + 1
         _, state, to_ledger = appended(replace(before, digest_key=version), "rotate_digest", version=version)
         _rewrap(session, opened.ring(state))
         opened.store(session, before, state, to_ledger)
     opened.pin.write(state.head)
+    opened.database.erase()  # what the old key made is to go, and is nobody's to wait for
     return version
+
+
+def _save(opened: Opened, keyring: Keyring) -> None:
+    """Use new keys only once they are in the file: a key that is lost makes its digests worthless."""
+    keyring.save(opened.keys_path, replace=True)
+    opened.keyring = keyring
 
 
 def _rewrap(session: Session, ring: Keyring) -> None:

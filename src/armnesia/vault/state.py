@@ -66,14 +66,14 @@ class State:
 
     def sealed_text(self) -> str:
         """What the seal is made of: every column of the state and the arms but the seal itself."""
-        arms = [] if self.stream is None else arm_rows(self.stream)
-        return canonical(
-            [
-                [self.vault, self.version, self.configuration.text, self.served, self.served_by],
-                [self.head.sequence, self.head.hash, self.erased_through, self.digest_key, self.signing_key],
-                [list(row) for row in arms],
-            ]
-        )
+        return canonical([self.columns(), [] if self.stream is None else arm_rows(self.stream)])
+
+    def columns(self) -> list[Any]:
+        """The state as its table holds it, all but the seal."""
+        return [
+            *(self.vault, self.version, self.configuration.text, self.served, self.served_by),
+            *(self.head.sequence, self.head.hash, self.erased_through, self.digest_key, self.signing_key),
+        ]
 
 
 def arm_rows(stream: Stream) -> list[tuple[int, str, int, int, int]]:
@@ -101,12 +101,14 @@ def new_stream(configuration: Configuration) -> Stream | None:
 
 def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -> State:
     """Read the state; refused if it was changed by anything but armnesia, or if the keys are another's."""
-    ((vault, version, text, served, by, length, head, erased, digest_key, signing_key, seal),) = (
-        session.query(f"SELECT {_COLUMNS} FROM vault")
-    )
+    rows = session.query(f"SELECT {_COLUMNS} FROM vault")
+    if len(rows) != 1:
+        raise changed_outside()
+    *columns, seal = rows[0]
+    vault, version, text, served, by, length, head, erased, digest_key, signing_key = columns
     check_version(version)
     check_keys(vault, keyring)
-    arms = session.query("SELECT label, count, total, gone FROM arm ORDER BY position")
+    arms = session.query("SELECT position, label, count, total, gone FROM arm ORDER BY position")
     try:
         configuration = Configuration.from_text(text)
         stream = _stream(configuration, arms) if arms else None
@@ -122,7 +124,9 @@ def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -
             digest_key,
             signing_key,
         )
-        sealed = keyring.at(digest_version=digest_key, signing_version=signing_key).seal(state.sealed_text())
+        # Of the columns as they are: two texts may mean the same configuration, but only one was sealed.
+        text_found = canonical([columns, arms])
+        sealed = keyring.at(digest_version=digest_key, signing_version=signing_key).seal(text_found)
     except (ValueError, KeyError, TypeError):
         if check_seal:
             raise changed_outside() from None
@@ -147,7 +151,7 @@ def changed_outside() -> VaultError:
 
 
 def _stream(configuration: Configuration, arms: list[tuple[Any, ...]]) -> Stream:
-    labels, counts, totals, gone = zip(*arms, strict=True)
+    _, labels, counts, totals, gone = zip(*arms, strict=True)
     statistics = ArmStatistics(
         tuple(json.loads(label) for label in labels),
         np.array(counts, dtype=np.int64),
@@ -177,19 +181,7 @@ def store_statements(
         for row in new
         for position, _, count, total, gone in [row]
     ]
-    values = (
-        state.vault,
-        state.version,
-        state.configuration.text,
-        state.served,
-        state.served_by,
-        state.head.sequence,
-        state.head.hash,
-        state.erased_through,
-        state.digest_key,
-        state.signing_key,
-        ring.seal(state.sealed_text()),
-    )
+    values = (*state.columns(), ring.seal(state.sealed_text()))
     if before is None:
         marks = ", ".join("?" * (len(values) + 1))
         return [*statements, (f"INSERT INTO vault (one, {_COLUMNS}) VALUES ({marks})", (1, *values))]

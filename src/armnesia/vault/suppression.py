@@ -36,4 +36,6 @@ def readmit(opened: Opened, wanted: Wanted, *, erase: bool = False) -> int:
             change = f"UPDATE suppressed SET readmitted = {entry.sequence} WHERE digest = ?"
         opened.store(session, before, state, to_ledger, *((change, (digest,)) for digest in digests))
     opened.pin.write(state.head)
+    if erase:
+        opened.database.erase()
     return len(digests)
