@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -40,7 +41,7 @@ class Policy:
     beyond: Beyond = "refuse"
 
     def __post_init__(self) -> None:
-        Budget(epsilon=self.max_epsilon, delta=self.max_delta)  # refuses what is none
+        budget_of(self.max_epsilon, self.max_delta)  # refuses what is none
         if not self.levels:
             raise InvalidInputError(f"levels must name at least one of {', '.join(Level)}; got none")
         object.__setattr__(self, "levels", tuple(Level.named(level) for level in self.levels))
@@ -177,8 +178,20 @@ def unlearner_of(name: str, options: Mapping[str, Any]) -> Unlearner:
 
 @lru_cache(maxsize=64)
 def budget_of(epsilon: float, delta: float) -> Budget:
-    """The budget, calibrated once."""
-    return Budget(epsilon=epsilon, delta=delta)
+    """The budget, calibrated once; one that promises nothing is refused.
+
+    >>> budget_of(1.0, 1.0)
+    Traceback (most recent call last):
+    armnesia.errors.InvalidInputError: in a vault epsilon must be finite and delta below 1: anything else
+    promises nothing; got epsilon = 1.0, delta = 1.0
+    """
+    budget = Budget(epsilon=epsilon, delta=delta)
+    if math.isinf(epsilon) or delta == 1:
+        raise InvalidInputError(
+            "in a vault epsilon must be finite and delta below 1: anything else promises nothing;"
+            f" got epsilon = {epsilon}, delta = {delta}"
+        )
+    return budget
 
 
 def _text_or_number(actions: tuple[Hashable, ...]) -> tuple[Hashable, ...]:

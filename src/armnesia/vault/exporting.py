@@ -7,9 +7,11 @@ from typing import Any
 from armnesia.errors import VaultError
 from armnesia.vault import owner_files
 from armnesia.vault.canonical import canonical, read_json
+from armnesia.vault.keyring import Keyring
 from armnesia.vault.opened import CODE, Opened
 
 SCHEMA = "armnesia.export/1"
+_LARGEST = 1 << 32
 
 
 def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
@@ -54,6 +56,7 @@ def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
                     "SELECT digest, sequence, path FROM request ORDER BY digest"
                 )
             ]
+            document["seal"] = opened.ring(state).seal(canonical(document)).hex()
     return document
 
 
@@ -64,11 +67,18 @@ def write_export(opened: Opened, path: str | Path, *, for_restore: bool = False)
     return document
 
 
-def read_export(path: str | Path) -> dict[str, Any]:
-    """Read an export that was made for restoring."""
-    document = read_json(owner_files.read(path), str(path))
+def read_export(path: str | Path, keyring: Keyring) -> dict[str, Any]:
+    """Read an export that was made for restoring, by the vault of these keys, and not changed since."""
+    document = read_json(owner_files.read(path, largest=_LARGEST), str(path))
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise VaultError(f"{path} is not an export of a vault")
     if "suppressed" not in document:
         raise VaultError(f"{path} is an auditor's export, without the suppression list; restoring needs it")
+    if document.get("vault") != keyring.vault:
+        raise VaultError(f"{path} is the export of another vault")
+    sealed = {name: value for name, value in document.items() if name != "seal"}
+    version = document.get("digest_key")
+    ring = keyring.at(digest_version=version if isinstance(version, int) else 0, signing_version=1)
+    if document.get("seal") != ring.seal(canonical(sealed)).hex():
+        raise VaultError(f"{path} was changed after it was exported")
     return document

@@ -2,8 +2,13 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from armnesia.arrays import IntArray
 from armnesia.errors import VaultError
+from armnesia.stream import Stream
 from armnesia.vault import schema
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.database import Database, Session
@@ -14,7 +19,7 @@ from armnesia.vault.opened import Opened, appended
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.sources import reopen_source
 from armnesia.vault.state import State, load_state
-from armnesia.vault.verifying import statistics_of_rows
+from armnesia.vault.verifying import ledger_problems, statistics_of_rows, unsealed_state
 
 
 def change_policy(opened: Opened, policy: Policy) -> None:
@@ -43,22 +48,51 @@ def compact(opened: Opened) -> bool:
 def rebuild(opened: Opened) -> bool:
     """Compute the statistics anew from the rows, forgotten people left out; whether anything was wrong.
 
-    Also the way out when a statistics row was changed by something else. The configuration must still be the
-    one that the ledger tells of.
+    Also the way out when a statistics row was changed by something else. The ledger must be whole, and the
+    configuration and the keys' versions still be those that it tells of.
     """
+    pinned = opened.pin.read()
     with opened.database.writing() as session:
-        before = load_state(session, opened.keyring, check_seal=False)
-        _check_configuration(session, before)
+        before, sealed = _mended(session, opened)
+        for problem in ledger_problems(session, before, [] if pinned is None else [pinned]):
+            raise VaultError(f"{problem}; restore a backup")
+        _check_told(session, before)
         if opened.mode == EXTERNAL:
             state = rebuilt_from_sources(opened, session, before)
         else:
             stream = before.known_stream
             state = before.with_stream(replace(stream, statistics=statistics_of_rows(session, before)))
-        differs = before.stream != state.stream
+        differs = not sealed or before.stream != state.stream
         _, state, to_ledger = appended(state if differs else before, "rebuild", changed=differs)
         opened.store(session, before, state, to_ledger)
     opened.pin.write(state.head)
     return differs
+
+
+def _mended(session: Session, opened: Opened) -> tuple[State, bool]:
+    """The state, and whether its seal was whole; if not, it is sealed anew, for what follows to work on.
+
+    Nothing is taken from a broken state that can be had elsewhere.
+    """
+    try:
+        return opened.load(session), True
+    except VaultError:
+        found = unsealed_state(session, opened)
+    stream = found.known_stream
+    if stream.gone is not None:
+        stream = replace(stream, gone=_gone_told(session, stream))
+    mended = replace(found, stream=stream, erased_through=0)
+    session.execute("DELETE FROM arm")
+    opened.store(session, replace(mended, stream=None), mended)
+    return mended, False
+
+
+def _gone_told(session: Session, stream: Stream) -> IntArray:
+    """How many records of each arm were deleted, as the ledger tells."""
+    gone = np.zeros_like(stream.statistics.counts)
+    for entry in _entries(session):
+        gone += np.array(entry.get("counts", 0), dtype=np.int64)
+    return gone
 
 
 def rebuilt_from_sources(opened: Opened, session: Session, before: State) -> State:
@@ -95,9 +129,13 @@ def upgrade(database: Database, keyring: Keyring) -> tuple[int, int]:
     return int(version), schema.VERSION
 
 
-def _check_configuration(session: Session, state: State) -> None:
-    """The configuration as the ledger tells of it: that of the first entry, with the last policy."""
-    entries = [json.loads(text) for (text,) in session.query("SELECT entry FROM ledger ORDER BY sequence")]
+def _entries(session: Session) -> list[dict[str, Any]]:
+    return [json.loads(text) for (text,) in session.query("SELECT entry FROM ledger ORDER BY sequence")]
+
+
+def _check_told(session: Session, state: State) -> None:
+    """The configuration of the ledger's first entry, with the last policy; keys as often as rotated."""
+    entries = _entries(session)
     told = dict(entries[0]["configuration"])
     for entry in entries:
         told |= {"policy": entry["policy"]} if entry["kind"] == "policy" else {}
@@ -105,3 +143,9 @@ def _check_configuration(session: Session, state: State) -> None:
         told["actions"] = state.configuration.to_facts()["actions"]
     if Configuration.from_facts(told) != state.configuration:
         raise VaultError("the vault's configuration is not the one its ledger tells of; restore a backup")
+    if state.known_stream.statistics.actions != state.configuration.actions:
+        raise VaultError("the labels of the arms are not the configuration's actions; restore a backup")
+    kinds = [entry["kind"] for entry in entries]
+    versions = (1 + kinds.count("rotate_digest"), 1 + kinds.count("rotate_signing"))
+    if (state.digest_key, state.signing_key) != versions:
+        raise VaultError("the keys in use are not those that the ledger tells of; restore a backup")

@@ -11,7 +11,7 @@ from armnesia.randomness import secret_bytes
 _LARGEST = 1 << 24
 
 
-def read(path: str | PathLike[str]) -> str:
+def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
     """The text of a file; refused if others may read or change it.
 
     >>> read("no-such-file")
@@ -23,17 +23,17 @@ def read(path: str | PathLike[str]) -> str:
         with path.open("rb") as file:
             # The open file is asked, not the path: the path may be exchanged in between.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            data = file.read(_LARGEST + 1)
+            data = file.read(largest + 1)
     except OSError as error:
         raise VaultError(f"{path} cannot be read: {error.strerror}") from None
     if os.name == "posix" and mode & 0o077:
         raise VaultError(f"{path} is open to others (mode {mode:04o}); close it with: chmod 600 {path}")
     try:
-        if len(data) <= _LARGEST:
+        if len(data) <= largest:
             return data.decode("utf-8")
     except UnicodeDecodeError:
         pass
-    raise VaultError(f"{path} must be text in UTF-8 of at most {_LARGEST} bytes")
+    raise VaultError(f"{path} must be text in UTF-8 of at most {largest} bytes")
 
 
 def write(path: str | PathLike[str], text: str, *, replace: bool = False) -> None:

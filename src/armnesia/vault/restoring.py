@@ -90,10 +90,12 @@ def _without_forgotten(
 def _brought_forward(state: State, later: Mapping[str, Any]) -> State:
     """What the later state was told: its configuration, its keys' versions, its ledger."""
     configuration = Configuration.from_facts(later["configuration"])
+    empty = new_stream(configuration) if state.stream is None else None
+    if empty is not None:
+        state = state.with_stream(empty)
     return replace(
         state,
         configuration=configuration,
-        stream=state.stream or new_stream(configuration),
         head=Head.parse(later["head"]),
         digest_key=later["digest_key"],
         signing_key=len(later["public_keys"]),

@@ -216,7 +216,7 @@ class Vault:
         """
         opened = open_vault(url, keys, timeout=timeout, check_pin=False)
         with closing(opened.database):
-            return restore(opened, read_export(export))
+            return restore(opened, read_export(export, opened.keyring))
 
     @classmethod
     def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> tuple[int, int]:

@@ -63,9 +63,12 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
             state = opened.load(session)
         except ArmnesiaError as error:
             problems.append(f"state: {error}")
-            state = _unsealed(session, opened)
+            try:
+                state = unsealed_state(session, opened)
+            except VaultError as worse:  # nothing else can be measured by such a state
+                return Verification((*problems, f"state: {worse}"), (), 0, 0, 0)
         ring = opened.keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
-        problems += _ledger_problems(session, state, heads)
+        problems += ledger_problems(session, state, heads)
         certificates = 0
         for problem in _certificate_problems(session, opened.keyring):
             certificates += 1
@@ -85,8 +88,8 @@ def check_ledger(opened: Opened, head: Head) -> list[str]:
     """Check the ledger against a head that was kept elsewhere, and against the one pinned beside the keys."""
     heads = _heads(opened, head)
     with opened.database.reading() as session:
-        state = _unsealed(session, opened)
-        return list(dict.fromkeys(_ledger_problems(session, state, heads)))
+        state = unsealed_state(session, opened)
+        return list(dict.fromkeys(ledger_problems(session, state, heads)))
 
 
 def _heads(opened: Opened, head: Head | None) -> list[Head]:
@@ -94,7 +97,7 @@ def _heads(opened: Opened, head: Head | None) -> list[Head]:
     return [known for known in (head, opened.pin.read()) if known is not None]
 
 
-def _unsealed(session: Session, opened: Opened) -> State:
+def unsealed_state(session: Session, opened: Opened) -> State:
     """The state as it is, for saying more about what is wrong with it."""
     try:
         return load_state(session, opened.keyring, check_seal=False)
@@ -105,7 +108,8 @@ def _unsealed(session: Session, opened: Opened) -> State:
         ) from None
 
 
-def _ledger_problems(session: Session, state: State, heads: list[Head]) -> list[str]:
+def ledger_problems(session: Session, state: State, heads: list[Head]) -> list[str]:
+    """What is wrong with the ledger, measured by itself, by the state and by heads kept elsewhere."""
     rows = session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
     problems = [
         problem
