@@ -160,11 +160,11 @@ def at_random(learner: Learner, retained: ArmStatistics, shape: Ints) -> Floats:
 
 @pytest.mark.parametrize("share", [None, 0.3])
 def test_the_audit_holds_with_an_empirical_prior(share: float | None) -> None:
-    """5,000 (D, U) of each kind, with emptied arms and data sets, and requests over several arms."""
+    """2,500 (D, U) of each kind, with emptied arms and data sets, and requests over several arms."""
     rng = np.random.default_rng(22)
     shrunk = Tilt(predictive="empirical_bayes", assumed_share=share)
-    for _ in range(40):
-        world, budget = random_worlds(rng, BATCH, int(rng.integers(2, 9)), 0.4), random_budget(rng)
+    for _ in range(20):
+        world, budget = random_worlds(rng, BATCH, int(rng.integers(2, 7)), 0.4), random_budget(rng)
         assert audit(shrunk, LEARNER, *world, budget).holds, budget
 
 

@@ -7,7 +7,8 @@ from armnesia.errors import UnsupportedError
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.laws import NEGLIGIBLE, ScoreLaw, binomial, lcb_scores, losing, winner
 from armnesia.unlearners import Tilt
-from armnesia.unlearners.predictive import chance_of_at_least, flat_belief
+from armnesia.unlearners.beta_binomial import chance_of_at_least
+from armnesia.unlearners.predictive import flat_belief
 from armnesia.unlearners.tilt import best_reference, highest_allowed
 
 

@@ -13,17 +13,17 @@ import numpy as np
 from armnesia.arrays import BoolArray, FloatArray, IntArray, one_hot
 from armnesia.learners import LCB, ConfidenceLearner
 from armnesia.scale import UNIT
-from armnesia.special import betainc, gammaln
 from armnesia.statistics import ArmStatistics
+from armnesia.unlearners.beta_binomial import Belief, chance_of_at_least, numbers_of_ones
 from armnesia.unlearners.noise import noisy_argmax
 
 Predictive: TypeAlias = Callable[[ConfidenceLearner, ArmStatistics, IntArray], FloatArray]
 """Judges, from D∖U and the deleted counts, how likely π(D) was each arm."""
 
-Belief: TypeAlias = tuple[FloatArray, FloatArray]
-"""Of each arm: the mean is Beta(ones, zeros)."""
-
-_MOST_TERMS = 1000
+_MOST_DELETED = 500
+"""From several arms together: with more, their scores are taken as normal."""
+_NEGLIGIBLE = 1e-15  # a chance that is left out: a thousand of them are invisible beside 1
+_TABLE, _CHUNK = 2**24, 2**20  # scores kept, and sorted, at once
 
 _GRAIN = 0.1
 """Of a record, before any is seen: an arm that shows no ones is not certain to have had none."""
@@ -69,50 +69,14 @@ def empirical_bayes_belief(sums: FloatArray, counts: IntArray) -> Belief:
     return kappa * p + sums, kappa * (1 - p) + (counts - sums)
 
 
-def chance_of_at_least(needed: IntArray, gone: IntArray, belief: Belief) -> FloatArray:
-    """P(at least `needed` ones among `gone` deleted records), given the belief about their arm's mean.
-
-    The number of ones is beta-binomial: P(0) = Γ(z+k)Γ(n)/(Γ(z)Γ(n+k)) for z zeros of n = ones + zeros, and
-    P(g+1)/P(g) = (k−g)(ones+g)/((g+1)(zeros+k−g−1)). Where that would be a long sum, the share of ones is
-    taken as Beta with the same mean and variance.
-
-    >>> chance_of_at_least(np.array([0, 3, 11]), np.array(10), (np.array(20.0), np.array(60.0))).round(3)
-    array([1.  , 0.47, 0.  ])
-    """
-    needed, gone, ones, zeros = np.broadcast_arrays(needed, gone, *belief)
-    # Where most must be ones it is shorter to count the zeros.
-    flipped = 2 * needed > gone
-    terms = np.where(flipped, gone - needed + 1, needed)
-    below = _fewer(terms, gone, np.where(flipped, zeros, ones), np.where(flipped, ones, zeros))
-    return np.where(flipped, below, 1 - below)
-
-
-def _fewer(terms: IntArray, gone: IntArray, hits: FloatArray, misses: FloatArray) -> FloatArray:
-    """P(fewer than `terms` hits), hits being beta-binomial."""
-    n = hits + misses
-    log_none = gammaln(misses + gone) - gammaln(misses) + gammaln(n) - gammaln(n + gone)
-    long = (terms > _MOST_TERMS) | (log_none < -600)
-    chance, total = np.exp(np.where(long, -np.inf, log_none)), np.zeros(terms.shape)
-    for g in range(int(terms.max(initial=0, where=~long))):
-        total += np.where(g < terms, chance, 0.0)
-        chance = chance * (gone - g) * (hits + g) / ((g + 1) * np.maximum(misses + gone - g - 1, 1e-300))
-    if not long.any():
-        return np.minimum(total, 1.0)
-    k = np.maximum(gone, 1)
-    centre = (k * hits / n + 0.5) / (k + 1)  # whole numbers as intervals of length 1, from −½ to k + ½
-    variance = k * hits * misses * (n + k) / (n**2 * (n + 1) * (k + 1) ** 2)
-    pieces = centre * (1 - centre) / variance - 1
-    law = np.maximum(pieces * centre, 1e-9), np.maximum(pieces * (1 - centre), 1e-9)
-    return np.where(long, betainc(*law, np.clip(terms / (k + 1), 0.0, 1.0)), np.minimum(total, 1.0))
-
-
 def decision_under(
     belief: Belief, learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray
 ) -> FloatArray:
     """q, if each arm's mean is as believed: untouched arms are what they are.
 
-    One touched arm: it was ahead if enough of its deleted rewards were ones. Several: their scores are taken
-    as normal, and the highest of them is found by integration.
+    One touched arm: it was ahead if enough of its deleted rewards were ones. Several: every number of ones is
+    weighed, P(a wins) = Σ_g P(g)·Π P(the others stay below); for more than 500 deleted records scores are
+    taken as normal, and the highest is found by integration.
 
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
     >>> belief = flat_belief(retained.sums / UNIT, retained.counts)
@@ -120,15 +84,19 @@ def decision_under(
     array([0.154, 0.846])
     """
     shape = np.broadcast_to(shape, retained.counts.shape)
-    touched = shape > 0
-    one = touched.sum(axis=-1) == 1
-    if one.all():
-        return _one_arm(belief, learner, retained, shape)
-    q = noisy_argmax(*_normal_scores(belief, learner, retained, shape))
+    number = (shape > 0).sum(axis=-1)
+    one, few = number == 1, (number > 1) & (shape.sum(axis=-1) <= _MOST_DELETED)
+
+    def only(rows: BoolArray) -> IntArray:
+        return np.where(rows[..., None], shape, 0)
+
+    q = np.zeros(shape.shape)
+    if not (one | few).all():
+        q = noisy_argmax(*_normal_scores(belief, learner, retained, only(~(one | few))))
     if one.any():
-        q = np.where(
-            one[..., None], _one_arm(belief, learner, retained, np.where(one[..., None], shape, 0)), q
-        )
+        q = np.where(one[..., None], _one_arm(belief, learner, retained, only(one)), q)
+    if few.any():
+        q = np.where(few[..., None], _few_records(belief, learner, retained, only(few)), q)
     return q
 
 
@@ -188,6 +156,63 @@ def _one_arm(
     ones, zeros = (np.take_along_axis(np.broadcast_to(part, shape.shape), arm, -1) for part in belief)
     mine = chance_of_at_least(high, gone, (ones, zeros))
     return mine * one_hot(arm[..., 0], m) + (1 - mine) * np.where(touched, 0.0, one_hot(rival[..., 0], m))
+
+
+def _few_records(
+    belief: Belief, learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray
+) -> FloatArray:
+    """Several touched arms and the best of the others: every number of ones has its score and its chance."""
+    m, before, sums = retained.n_actions, np.maximum(retained.counts + shape, 1), _sums(retained)
+    gone = shape.reshape(-1, m)
+    ones, zeros = (np.broadcast_to(part, shape.shape).reshape(-1, m) for part in belief)
+    quiet = np.where(gone > 0, -np.inf, learner.unit_scores(retained).reshape(-1, m))
+    number = (gone > 0).sum(axis=-1)
+    q = np.zeros(gone.shape)
+    for n_arms in np.unique(number[number > 0]):
+        every = np.flatnonzero(number == n_arms)
+        most = int(gone[every].max())
+        for rows in np.array_split(every, -(-every.size * int(n_arms) * (most + 1) // _TABLE)):
+            touched = np.argsort(gone[rows] == 0, axis=-1, kind="stable")[:, :n_arms]
+            mine = rows[:, None], touched
+            weights = numbers_of_ones(gone[mine], (ones[mine], zeros[mine]), most)
+            possible = np.flatnonzero((weights > _NEGLIGIBLE).any(axis=(0, 1)))
+            scores, chances = np.zeros((2, rows.size, int(n_arms) + 1, possible.size))
+            for place, g in enumerate(possible):
+                with_ones = learner.lower_bounds(np.minimum((sums + g) / before, 1.0), before, m)
+                scores[:, :-1, place] = np.take_along_axis(with_ones.reshape(-1, m)[rows], touched, -1)
+            chances[:, :-1], chances[:, -1, 0] = weights[..., possible], 1.0
+            scores[:, -1] = quiet[rows].max(axis=-1, keepdims=True)
+            arms = np.concatenate([touched, np.argmax(quiet[rows], axis=-1)[:, None]], axis=-1)
+            # Ties go to the first arm, so the last one comes first in rising order.
+            last_first = np.argsort(-arms, axis=-1, kind="stable")
+            np.add.at(
+                q,
+                (rows[:, None], np.take_along_axis(arms, last_first, -1)),
+                highest_of(*(np.take_along_axis(a, last_first[..., None], 1) for a in (scores, chances))),
+            )
+    q /= np.maximum(q.sum(axis=-1, keepdims=True), 0.5)  # what was left out; rows without a request stay 0
+    return q.reshape(shape.shape)
+
+
+def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:
+    """P(each of independent scores is the highest), of laws on the last axis; of equals the last one wins.
+
+    >>> highest_of(np.array([[[0.0, 2.0], [1.0, 2.0]]]), np.array([[[0.5, 0.5], [0.5, 0.5]]]))
+    array([[0.25, 0.75]])
+    """
+    n, laws, atoms = scores.shape
+    wins = np.zeros((n, laws))
+    for rows in np.array_split(np.arange(n), -(-scores.size // _CHUNK)):
+        order = np.argsort(scores[rows].reshape(-1, laws * atoms), axis=-1, kind="stable")
+        chance = np.take_along_axis(chances[rows].reshape(-1, laws * atoms), order, -1)
+        owner = order // atoms
+        below = chance.copy()
+        for law in range(laws):
+            reached = np.cumsum(np.where(owner == law, chance, 0.0), axis=-1)
+            below *= np.where(owner == law, 1.0, reached)
+        for law in range(laws):
+            wins[rows, law] = np.where(owner == law, below, 0.0).sum(axis=-1)
+    return wins
 
 
 def _normal_scores(
