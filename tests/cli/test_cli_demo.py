@@ -32,11 +32,38 @@ def test_the_demo_writes_its_picture_and_numbers(demo_folder: Path) -> None:
     assert all(case["holds"] for case in numbers["single_source"] + numbers["multi_source"])
 
 
+def test_the_demo_forgets_in_a_vault_and_checks_it(
+    demo_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = json.loads((demo_folder / "demo.json").read_text(encoding="utf-8"))["vault"]
+    assert (told["added"], told["forgotten"], told["left_out_when_sent_again"]) == (16026, 480, 480)
+    assert (told["served_before"], told["served"]) == ("DL", "VX")
+    assert (told["erasure"], told["certificate_problems"], told["holds"]) == ("complete", [], True)
+    assert {path.name for path in demo_folder.iterdir()} == {
+        "demo.json",
+        "forgetting.png",
+        "certificate.json",
+    }
+    with pytest.raises(SystemExit) as stopped:
+        main(["certificate", "verify", told["certificate"]])
+    assert stopped.value.code == 0
+    assert "1 user: 'N711ZX'" in capsys.readouterr().out
+
+
 def test_the_demo_tells_its_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["demo", "--out", str(tmp_path)])
     printed = capsys.readouterr().out
-    for words in ("16,026 flights", "N711ZX", "VX 1.0000", "request_shape", "holds", "forgetting.png"):
+    for words in (
+        "16,026 flights",
+        "N711ZX",
+        "VX 1.0000",
+        "request_shape",
+        "holds",
+        "forgetting.png",
+        "ingest flights",
+        "Erasure",
+    ):
         assert words in printed
 
 

@@ -1,14 +1,16 @@
-"""The main job end to end on the bundled log: decide, forget, audit, look."""
+"""The main job end to end on the bundled log: decide, forget, audit, look; and in a vault, for good."""
 
 import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from armnesia import datasets
 from armnesia.auditing import Audit, audit
 from armnesia.cli.case import Case, arm_rows, arm_table, case_facts, learner_facts
+from armnesia.cli.demo_vault import vault_story
 from armnesia.cli.options import AsJson
 from armnesia.cli.output import emit, plain, table
 from armnesia.learners import LCB, Learner
@@ -26,11 +28,11 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the numbers.")] = Path("demo-output"),
     as_json: AsJson = False,
 ) -> None:
-    """Decide from a real log, forget aircraft in several ways, audit each, and draw a picture."""
+    """Decide from a real log, forget aircraft in several ways, audit each, draw a picture; then a vault."""
     log = datasets.flights()
     statistics = log.statistics()
     learner = LCB().bind(statistics)
-    four_busiest = list(log.users(action="DL"))[:4]
+    four_busiest = [str(aircraft) for aircraft in log.users(action="DL")][:4]
     one_request = log.request(users=four_busiest)
     one_of_each = [next(iter(log.users(action=airline))) for airline in statistics.actions]
     wide_request = log.request(users=one_of_each)
@@ -40,6 +42,7 @@ def demo(
     title = "Forgetting the four busiest DL aircraft: 480 of 16,026 flights"
     releases = {found.unlearner.name: result.release for found, result in single}
     save(picture_of_forgetting(learner, statistics, one_request, releases, title), picture)
+    story = vault_story(out, four_busiest, confidence=1 / len(log))  # as the learner is bound
     decision = learner.decide(statistics)
     retrained = learner.decide(statistics.without(one_request))
     result = {
@@ -48,6 +51,7 @@ def demo(
         "learner": learner_facts(learner),
         "single_source": [_facts(*pair) for pair in single],
         "multi_source": [_facts(*pair) for pair in several],
+        "vault": story.facts,
         "picture": picture,
     }
     numbers.write_text(json.dumps(plain(result), ensure_ascii=False, indent=2), encoding="utf-8")
@@ -56,13 +60,16 @@ def demo(
         as_json,
         _introduction(log),
         arm_table("1. Decide: the highest lower confidence bound is served", statistics, decision),
-        _table(f"2. Forget the aircraft {', '.join(map(str, four_busiest))}", single),
+        _table(f"2. Forget the aircraft {', '.join(four_busiest)}", single),
         f"   After these {one_request.counts.sum()} flights are gone, retraining serves {retrained.action};"
         f" tilt keeps {decision.action}, and forgets the rewards all the same.\n",
         _table("3. Forget the busiest aircraft of every airline in one request", several),
         f"   Forgotten: {_shape(wide_request)}.\n",
         _explanation(),
-        f"Picture: {picture}\nNumbers: {numbers}",
+        story.steps(four_busiest),
+        f"   The certificate of {four_busiest[0]}, for whoever has the public key:\n",
+        escape(story.certificate.words()) + "\n",
+        f"Picture: {picture}\nNumbers: {numbers}\nCertificate: {story.file}",
     )
 
 
