@@ -63,8 +63,9 @@ def timed(work: Callable[[], object]) -> float:
 class BareSql:
     """The statements of a forget with nothing computed, on its rows and copies of its small tables."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, owner_digest: Callable[[str], bytes]) -> None:
         self.database = database
+        self.owner_digest = owner_digest
         self.sequence = 10**9
         with database.writing() as session:
             for table in SMALL_TABLES:
@@ -85,7 +86,7 @@ class BareSql:
             ((*_, length, head, erased, key, signing, seal),) = session.query("SELECT * FROM bare_vault")
             session.query("SELECT label, count, total, gone FROM bare_arm ORDER BY position")
             session.query("SELECT sequence FROM bare_request WHERE digest = ?", digest)
-            taken = session.take(TALLY, "owner = ?", user)
+            taken = session.take(TALLY, "owner = ?", self.owner_digest(user))
             session.execute_together(
                 [
                     (
@@ -156,7 +157,7 @@ def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int)
         vault.forget(users=[next(people)])
         database = open_database(url)
         database.has_tables()
-        bare = BareSql(database)
+        bare = BareSql(database, vault._opened.keyring.owner_digest)
         ours: list[float] = []
         theirs: list[float] = []
         for turn in range(forgets + 20):

@@ -83,9 +83,15 @@ class Observation(NamedTuple):
     served_by: str
 
 
+_USERS: set[str | None] = set()
+"""Everyone whom a plain vault has met: a real one names them by keyed digests only."""
+
+
 def observed(vault: Vault) -> Observation:
     """What a vault holds."""
     managed = vault._opened.mode == MANAGED
+    digest = vault._opened.keyring.owner_digest
+    owners = {None if user is None else digest(user): user for user in _USERS}
     with vault._opened.database.reading() as session:
         arms = session.query("SELECT count, total, gone FROM arm ORDER BY position")
         rows: Any = session.query(f"SELECT {'owner, arm, units' if managed else 'identity'} FROM record")
@@ -98,7 +104,7 @@ def observed(vault: Vault) -> Observation:
         ((served_by,),) = session.query("SELECT served_by FROM vault")
     return Observation(
         tuple((count, total, gone) for count, total, gone in arms),
-        tuple(sorted(rows, key=repr)) if managed else len(rows),
+        tuple(sorted(((owners[owner], *rest) for owner, *rest in rows), key=repr)) if managed else len(rows),
         (kept_out["user"], kept_out["record"]),
         tuple(json.loads(entry)["kind"] for (entry,) in entries),
         certificates,
@@ -130,6 +136,7 @@ class PlainVault:
         added = already = kept_out = 0
         seen: Counter[Record] = Counter()
         for record in records:
+            _USERS.add(record.user)
             identity = self.identity(record, seen[record])
             seen[record] += 1
             if ("users", record.user) in self.suppressed or ("records", record.id) in self.suppressed:

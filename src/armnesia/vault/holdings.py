@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,10 +95,11 @@ class Holding(ABC):
     def taken(self, session: Session, state: State) -> DeletionRequest | None:
         """What is held, and deleted in this transaction."""
 
-    def conditions(self, owners: Sequence[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    def conditions(self) -> Iterator[tuple[str, tuple[bytes, ...]]]:
         """The records as conditions in SQL, a few hundred at a time."""
-        column = "owner" if self.wanted.users else "identity"
-        values: Sequence[Any] = owners if self.wanted.users else self.wanted.record_identities(self.keyring)
+        column, values = "identity", self.wanted.record_identities(self.keyring)
+        if self.wanted.users:
+            column, values = "owner", [self.keyring.owner_digest(user) for user in self.wanted.users]
         for start in range(0, len(values), _AT_ONCE):
             some = tuple(values[start : start + _AT_ONCE])
             marks = ", ".join("?" * len(some))
@@ -114,7 +115,7 @@ class ManagedHolding(Holding):
             state,
             (
                 session.query(f"SELECT {_TALLY} FROM record WHERE {condition} GROUP BY arm", *values)
-                for condition, values in self.conditions(self.wanted.users)
+                for condition, values in self.conditions()
             ),
         )
 
@@ -122,10 +123,7 @@ class ManagedHolding(Holding):
         """Add the rows up and delete them."""
         return self._request(
             state,
-            (
-                session.take(_TALLY, condition, *values)
-                for condition, values in self.conditions(self.wanted.users)
-            ),
+            (session.take(_TALLY, condition, *values) for condition, values in self.conditions()),
         )
 
     def _request(self, state: State, tallies: Iterable[list[Row]]) -> DeletionRequest | None:
@@ -147,10 +145,9 @@ class ExternalHolding(Holding):
 
     def found(self, session: Session, state: State) -> DeletionRequest | None:
         """Match what the vault counted with what the sources say."""
-        owners = [owner_digest(self.keyring, user) for user in self.wanted.users]
         held = [
             row
-            for condition, values in self.conditions(owners)
+            for condition, values in self.conditions()
             for row in session.query(f"SELECT identity, content FROM record WHERE {condition}", *values)
         ]
         lost = sum(bytes(identity) not in self.at_source for identity, _ in held)
@@ -174,8 +171,7 @@ class ExternalHolding(Holding):
     def taken(self, session: Session, state: State) -> DeletionRequest | None:
         """Match, then delete the digests."""
         found = self.found(session, state)
-        owners = [owner_digest(self.keyring, user) for user in self.wanted.users]
-        for condition, values in self.conditions(owners):
+        for condition, values in self.conditions():
             session.execute(f"DELETE FROM record WHERE {condition}", *values)
         return found
 
@@ -202,11 +198,6 @@ def holding_of(opened: Opened, wanted: Wanted) -> Holding:
     if opened.mode == MANAGED:
         return ManagedHolding(wanted, opened.keyring)
     return ExternalHolding(wanted, opened)
-
-
-def owner_digest(keyring: Keyring, user: str) -> str:
-    """How an external vault names the owner of a row."""
-    return keyring.record_identity("owner", user).hex()
 
 
 def request_of(state: State, tallies: Iterable[tuple[int, int, int, bool]]) -> DeletionRequest | None:

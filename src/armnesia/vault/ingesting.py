@@ -12,7 +12,6 @@ from armnesia.scale import checked_actions
 from armnesia.statistics import ArmStatistics
 from armnesia.vault.canonical import canonical
 from armnesia.vault.database import Row, Session
-from armnesia.vault.holdings import owner_digest
 from armnesia.vault.identities import Occurrences, identities
 from armnesia.vault.opened import Opened
 from armnesia.vault.schema import EXTERNAL
@@ -24,8 +23,8 @@ Progress = Callable[[int], None]
 """Told how many rows have been read so far."""
 
 _INCOMING = {
-    "managed": "identity {blob} PRIMARY KEY, owner TEXT, arm INTEGER, units BIGINT",
-    "external": "identity {blob} PRIMARY KEY, owner TEXT, content {blob}, source INTEGER, arm INTEGER,"
+    "managed": "identity {blob} PRIMARY KEY, owner {blob}, arm INTEGER, units BIGINT",
+    "external": "identity {blob} PRIMARY KEY, owner {blob}, content {blob}, source INTEGER, arm INTEGER,"
     " units BIGINT",
 }
 _COLUMNS = {"managed": "identity, owner, arm, units", "external": "identity, owner, content, source"}
@@ -186,13 +185,13 @@ class Loader:
     def _records(self, rows: Rows, names: list[bytes]) -> list[Row]:
         forgotten = self._forgotten(rows, names)
         chosen = (place for place in range(len(names)) if place not in forgotten)
+        owners = {user: None if user is None else self.ring.owner_digest(user) for user in set(rows.users)}
         if self.mode != EXTERNAL:
-            return [(names[p], rows.users[p], rows.arms[p], rows.units[p]) for p in chosen]
-        return [self._digested(rows, names[place], place) for place in chosen]
+            return [(names[p], owners[rows.users[p]], rows.arms[p], rows.units[p]) for p in chosen]
+        return [self._digested(rows, names[p], p, owners[rows.users[p]]) for p in chosen]
 
-    def _digested(self, rows: Rows, identity: bytes, place: int) -> Row:
+    def _digested(self, rows: Rows, identity: bytes, place: int, owner: bytes | None) -> Row:
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
-        owner = None if user is None else owner_digest(self.ring, user)
         content = self.ring.record_content(identity, user, arm, units)
         return (identity, owner, content, self.number, arm, units)
 

@@ -155,7 +155,17 @@ class Keyring:
 
     def user_digest(self, user: str) -> bytes:
         """The chained digest of a user's id."""
-        return self._chained(_utf8(user), USER)
+        return self.digest_of_owner(self.owner_digest(user))
+
+    def owner_digest(self, user: str) -> bytes:
+        """How rows name their owner: by the first link of the chain, which lies beside the row."""
+        return _digest(self.digest_keys[0], USER, _utf8(user))
+
+    def digest_of_owner(self, owner: bytes) -> bytes:
+        """The chained digest of a user whom only rows name: `user_digest` is that of `owner_digest`."""
+        for key in self.digest_keys[1:]:
+            owner = _digest(key, USER, owner)
+        return owner
 
     def suppressed_record_digest(self, identity: bytes) -> bytes:
         """The chained digest of a forgotten record's identity."""

@@ -71,7 +71,7 @@ def _without_forgotten(
     if listed["user"] or listed["record"]:
         for identity, owner in session.stream("SELECT identity, owner FROM record"):
             name = bytes(identity)
-            by_owner = owner is not None and listed["user"] and ring.user_digest(owner) in listed["user"]
+            by_owner = owner is not None and ring.digest_of_owner(bytes(owner)) in listed["user"]
             if by_owner or (listed["record"] and ring.suppressed_record_digest(name) in listed["record"]):
                 identities.append(name)
     tallies = []

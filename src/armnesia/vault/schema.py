@@ -35,7 +35,7 @@ def create_tables(session: Session, database: Database, mode: str) -> None:
         """CREATE TABLE arm (
             position INTEGER PRIMARY KEY, label TEXT NOT NULL,
             count BIGINT NOT NULL, total BIGINT NOT NULL, gone BIGINT NOT NULL)""",
-        f"CREATE TABLE record (identity {blob} NOT NULL PRIMARY KEY, owner TEXT, {record})",
+        f"CREATE TABLE record (identity {blob} NOT NULL PRIMARY KEY, owner {blob}, {record})",
         "CREATE INDEX record_owner ON record (owner)",
         "CREATE TABLE source (number INTEGER PRIMARY KEY, description TEXT NOT NULL)",
         f"""CREATE TABLE suppressed (

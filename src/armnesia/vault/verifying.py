@@ -156,7 +156,7 @@ def _from_rows(session: Session, state: State, ring: Keyring) -> list[str]:
     found = {arm: (int(count), int(total)) for arm, count, total in tallies}
     problems = _differences(state, found, "the vault's rows")
     owners = session.stream("SELECT DISTINCT owner FROM record WHERE owner IS NOT NULL")
-    digests = [ring.user_digest(owner) for (owner,) in owners]
+    digests = [ring.digest_of_owner(bytes(owner)) for (owner,) in owners]
     still_there = len(suppressed_among(session, digests))
     if still_there:
         problems.append(f"records: rows of {still_there} forgotten users are in the vault")
