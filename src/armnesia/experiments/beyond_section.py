@@ -114,8 +114,8 @@ def words_on_budgets(found: Sequence[Place]) -> list[str]:
         "The paper fixes the noise γ, which is no promise by itself. Here every method keeps the same exact"
         f" (ε, δ), δ = 10⁻⁵; by the exact curve that takes {needed}. The levels differ:"
         " Algorithms 2 and 7 and mixing are certified against a reference that is told π(D), the weakest"
-        " promise; Gaussian noise, strict adaptive, frozen rollback and tilt against one that sees D∖U and the"
-        " request's shape; rollback against retraining, the strongest.",
+        " promise; Gaussian noise, strict adaptive, frozen rollback and tilt against one that sees D∖U and"
+        " the request's shape; rollback against retraining, the strongest.",
         f"At these budgets Algorithms 2 and 7 are rollback to the last digit at {same} of {total} points, and"
         f" strict adaptive at {strict_same} of {strict_total}: the noise that they would need is above their"
         " thresholds. Under M_f everything is exact but tilt on several arms; under M_d, and there, data sets"
