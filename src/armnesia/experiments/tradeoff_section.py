@@ -39,13 +39,14 @@ def _papers(found: Sequence[Found]) -> list[Found]:
 def _panels_of(found: Found) -> list[Panel]:
     titles = {
         HARD: "the best arm's",
-        EASY: "those of the arm of mean 0.06",
+        EASY: "an easy arm's",
         "every arm": "of any arm, at random",
     }
     return [
         {
             "title": f"N = {found.place.n}, {found.place.k} records deleted: {titles[case]}",
             "y_name": "sub-optimality (log scale)",
+            "y_log": True,
             "epsilons": found.epsilons,
             "lines": {
                 method: _line([found.value(method, epsilon, arms) for epsilon in found.epsilons])
@@ -60,7 +61,8 @@ def _panel_of_all(found: Sequence[Found]) -> Panel:
     epsilons = found[0].epsilons
     return {
         "title": f"Of any arm, at random: average over {len(found)} settings",
-        "y_name": "times no deletion (log scale)",
+        "y_name": "times no deletion",
+        "y_log": False,
         "epsilons": epsilons,
         "lines": {
             method: _line([summary(found, method, epsilon) for epsilon in epsilons]) for method in METHODS
@@ -155,8 +157,8 @@ def _table(found: Sequence[Found]) -> Table:
                     each.place.k,
                     f"{epsilon:g}",
                     f"{oracle.value:.5f} ± {oracle.error:.5f}",
-                    *(f"{one.value:.2f} ± {one.error:.2f}" for one in fair),
-                    *(f"{one.value:.2f} ± {one.error:.2f}" for one in hard),
+                    *(f"{one.value:.3f} ± {one.error:.3f}" for one in fair),
+                    *(f"{one.value:.3f} ± {one.error:.3f}" for one in hard),
                 ]
             )
     header = ["model", "N", "k", "ε", "no deletion"]

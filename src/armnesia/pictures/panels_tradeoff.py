@@ -29,11 +29,11 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 """In the order of the methods; line and marker tell them apart without colours too."""
 
 Panel = Mapping[str, Any]
-"""`title`, `y_name`, `epsilons`, and `lines`: for each method its `values` and their standard `errors`."""
+"""`title`, `y_name`, `y_log`, `epsilons`, and `lines`: of each method the `values` and standard `errors`."""
 
 
 def picture_of_tradeoff(panels: Sequence[Panel]) -> "Figure":
-    """Panels over ε, both axes logarithmic; bands are two standard errors."""
+    """Panels over ε, on a logarithmic scale; bands are two standard errors."""
     methods = list(dict.fromkeys(method for panel in panels for method in panel["lines"]))
     if not methods:
         raise InvalidInputError("panels must not be empty: there is nothing to draw")
@@ -45,7 +45,8 @@ def picture_of_tradeoff(panels: Sequence[Panel]) -> "Figure":
         for method, line in panel["lines"].items():
             _draw_line(axis, panel["epsilons"], line, looks[method])
         plain_log_scale(axis, "x")
-        plain_log_scale(axis, "y")
+        if panel["y_log"]:
+            plain_log_scale(axis, "y")
         title_panel(axis, panel["title"])
         axis.set_xlabel("ε (log scale)")
         axis.set_ylabel(panel["y_name"])
