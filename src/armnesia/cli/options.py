@@ -23,7 +23,7 @@ LogArgument = Annotated[
     str, typer.Argument(metavar="LOG", help=f"A CSV or Parquet file, or '{BUNDLED}' for the bundled log.")
 ]
 LogOrVault = Annotated[
-    str | None, typer.Argument(metavar="[LOG]", help="A log, as in other commands; without it, the vault.")
+    str | None, typer.Argument(metavar="LOG", help="A log, as in other commands; without it, the vault.")
 ]
 ActionColumn = Annotated[str, typer.Option("--action", help="Column of the action.")]
 RewardColumn = Annotated[str, typer.Option("--reward", help="Column of the reward.")]
