@@ -1,11 +1,19 @@
 """Random histories of a vault, against a vault in plain Python; `make hard-test` runs many more."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+
+from armnesia.request import DeletionRequest
+from armnesia.unlearners import Release
+from armnesia.vault import forgetting, ingesting
+from armnesia.vault.database import Session
+from armnesia.vault.holdings import ManagedHolding
+from armnesia.vault.state import State
 
 if TYPE_CHECKING:
     from tests.vault.vault_databases import DATABASES
@@ -15,18 +23,64 @@ else:
     from vault_machine import VaultMachine
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
+EXAMPLES = {"managed": 10, "external": 5}  # which reads files at every step
 SETTINGS = settings(
-    max_examples=150 if LONG else 8,
-    stateful_step_count=40 if LONG else 14,
+    stateful_step_count=40 if LONG else 16,
     derandomize=not LONG,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
 
+CLAIMS, TAKEN = forgetting._claims, ManagedHolding.taken
+
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_vault_is_what_the_plain_one_is(database: str, mode: str) -> None:
     machine = type("Machine", (VaultMachine,), {"database": database, "mode": mode})
-    run_state_machine_as_test(machine, settings=SETTINGS)
+    examples = 150 if LONG else EXAMPLES[mode]
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=examples))
+
+
+def _forgets_nobody(*_: Any) -> set[int]:
+    return set()
+
+
+def _least_likely(release: Release) -> Any:
+    return release.actions[int(np.argmin(release.probabilities))]
+
+
+def _never_answered(*_: Any) -> bool:
+    return False
+
+
+def _with_counts(*arguments: Any) -> dict[str, Any]:
+    return CLAIMS(*arguments) | {"counts": [0] * 3}
+
+
+def _one_record_less(self: ManagedHolding, session: Session, state: State) -> DeletionRequest | None:
+    session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
+    return TAKEN(self, session, state)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "fault", "noticed_by"),
+    [
+        (ingesting.Loader, "_forgotten", _forgets_nobody, "_ingest"),
+        (Release, "draw", _least_likely, "_forget"),
+        (forgetting, "_answered_before", _never_answered, "_forget"),
+        (forgetting, "_claims", _with_counts, "ledger_tells_nothing_more"),
+        (ManagedHolding, "taken", _one_record_less, "holds_what_the_model_holds"),
+    ],
+    ids=["comes back", "draws what has no chance", "forgets twice", "tells counts", "deletes too much"],
+)
+def test_random_histories_find_a_planted_fault(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Any, noticed_by: str
+) -> None:
+    monkeypatch.setattr(where, name, fault)
+    machine = type("Machine", (VaultMachine,), {"database": "sqlite", "mode": "managed"})
+    quickly = settings(SETTINGS, max_examples=60, phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises(AssertionError) as noticed:
+        run_state_machine_as_test(machine, settings=quickly)
+    assert noticed_by in [frame.name for frame in noticed.traceback]

@@ -136,8 +136,8 @@ class VaultMachine(RuleBasedStateMachine):
                 vault.close()
             shutil.rmtree(self.folder)
 
-    @initialize(setting=st.sampled_from(SETTINGS))
-    def create(self, setting: Setting) -> None:
+    @initialize(setting=st.sampled_from(SETTINGS), first=records())
+    def create(self, setting: Setting, first: list[Record]) -> None:
         self.configuration = setting.configuration(self.mode)
         self.place = fresh_place(self.database, self.folder)
         # Two connections, as of two processes: what one does, the other must know.
@@ -146,6 +146,8 @@ class VaultMachine(RuleBasedStateMachine):
         self.served = self.stream().decision().action
         self.sent: list[tuple[Any, list[Record]]] = []
         self.levels: dict[int, tuple[Level, list[int]]] = {}
+        self.compacted = 0
+        self.ingest(first, False)
 
     @property
     def vault(self) -> Vault:
@@ -240,6 +242,7 @@ class VaultMachine(RuleBasedStateMachine):
         assert done.certificate.body["sequence"] == sequence
         assert (done.release is None) == (would.release is None) == (release is None)
         if release is not None:
+            self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])
             assert done.release is not None
             assert would.release is not None
             np.testing.assert_array_equal(done.release.probabilities, release.probabilities)
@@ -247,7 +250,6 @@ class VaultMachine(RuleBasedStateMachine):
             assert release.probabilities[ACTIONS.index(done.served)] > 0
             assert done.certificate.body["entry"]["released"] == done.served
             self.served = done.served
-            self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])
         assert done.served == self.served
         self._certificate_is_good(done.certificate, names)
         for name in names:
@@ -313,6 +315,19 @@ class VaultMachine(RuleBasedStateMachine):
         self.model.note("rebuild")
         if changed:
             self.served = self.stream().decision().action
+
+    @precondition(lambda self: len(self.model.answered) > self.compacted)  # it takes long
+    @rule()
+    def compact(self) -> None:
+        self.compacted = len(self.model.answered)
+        assert self.vault.compact()
+        assert self.vault.status().erasure == "complete"
+        for request, sequence in self.model.answered.items():
+            kind, names = request
+            certificate: Certificate = self.vault.certificate(**{kind: names})  # type: ignore[arg-type]
+            assert certificate.body["sequence"] == sequence
+            assert certificate.body["erasure"]["state"] == "complete"
+            self._certificate_is_good(certificate, names)
 
     @rule()
     def verify(self) -> None:
