@@ -167,6 +167,8 @@ def _create_private(path: str) -> None:
 
 def _meaning(error: sqlite3.Error) -> str:
     text = str(error)
+    if text.startswith("Could not decode"):  # it goes on to quote what it could not decode
+        return f"is damaged: column {text.split(chr(39))[1]!r} holds text that is not UTF-8"
     if "locked" in text or "busy" in text:
         return "is in use by another process; nothing was changed, try again"
     if "not a database" in text or "malformed" in text:

@@ -1,0 +1,101 @@
+"""Vaults as somebody sees them who goes past armnesia: their tables by plain SQL, their files as bytes."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from armnesia.vault import Configuration, Vault
+from armnesia.vault.postgres import PostgresDatabase
+from armnesia.vault.sqlite import SqliteDatabase
+
+if TYPE_CHECKING:
+    from tests.vault.vault_databases import Place, postgres_url
+else:
+    from vault_databases import Place, postgres_url
+
+TABLES = ("vault", "arm", "record", "source", "suppressed", "ledger", "certificate", "request")
+LOG = {
+    "action": ["A", "A", "B", "A", "B", "B"],
+    "reward": [1.0, 0.5, 0.25, 0.75, 1.0, 0.0],
+    "who": ["ann", "bob", "ann", "cem", "dan", "dan"],
+    "id": ["r1", "r2", "r3", "r4", "r5", "r6"],
+}
+
+
+def filled(place: Place, configuration: Configuration | None = None) -> Vault:
+    """A new vault that holds `LOG`; commits do not wait for the disk."""
+    vault = place.create(configuration or Configuration(actions=("A", "B")))
+    database = vault._opened.database
+    if isinstance(database, SqliteDatabase):
+        database._connection.execute("PRAGMA synchronous = OFF")
+    elif isinstance(database, PostgresDatabase):
+        database._connection.execute("SET synchronous_commit = off")
+    assert vault.ingest(LOG, user="who", id="id").added == 6
+    return vault
+
+
+def change(vault: Vault, sql: str, *parameters: Any) -> int:
+    """Change a table by plain SQL; how many rows it was."""
+    with vault._opened.database.writing() as session:
+        return session.execute(sql, *parameters)
+
+
+def values(vault: Vault, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """Look into a table by plain SQL."""
+    with vault._opened.database.reading() as session:
+        return [
+            tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+            for row in session.query(sql, *parameters)
+        ]
+
+
+def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
+    """All tables, each in an order of its own."""
+    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+
+
+class Snapshot:
+    """A vault's database as it is now, to be put back later, as from a backup."""
+
+    def __init__(self, place: Place, vault: Vault, folder: Path) -> None:
+        self.place = place
+        if isinstance(vault._opened.database, SqliteDatabase):
+            self.file = folder / "backup.db"
+            vault.back_up(self.file)
+        else:
+            self.tables = dumped(vault)
+            self.schema = vault._opened.database.schema  # type: ignore[attr-defined]
+
+    def put_back(self) -> None:
+        """As an operator would: the database is exchanged, the keys and the pinned head stay."""
+        if self.place.url.startswith("sqlite"):
+            path = Path(self.place.url.removeprefix("sqlite:///"))
+            for leftover in (f"{path}-wal", f"{path}-shm"):
+                Path(leftover).unlink(missing_ok=True)
+            path.write_bytes(self.file.read_bytes())
+            return
+        with closing(psycopg.connect(postgres_url())) as connection, connection.transaction():
+            for table, rows in self.tables.items():
+                connection.execute(f"DELETE FROM {self.schema}.{table}")
+                for row in rows:
+                    marks = ", ".join(["%s"] * len(row))
+                    connection.execute(f"INSERT INTO {self.schema}.{table} VALUES ({marks})", row)
+
+
+@contextmanager
+def reader_of(place: Place) -> Iterator[None]:
+    """Somebody who reads the database all the while, and so needs what is deleted meanwhile."""
+    if place.url.startswith("sqlite"):
+        with closing(sqlite3.connect(place.url.removeprefix("sqlite:///"), isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            assert reader.execute("SELECT count(*) FROM record").fetchone()
+            yield
+    else:
+        with closing(psycopg.connect(postgres_url())) as connection:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            assert connection.execute("SELECT count(*) FROM pg_class").fetchone()
+            yield
