@@ -5,14 +5,13 @@ from typing import Annotated
 import typer
 
 from armnesia import __version__
-from armnesia.cli.case import on_a_case
+from armnesia.cli.case import on_a_case, with_variants
 from armnesia.cli.comparison import OF_ONE_UNLEARNER, compare
 from armnesia.cli.decisions import audit, decide, unlearn
 from armnesia.cli.demo import demo
 from armnesia.cli.levels import levels
 from armnesia.cli.privacy import calibrate, curve
 from armnesia.cli.reproduction import reproduce
-from armnesia.cli.vault_options import with_variants
 from armnesia.cli.vault_proofs import certificate, ledger, public_key, verify
 from armnesia.cli.vault_requests import forget, readmit
 from armnesia.cli.vault_setup import ingest, init, status

@@ -25,6 +25,57 @@ class Case:
     budget: Budget
 
 
+def read_variants(
+    threshold: opt.ThresholdOption = None,
+    threshold_scale: opt.ThresholdScale = None,
+    sensitivity: opt.SensitivityOption = None,
+    ratio: opt.Ratio = None,
+    joint: opt.Joint = None,
+    assumed_share: opt.AssumedShare = None,
+    predictive: opt.PredictiveName = None,
+) -> dict[str, Any]:
+    """The options of one unlearner among those that a command takes.
+
+    >>> read_variants(ratio=0.5)
+    {'ratio': 0.5}
+    """
+    given = {
+        "threshold": threshold,
+        "threshold_scale": threshold_scale,
+        "sensitivity": sensitivity,
+        "ratio": ratio,
+        "joint": joint,
+        "assumed_share": assumed_share,
+        "predictive": predictive,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def with_options_of(
+    read: Callable[..., Any], command: Callable[..., Any], stand_for: str, without: Collection[str] = ()
+) -> Callable[..., Any]:
+    """Put the options of `read` where the command has the parameter that they stand for."""
+    shared = {n: p for n, p in inspect.signature(read).parameters.items() if n not in without}
+    own = inspect.signature(command).parameters
+    listed = [p for name in own for p in (shared.values() if name == stand_for else [own[name]])]
+
+    def run(**given: Any) -> Any:
+        value = read(**{name: given.pop(name) for name in shared if name in given})
+        return command(**{stand_for: value}, **given)
+
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in listed]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+def with_variants(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that takes `variants` the options of all unlearners instead."""
+    return with_options_of(read_variants, command, "variants")
+
+
+@with_variants
 def read_case(
     log: opt.LogArgument,
     user: opt.Users = None,
@@ -40,25 +91,10 @@ def read_case(
     reward_range: opt.RewardRange = "0,1",
     learner: opt.LearnerName = None,
     confidence: opt.Confidence = None,
-    threshold: opt.ThresholdOption = None,
-    threshold_scale: opt.ThresholdScale = None,
-    sensitivity: opt.SensitivityOption = None,
-    ratio: opt.Ratio = None,
-    joint: opt.Joint = None,
-    assumed_share: opt.AssumedShare = None,
-    predictive: opt.PredictiveName = None,
+    variants: Any = None,
 ) -> Case:
     """Turn options into a case; everything cheap is checked before the log is read."""
-    method = opt.make_unlearner(
-        unlearner,
-        threshold=threshold,
-        threshold_scale=threshold_scale,
-        sensitivity=sensitivity,
-        ratio=ratio,
-        joint=joint,
-        assumed_share=assumed_share,
-        predictive=predictive,
-    )
+    method = opt.make_unlearner(unlearner, **variants)
     budget = opt.make_budget(epsilon, delta, gamma, UNLEARNERS[unlearner])
     wanted = opt.WhatToForget(user, rows)
     source = opt.open_log(log, action, reward, user_column if user else None, actions, reward_range)
@@ -70,25 +106,6 @@ def read_case(
 def on_a_case(command: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
     """Give a command that takes `case` the options of `read_case` instead; some may be left out."""
     return with_options_of(read_case, command, "case", without)
-
-
-def with_options_of(
-    read: Callable[..., Any], command: Callable[..., None], stand_for: str, without: Collection[str] = ()
-) -> Callable[..., None]:
-    """Put the options of `read` where the command has the parameter that they stand for."""
-    shared = {n: p for n, p in inspect.signature(read).parameters.items() if n not in without}
-    own = inspect.signature(command).parameters
-    listed = [p for name in own for p in (shared.values() if name == stand_for else [own[name]])]
-
-    def run(**given: Any) -> None:
-        value = read(**{name: given.pop(name) for name in shared})
-        command(**{stand_for: value}, **given)
-
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in listed]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
 
 
 def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """What the vault's commands share: where the vault is, whom a request names, how it is to be answered."""
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from armnesia.cli import options as opt
-from armnesia.cli.case import with_options_of
 from armnesia.cli.output import emit
 from armnesia.errors import InvalidInputError
 from armnesia.privacy import Level
@@ -116,34 +114,3 @@ def changed_policy(
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(policy, **changes)
-
-
-def read_variants(
-    threshold: opt.ThresholdOption = None,
-    threshold_scale: opt.ThresholdScale = None,
-    sensitivity: opt.SensitivityOption = None,
-    ratio: opt.Ratio = None,
-    joint: opt.Joint = None,
-    assumed_share: opt.AssumedShare = None,
-    predictive: opt.PredictiveName = None,
-) -> dict[str, Any]:
-    """The options of one unlearner among those that a command takes.
-
-    >>> read_variants(ratio=0.5)
-    {'ratio': 0.5}
-    """
-    given = {
-        "threshold": threshold,
-        "threshold_scale": threshold_scale,
-        "sensitivity": sensitivity,
-        "ratio": ratio,
-        "joint": joint,
-        "assumed_share": assumed_share,
-        "predictive": predictive,
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def with_variants(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that takes `variants` the options of all unlearners instead."""
-    return with_options_of(read_variants, command, "variants")
