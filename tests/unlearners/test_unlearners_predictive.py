@@ -11,6 +11,7 @@ from scipy.stats import betabinom
 
 from armnesia import KLLCB, LCB, ArmStatistics
 from armnesia.learners import ConfidenceLearner
+from armnesia.unlearners import predictive
 from armnesia.unlearners.beta_binomial import chance_of_at_least, numbers_of_ones
 from armnesia.unlearners.predictive import (
     PREDICTIVES,
@@ -170,8 +171,10 @@ def test_untouched_arms_are_certain_and_ties_go_to_the_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PREDICTIVES)
-def test_a_batch_is_its_data_sets_one_by_one(name: str) -> None:
-    """Some with one touched arm, some with several, some with none."""
+def test_a_batch_is_its_data_sets_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some with one touched arm, some with several, some with none; in small tables and chunks."""
+    monkeypatch.setattr(predictive, "_TABLE", 300)
+    monkeypatch.setattr(predictive, "_CHUNK", 200)
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 60, size=(40, 4))
     ones, shape = rng.binomial(counts, 0.3), rng.integers(0, 30, size=(40, 4)) * (rng.random((40, 4)) < 0.4)

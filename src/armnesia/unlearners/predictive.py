@@ -23,7 +23,7 @@ Predictive: TypeAlias = Callable[[ConfidenceLearner, ArmStatistics, IntArray], F
 _MOST_DELETED = 500
 """From several arms together: with more, their scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a chance that is left out: a thousand of them are invisible beside 1
-_TABLE, _CHUNK = 2**24, 2**20  # scores kept, and sorted, at once
+_TABLE, _CHUNK = 2**22, 2**20  # scores kept, and sorted, at once
 
 _GRAIN = 0.1
 """Of a record, before any is seen: an arm that shows no ones is not certain to have had none."""
