@@ -18,7 +18,7 @@ else:
     from vault_databases import Place, postgres_url
 
 TABLES = ("vault", "arm", "record", "source", "suppressed", "ledger", "certificate", "request")
-LOG = {
+LOG: dict[str, list[Any]] = {
     "action": ["A", "A", "B", "A", "B", "B"],
     "reward": [1.0, 0.5, 0.25, 0.75, 1.0, 0.0],
     "who": ["ann", "bob", "ann", "cem", "dan", "dan"],
