@@ -142,7 +142,11 @@ def _words(done: Forgotten, file: Path | None) -> list[str]:
         f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
         f"Ledger: entry {body['sequence']}",
         f"Certificate: {file or 'kept in the vault; see armnesia certificate show'}",
-        *([] if done.certificate.opening else ["It names nobody; each has it by certificate show --user."]),
+        *(
+            []
+            if done.certificate.opening
+            else ["It names nobody; certificate show opens it for one at a time."]
+        ),
     ]
 
 
