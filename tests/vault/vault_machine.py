@@ -305,7 +305,7 @@ class VaultMachine(RuleBasedStateMachine):
 
     @rule()
     def rebuild(self) -> None:
-        before = self.model.statistics()
+        before, served_by = self.model.statistics(), self.model.served_by
         if self.mode == "external":  # reads its sources again, for which everyone readmitted is welcome
             self.model.records.clear()
             for _, batch in self.sent:
@@ -313,6 +313,7 @@ class VaultMachine(RuleBasedStateMachine):
         changed = before != self.model.statistics()
         assert self.vault.rebuild() is changed
         self.model.note("rebuild")
+        self.model.served_by = "learner" if changed else served_by
         if changed:
             self.served = self.stream().decision().action
 
