@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint bench lock clean
+.PHONY: setup demo test hard-test lint bench lock clean
 
 setup: $(READY)
 
@@ -26,6 +26,11 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest --cov --cov-report=term
+
+# The vault, long: hundreds of kills, thousands of operations at once, hundreds of random histories.
+hard-test: setup
+	ARMNESIA_HARD_TEST=1 $(BIN)/pytest -n0 -v -s \
+		tests/vault/test_vault_crash.py tests/vault/test_vault_concurrency.py tests/vault/test_vault_stateful.py
 
 bench: setup
 	for program in benchmarks/*.py; do $(BIN)/python $$program || exit 1; done
