@@ -1,5 +1,6 @@
 """Commands for people's requests: forget, readmit."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -121,11 +122,13 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
 
 
 def check_can_be_written(file: Path) -> None:
-    """Refuse a file that is there, or whose folder is not: before anything else is done."""
+    """Refuse a file that is there, or whose folder takes none: before anything else is done."""
     if file.exists():
         raise InvalidInputError(f"the file must be a new one; {file} exists already")
     if not file.parent.is_dir():
         raise InvalidInputError(f"the file must be in a folder that exists; {file.parent} is none")
+    if not os.access(file.parent, os.W_OK):
+        raise InvalidInputError(f"the file must be in a folder that may be written; {file.parent} may not")
 
 
 def _words(done: Forgotten, file: Path | None) -> list[str]:
