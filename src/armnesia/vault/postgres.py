@@ -193,17 +193,22 @@ def _without_password(url: str) -> str:
     return f"postgresql://{host}{parts.path}"
 
 
+_MAY_NOT = "cannot be opened: this user may not (no permission, or a wrong password)"
+_MEANINGS = {
+    "55P03": "is in use by another process; nothing was changed, try again",
+    "42501": _MAY_NOT,
+    "53100": "cannot grow: the disk is full; nothing was changed",
+}
+_NOT_CONNECTED = {
+    "does not exist": "cannot be opened: there is no such database, or no such user",
+    "authentication failed": _MAY_NOT,
+}
+
+
 def _meaning(error: Any) -> str:
     code = getattr(error, "sqlstate", None)
-    match code:
-        case None:
-            return "cannot be reached; nothing was changed (is the server up, is the address right?)"
-        case "55P03":
-            return "is in use by another process; nothing was changed, try again"
-        case "42501" | "28000" | "28P01":
-            return "cannot be opened: this user may not (no permission, or a wrong password)"
-        case "53100":
-            return "cannot grow: the disk is full; nothing was changed"
-        case "3D000":
-            return "cannot be opened: there is no such database"
-    return f"refused (SQLSTATE {code}); nothing was changed"
+    if code is not None:
+        return _MEANINGS.get(code, f"refused (SQLSTATE {code}); nothing was changed")
+    # A connection that fails has no code; its text is the server's greeting and quotes no row.
+    known = (meaning for words, meaning in _NOT_CONNECTED.items() if words in str(error))
+    return next(known, "cannot be reached; nothing was changed (is the server up, is the address right?)")

@@ -165,16 +165,21 @@ def _create_private(path: str) -> None:
         raise VaultError(f"the file {path!r} cannot be made: {error.strerror}") from None
 
 
+_MEANINGS = {
+    "locked": "is in use by another process; nothing was changed, try again",
+    "busy": "is in use by another process; nothing was changed, try again",
+    "not a database": "is not a vault, or is damaged: {}",
+    "malformed": "is not a vault, or is damaged: {}",
+    "full": "cannot grow: the disk is full; nothing was changed",
+    "disk I/O error": "cannot be read or written: {} (is there room?); nothing was changed",
+    "readonly": "cannot be opened for writing: {}",
+    "unable to open": "cannot be opened for writing: {}",
+}
+
+
 def _meaning(error: sqlite3.Error) -> str:
     text = str(error)
     if text.startswith("Could not decode"):  # it goes on to quote what it could not decode
         return f"is damaged: column {text.split(chr(39))[1]!r} holds text that is not UTF-8"
-    if "locked" in text or "busy" in text:
-        return "is in use by another process; nothing was changed, try again"
-    if "not a database" in text or "malformed" in text:
-        return f"is not a vault, or is damaged: {text}"
-    if "full" in text:
-        return "cannot grow: the disk is full; nothing was changed"
-    if "readonly" in text or "unable to open" in text:
-        return f"cannot be opened for writing: {text}"
-    return f"cannot be used: {text}"
+    known = (meaning for words, meaning in _MEANINGS.items() if words in text)
+    return next(known, "cannot be used: {}").format(text)
