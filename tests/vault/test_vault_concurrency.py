@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from armnesia.vault import Configuration
+from armnesia.vault import Configuration, forgetting
+from armnesia.vault.holdings import Holding, Wanted, holding_of
+from armnesia.vault.opened import Opened
 
 if TYPE_CHECKING:
     from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
     from tests.vault.forked_children import nursery
-    from tests.vault.plain_vault import columns_of
+    from tests.vault.plain_vault import Record, columns_of, write_csv
     from tests.vault.vault_databases import DATABASES, fresh_place
 else:
     from concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
     from forked_children import nursery
-    from plain_vault import columns_of
+    from plain_vault import Record, columns_of, write_csv
     from vault_databases import DATABASES, fresh_place
 
 PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4, 120)
@@ -56,6 +58,29 @@ def test_many_processes_come_to_the_end_of_a_serial_replay(database: str, tmp_pa
             f" {time.perf_counter() - started:.0f} s; {vault.head.sequence} entries,"
             f" {vault.status().records} records"
         )
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = fresh_place(database, tmp_path)
+    rows = [Record("A", 4, "ann", "1"), Record("B", 0, "ann", "2"), Record("B", 4, "bob", "3")]
+    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for file, some in zip(files, (rows[:1], rows[1:]), strict=True):
+        write_csv(file, some)
+    with place.create(Configuration(actions=ACTIONS, mode="external")) as one, place.open() as other:
+        one.ingest(str(files[0]), user="user", id="id")
+
+        def looked_up_and_then(opened: Opened, wanted: Wanted) -> Holding:
+            holding = holding_of(opened, wanted)
+            other.ingest(str(files[1]), user="user", id="id")
+            return holding
+
+        monkeypatch.setattr(forgetting, "holding_of", looked_up_and_then)
+        assert one.forget(users=["ann"]).counts == {"A": 1, "B": 1, "C": 0}
+        assert other.verify().problems == ()
+        assert other.status().records == 1
 
 
 def _notes_and_judge(tmp_path: Path) -> tuple[Judge, list[Note]]:

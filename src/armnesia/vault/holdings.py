@@ -18,7 +18,7 @@ from armnesia.vault.keyring import Keyring
 from armnesia.vault.opened import Opened
 from armnesia.vault.schema import MANAGED
 from armnesia.vault.source_text import label_text
-from armnesia.vault.sources import reopen_source
+from armnesia.vault.sources import Source, reopen_source
 from armnesia.vault.state import State
 
 _TALLY = f"arm, count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
@@ -136,12 +136,10 @@ class ExternalHolding(Holding):
 
     def __init__(self, wanted: Wanted, opened: Opened) -> None:
         super().__init__(wanted, opened.keyring)
-        with opened.database.reading() as session:
-            state = opened.load(session)
-            described = session.query("SELECT number, description FROM source ORDER BY number")
         self.at_source: dict[bytes, tuple[bytes, int, int]] = {}
-        for _, description in described:
-            self._look_up(json.loads(description), state)
+        with opened.database.reading() as session:
+            state, sources = opened.load(session), _sources(session)
+        self._look_up(sources, state)  # may take long, so not in the transaction that others wait for
 
     def found(self, session: Session, state: State) -> DeletionRequest | None:
         """Match what the vault counted with what the sources say."""
@@ -150,6 +148,8 @@ class ExternalHolding(Holding):
             for condition, values in self.conditions()
             for row in session.query(f"SELECT identity, content FROM record WHERE {condition}", *values)
         ]
+        if any(bytes(identity) not in self.at_source for identity, _ in held):
+            self._look_up(_sources(session), state)  # another process may have ingested since
         lost = sum(bytes(identity) not in self.at_source for identity, _ in held)
         changed = sum(
             self.at_source[bytes(identity)][0] != bytes(content)
@@ -175,8 +175,11 @@ class ExternalHolding(Holding):
             session.execute(f"DELETE FROM record WHERE {condition}", *values)
         return found
 
-    def _look_up(self, description: dict[str, Any], state: State) -> None:
-        source = reopen_source(description)
+    def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
+        for description in sources:
+            self._look_at(reopen_source(description), state)
+
+    def _look_at(self, source: Source, state: State) -> None:
         if self.wanted.users and source.columns.user is None:
             return  # what is there belongs to nobody
         statistics = state.known_stream.statistics
@@ -191,6 +194,11 @@ class ExternalHolding(Holding):
                         arm, units = rows.arms[place], rows.units[place]
                         content = self.keyring.record_content(identity, rows.users[place], arm, units)
                         self.at_source[identity] = (content, arm, units)
+
+
+def _sources(session: Session) -> list[dict[str, Any]]:
+    found = session.query("SELECT description FROM source ORDER BY number")
+    return [json.loads(description) for (description,) in found]
 
 
 def holding_of(opened: Opened, wanted: Wanted) -> Holding:
