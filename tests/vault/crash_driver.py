@@ -216,6 +216,8 @@ class Crashes:
         self.kills += 1
         self._follow(operations, acknowledged[: len(operations)])
         with self.place.open() as vault:
+            with vault._opened.database.writing():
+                pass  # a server may still be at what the dead one sent last: then its lock is waited for
             if len(acknowledged) < len(operations):
                 self._finish(vault, operations[len(acknowledged)])
             _none(half_done(vault, self.model, self.model))
