@@ -10,10 +10,10 @@ from armnesia.errors import ArmnesiaError, VaultError
 from armnesia.vault import Configuration, Vault
 
 if TYPE_CHECKING:
-    from tests.vault.raw_vaults import dumped, values
+    from tests.vault.raw_vaults import change, dumped, values
     from tests.vault.vault_databases import DATABASES, Place, fresh_place
 else:
-    from raw_vaults import dumped, values
+    from raw_vaults import change, dumped, values
     from vault_databases import DATABASES, Place, fresh_place
 
 EXTERNAL = Configuration(actions=("A", "B"), mode="external")
@@ -134,6 +134,17 @@ def test_a_source_that_has_changed_is_noticed_and_rebuilt(
         assert vault.verify().holds
         assert counts(vault) == right
         assert vault.forget(users=["ann"]).records == sum(row[2] == "ann" for row in rows)
+        assert vault.verify().holds
+
+
+def test_a_digest_that_was_changed_is_found(place: Place, source: Path) -> None:
+    with filled(place, source) as vault:
+        for column in ("identity", "owner", "content"):
+            ((true,),) = values(vault, f"SELECT {column} FROM record ORDER BY 1 LIMIT 1")
+            other = bytes([true[0] ^ 1]) + true[1:]
+            assert change(vault, f"UPDATE record SET {column} = ? WHERE {column} = ?", other, true) > 0
+            assert any("log.csv" in problem for problem in vault.verify().problems), column
+            change(vault, f"UPDATE record SET {column} = ? WHERE {column} = ?", true, other)
         assert vault.verify().holds
 
 

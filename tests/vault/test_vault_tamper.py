@@ -39,6 +39,9 @@ CELLS = [
     ("arm", "total", "position = 0", "state:"),
     ("arm", "gone", "position = 0", "state:"),
     *(("vault", column, "one = 1", "state:") for column in STATE),
+    ("suppressed", "kind", "kind = 'user'", "suppression list:"),
+    ("suppressed", "since", "kind = 'user'", "suppression list:"),
+    ("request", "sequence", "path = ''", "answered requests:"),
 ]
 REFUSED = "the database itself refused the change"
 RECORD_CELLS = [
@@ -165,6 +168,17 @@ def test_rows_that_are_deleted_added_or_of_forgotten_people_are_found(vault: Vau
     assert any("statistics of action" in problem for problem in problems)
     assert any("rows of 1 forgotten users are in the vault" in problem for problem in problems)
     change(vault, "DELETE FROM record WHERE units = 7")
+
+
+def test_somebody_let_in_again_without_the_ledger_knowing_is_found(vault: Vault) -> None:
+    for sequence in (1, 2, 99):
+        change(vault, "UPDATE suppressed SET readmitted = ?", sequence)
+        assert vault.verify().problems == (
+            "suppression list: a 'user' of entry 2 is not as the ledger tells",
+        )
+    change(vault, "UPDATE suppressed SET readmitted = NULL")
+    vault.readmit(users=["ann"])
+    assert vault.verify().holds
 
 
 def test_a_changed_certificate_is_neither_handed_out_nor_signed_anew(vault: Vault) -> None:

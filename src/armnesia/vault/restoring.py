@@ -15,6 +15,7 @@ from armnesia.vault.maintenance import rebuilt_from_sources
 from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.state import State, new_stream
+from armnesia.vault.suppression import LISTED
 
 
 def restore(opened: Opened, later: Mapping[str, Any]) -> int:
@@ -65,7 +66,7 @@ def _without_forgotten(
             for digest, of, when, _ in later["suppressed"]
             if of == kind and when > since.sequence
         }
-        for kind in ("user", "record")
+        for kind in LISTED
     }
     identities = []
     if listed["user"] or listed["record"]:

@@ -10,6 +10,9 @@ from armnesia.vault.database import Session, rows_in
 from armnesia.vault.holdings import Wanted
 from armnesia.vault.opened import Opened, appended
 
+LISTED = ("user", "record")
+"""Who or what is on the list."""
+
 
 def suppressed_among(session: Session, digests: list[bytes]) -> set[bytes]:
     """Which of these digests are on the list."""

@@ -18,7 +18,7 @@ from armnesia.vault.opened import Opened
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.sources import Rows, reopen_source
 from armnesia.vault.state import State, arm_rows, load_state
-from armnesia.vault.suppression import suppressed_among
+from armnesia.vault.suppression import LISTED, suppressed_among
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
         for problem in _certificate_problems(session, opened.keyring):
             certificates += 1
             problems += problem
+        problems += _list_problems(session)
         if opened.mode == EXTERNAL:
             found, remarks = _at_sources(session, state, ring)
             notes += remarks
@@ -139,6 +140,19 @@ def _certificate_problems(session: Session, keyring: Keyring) -> Iterator[list[s
     for sequence, text in entries.items():
         if sequence not in seen and json_kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]
+
+
+def _list_problems(session: Session) -> Iterator[str]:
+    """Where the suppression list or the answered requests name entries that the ledger does not have."""
+    kinds = {number: json_kind(text) for number, text in session.query("SELECT sequence, entry FROM ledger")}
+    for (number,) in session.query("SELECT DISTINCT sequence FROM request ORDER BY sequence"):
+        if kinds.get(number) not in CERTIFIED:
+            yield f"answered requests: one is filed under entry {number}, which is no deletion"
+    listed = "SELECT DISTINCT kind, since, readmitted FROM suppressed ORDER BY since"
+    for kind, since, readmitted in session.query(listed):
+        let_in = readmitted is None or (readmitted > since and kinds.get(readmitted) == "readmit")
+        if kind not in LISTED or kinds.get(since) not in CERTIFIED or not let_in:
+            yield f"suppression list: a {kind!r} of entry {since} is not as the ledger tells"
 
 
 def json_kind(text: str) -> str | None:
@@ -218,8 +232,8 @@ def _compare(
     totals: np.ndarray,
 ) -> None:
     known = [name for name in names if name is not None]
-    rows_held = rows_in(session, "SELECT identity, content, source FROM record WHERE identity IN ({})", known)
-    held = {bytes(identity): (bytes(content), source) for identity, content, source in rows_held}
+    sql = "SELECT identity, owner, content, source FROM record WHERE identity IN ({})"
+    held = {bytes(identity): row for identity, *row in rows_in(session, sql, known)}
     users = {user: ring.user_digest(user) for user in set(rows.users) if user is not None}
     gone_users = suppressed_among(session, list(users.values()))
     gone_records = suppressed_among(session, [ring.suppressed_record_digest(name) for name in known])
@@ -228,8 +242,9 @@ def _compare(
             continue
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
         if name in held:
-            content, source = held[name]
-            counted.changed += content != ring.record_content(name, user, arm, units)
+            owner, content, source = held[name]
+            true_owner = None if user is None else ring.owner_digest(user)
+            counted.changed += (owner, content) != (true_owner, ring.record_content(name, user, arm, units))
             if source == number:
                 counted.here += 1
                 totals[arm] += (1, units)
