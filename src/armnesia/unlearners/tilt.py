@@ -1,8 +1,9 @@
 """Tilt: keep the old decision with the highest probability that (ε, δ) allows.
 
 The reference is any vector r computed from D∖U and the request's shape. Given π(D) = X, the release raises
-r_X as far as (ε, δ) permits and scales the other arms down. That is private by construction, whatever r is;
-r is chosen so that the old decision is kept as often as possible, under a model of what it will have been.
+r_X as far as (ε, δ) permits; what is left goes to the other arms, the best of them first. That is private by
+construction, whatever r is; r is chosen so that the old decision is kept as often as possible, under a model
+of what it will have been.
 """
 
 import math
@@ -77,6 +78,29 @@ def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
 
 
+def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
+    """Share what is left among the other arms: between e^{−ε}·r_a and e^ε·r_a each, the best scores first.
+
+    Where it does not reach for e^{−ε}·r_a, all are scaled down alike. On the old decision the reference is 0.
+
+    >>> left_over, reference = np.array([0.5]), np.array([0.0, 0.4, 0.4])
+    >>> share_out(left_over, reference, np.array([0.9, 0.2, 0.3]), Budget(epsilon=1.0, delta=0.0)).round(4)
+    array([0.    , 0.1472, 0.3528])
+    """
+    up, down = _factors(budget)
+    rest = reference.sum(axis=-1, keepdims=True)
+    alike = left_over / np.where(rest > 0, rest, 1.0)
+    least = np.minimum(alike, down)
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    to_share = (alike - least) * rest
+    # No arm needs more room than there is to share; a sum of huge rooms would lose the digits of small ones.
+    room = np.minimum(np.take_along_axis((up - least) * reference, order, -1), to_share)
+    more = np.clip(to_share - (np.cumsum(room, axis=-1) - room), 0.0, room)
+    shared = np.zeros_like(reference)
+    np.put_along_axis(shared, order, more, axis=-1)
+    return least * reference + shared
+
+
 @dataclass(frozen=True)
 class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
@@ -116,7 +140,7 @@ class Tilt(Unlearner):
     def release(
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
-        """π(D) raised as far as allowed, every other arm scaled down."""
+        """π(D) raised as far as allowed; what is left goes to the best of the others, as far as allowed."""
         pessimist = require_confidence(learner, self.name)
         retained = statistics.without(request)
         reference = self.reference(learner, retained, budget, shape=request.counts)
@@ -124,8 +148,8 @@ class Tilt(Unlearner):
         kept = (old * reference).sum(axis=-1, keepdims=True)
         rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
         left_over = lowest_rest(kept, rest, budget)
-        others = left_over / np.where(rest > 0, rest, 1.0)
-        p = unless_empty(learner, retained, np.where(old > 0, 1 - left_over, reference * others))
+        others = share_out(left_over, (1 - old) * reference, pessimist.unit_scores(statistics), budget)
+        p = unless_empty(learner, retained, np.where(old > 0, 1 - left_over, others))
         reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: request.is_empty}
         branch = first_branch(reasons, otherwise=Branch.TILT)
         return Release(statistics.actions, p, branch, Guarantee(budget.epsilon, budget.delta, self.level))
