@@ -33,18 +33,24 @@ def storing(certificate: Certificate) -> Statement:
 
 
 def stored_certificate(opened: Opened, sequence: int) -> Certificate:
-    """The certificate of an entry, without its opening; reissued if its bytes have gone since."""
+    """The certificate of an entry, without its opening; reissued if its bytes have gone since.
+
+    Or if they have come back: a backup that was restored had them.
+    """
     with opened.database.reading() as session:
         certificate = _read(opened, session, sequence)
-    if certificate.body["erasure"]["state"] == "complete":
+        erased_through = opened.load(session).erased_through
+    entry = Entry(certificate.body["entry"])
+    complete = certificate.body["erasure"]["state"] == "complete"
+    if complete and (entry.kind == "nothing_held" or erased_through >= sequence):
         return certificate
     opened.retry_erasure()
     with opened.database.writing() as session:
         state = opened.load(session)
-        if state.erased_through < sequence:
+        gone = state.erased_through >= sequence
+        if gone == complete:
             return certificate
-        entry = Entry(certificate.body["entry"])
-        reissued = certify(opened, opened.ring(state), entry, complete=True)
+        reissued = certify(opened, opened.ring(state), entry, complete=gone)
         opened.store(session, state, state, storing(reissued))
     return reissued
 
