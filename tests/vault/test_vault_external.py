@@ -1,6 +1,6 @@
 """External vaults: the rows stay at their sources, where they may change, vanish, and be looked up again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,8 @@ import pytest
 
 from armnesia.errors import ArmnesiaError, VaultError
 from armnesia.vault import Configuration, Vault
+from armnesia.vault.source_base import RawRows
+from armnesia.vault.source_files import FileSource
 
 if TYPE_CHECKING:
     from tests.vault.raw_vaults import change, dumped, values
@@ -80,6 +82,29 @@ def test_a_person_is_looked_up_at_the_source(place: Place, source: Path, ids: bo
         assert (again.added, again.already_there, again.suppressed) == (0, 2, 2)
         write(source, [ROWS[1], ROWS[3]])
         assert vault.verify().notes == ()
+        assert vault.verify().holds
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_many_people_are_found_in_one_reading(
+    place: Place, source: Path, ids: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that are equal but for their owner's number, so that their order of occurrence matters."""
+    write(source, [*ROWS, *([("A", "0.75", "ann", "")] * 2 if not ids else [])])
+    with place.create(EXTERNAL) as vault:
+        vault.ingest(str(source), user="who", id="id" if ids else None)
+        readings = []
+        original = FileSource.raw_rows
+
+        def counted(self: FileSource, chunk: int, user: str | None) -> Iterator[RawRows]:
+            readings.append(user)
+            return original(self, chunk, user)
+
+        monkeypatch.setattr(FileSource, "raw_rows", counted)
+        done = vault.forget(users=["ann", "bob"])
+        assert done.counts == ({"A": 2, "B": 1} if ids else {"A": 4, "B": 1})
+        assert readings == [None]
+        assert counts(vault) == [(0, 0), (1, 1_000_000_000)]
         assert vault.verify().holds
 
 

@@ -260,9 +260,9 @@ print(json.dumps(peaks))
 )
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_memory_does_not_grow_with_the_source(suffix: str, tmp_path: Path) -> None:
-    """Twice the rows, 77 MB more to read, less than 40 MB more at the peak; a leak shows."""
+    """180 MB more to read, less than 90 MB more at the peak; a leak shows."""
     paths = []
-    for rows in (30_000, 60_000):
+    for rows in (30_000, 100_000):
         path = tmp_path / f"{rows}.{suffix}"
         columns = "'A' AS arm, i % 7 / 6 AS won, i AS who, repeat(md5(i::VARCHAR), 80) AS note"
         groups = "(ROW_GROUP_SIZE 10000)" if suffix == "parquet" else ""
@@ -275,8 +275,8 @@ def test_memory_does_not_grow_with_the_source(suffix: str, tmp_path: Path) -> No
         check=True,
     )
     small, large, leaking = json.loads(ran.stdout)
-    assert large - small < 40
-    assert leaking - small > 100
+    assert large - small < 90
+    assert leaking - small > 180
 
 
 def test_an_identity_is_a_keyed_digest_of_the_content() -> None:

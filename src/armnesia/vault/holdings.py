@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from armnesia.vault.keyring import Keyring
 from armnesia.vault.opened import Opened
 from armnesia.vault.schema import MANAGED
 from armnesia.vault.source_text import label_text
-from armnesia.vault.sources import Source, reopen_source
+from armnesia.vault.sources import Rows, Source, reopen_source
 from armnesia.vault.state import State
 
 _TALLY = f"arm, count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
@@ -182,18 +182,23 @@ class ExternalHolding(Holding):
     def _look_at(self, source: Source, state: State) -> None:
         if self.wanted.users and source.columns.user is None:
             return  # what is there belongs to nobody
-        statistics = state.known_stream.statistics
-        ids = set(self.wanted.records)
-        for user in self.wanted.users or (None,):
-            with Occurrences() as occurrences:
-                for rows in source.rows(statistics.actions, statistics.reward_range, user=user):
-                    names = identities(self.keyring.record_identity, rows, occurrences)
-                    for place, identity in enumerate(names):
-                        if ids and (rows.ids is None or rows.ids[place] not in ids):
-                            continue
-                        arm, units = rows.arms[place], rows.units[place]
-                        content = self.keyring.record_content(identity, rows.users[place], arm, units)
-                        self.at_source[identity] = (content, arm, units)
+        with Occurrences() as occurrences:
+            for rows in self._wanted_rows(source, state.known_stream.statistics):
+                names = identities(self.keyring.record_identity, rows, occurrences)
+                for place, identity in enumerate(names):
+                    arm, units = rows.arms[place], rows.units[place]
+                    content = self.keyring.record_content(identity, rows.users[place], arm, units)
+                    self.at_source[identity] = (content, arm, units)
+
+    def _wanted_rows(self, source: Source, statistics: ArmStatistics) -> Iterator[Rows]:
+        """One person's rows are for the source to find; of many people's, it is read through once."""
+        users, ids = set(self.wanted.users), set(self.wanted.records)
+        if len(users) == 1:
+            yield from source.rows(statistics.actions, statistics.reward_range, user=self.wanted.name)
+            return
+        for rows in source.rows(statistics.actions, statistics.reward_range):
+            labels: Sequence[str | None] = rows.users if users else rows.ids or []
+            yield rows.only([place for place, label in enumerate(labels) if label in (users or ids)])
 
 
 def _sources(session: Session) -> list[dict[str, Any]]:

@@ -77,6 +77,21 @@ class Rows:
         """The position of the first row."""
         return self.positions[0]
 
+    def only(self, places: Sequence[int]) -> "Rows":
+        """The rows at these places of the chunk.
+
+        >>> Rows(range(5, 8), [0, 1, 0], [9, 8, 7], ["ann", "bob", "ann"], None, ["x", "y", "z"]).only([0, 2])
+        Rows(positions=[5, 7], arms=[0, 0], units=[9, 7], users=['ann', 'ann'], ids=None, contents=['x', 'z'])
+        """
+        return Rows(
+            [self.positions[place] for place in places],
+            [self.arms[place] for place in places],
+            [self.units[place] for place in places],
+            [self.users[place] for place in places],
+            None if self.ids is None else [self.ids[place] for place in places],
+            None if self.contents is None else [self.contents[place] for place in places],
+        )
+
 
 class Source(ABC):
     """Decisions in a file, a dataframe or a table, read in chunks."""
