@@ -252,6 +252,21 @@ def test_two_first_batches_with_different_actions(place: Place, monkeypatch: pyt
         assert vault.verify().holds
 
 
+def test_the_ledger_says_which_actions_the_first_batch_fixed(place: Place) -> None:
+    with place.create(Configuration(actions=None)) as vault:
+        vault.ingest(LOG, user="who", id="id")
+        vault.ingest(LOG, user="who", id="id")
+        assert [entry.kind for entry in vault.ledger()] == ["init", "actions"]
+        assert vault.ledger()[1].fields["actions"] == ["A", "B"]
+        assert vault.verify(vault.head).holds
+        ((told,),) = values(vault, "SELECT configuration FROM vault")
+        for column in ("vault SET configuration", "arm SET label"):
+            change(vault, f"UPDATE {column} = replace({column.split()[-1]}, 'A', 'C')")
+        assert '"C"' in values(vault, "SELECT configuration FROM vault")[0][0] != told
+        with pytest.raises(VaultError, match="configuration is not the one its ledger tells of"):
+            vault.rebuild()
+
+
 def test_ids_of_any_letters(place: Place) -> None:
     names = ["a\0b", "é" * 3000, "'; DROP TABLE record; --", "%s ? $1", " ", "\N{PILE OF POO}"]
     with filled(place) as vault:

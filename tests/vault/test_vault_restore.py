@@ -138,7 +138,7 @@ def test_a_backup_from_before_the_first_batch_knows_the_actions_after_it(
     vault.export(tmp_path / "export.json", for_restore=True)
     vault.close()
     backup.put_back()
-    assert restored(place, tmp_path / "export.json") == 1
+    assert restored(place, tmp_path / "export.json") == 2
     with place.open() as vault:
         assert (vault.decide().action, vault.decide().by) == ("A", "default")
         assert vault.ingest(LOG, user="who", id="id").added == 4

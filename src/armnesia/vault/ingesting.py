@@ -13,7 +13,7 @@ from armnesia.statistics import ArmStatistics
 from armnesia.vault.canonical import canonical
 from armnesia.vault.database import Row, Session
 from armnesia.vault.identities import Occurrences, identities
-from armnesia.vault.opened import Opened
+from armnesia.vault.opened import Opened, appended
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.sources import Rows, Source
 from armnesia.vault.state import State, new_stream
@@ -81,6 +81,8 @@ def ingest(
                     if progress is not None:
                         progress(done.rows + loader.seen)
                 done += loader.finish()
+            if loader.state.head != loader.before.head:
+                opened.pin.write(loader.state.head)
     return done
 
 
@@ -177,9 +179,15 @@ class Loader:
                 stream.statistics.actions, self.counts, self.sums, stream.statistics.reward_range
             )
             state = state.with_stream(stream.added(new))
+        statements = []
+        if self.before.configuration.actions is None:  # fixed from now on: the ledger says since when
+            actions = list(state.known_stream.statistics.actions)
+            _, state, to_ledger = appended(state, "actions", actions=actions)
+            statements.append(to_ledger)
         if state != self.before:
-            self.opened.store(self.session, self.before, state)
+            self.opened.store(self.session, self.before, state, *statements)
         self.session.execute("DROP TABLE incoming")  # on a server it is a file, which would outlive the batch
+        self.state = state
         return Ingested(self.seen, self.added, self.already_there, self.suppressed, state.served_action)
 
     def _records(self, rows: Rows, names: list[bytes]) -> list[Row]:

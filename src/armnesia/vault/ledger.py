@@ -18,6 +18,7 @@ SCHEMA = "armnesia.ledger/1"
 GENESIS = "0" * 64
 KINDS = (
     "init",
+    "actions",
     "forget",
     "nothing_held",
     "readmit",

@@ -138,9 +138,7 @@ def _check_told(session: Session, state: State) -> None:
     entries = _entries(session)
     told = dict(entries[0]["configuration"])
     for entry in entries:
-        told |= {"policy": entry["policy"]} if entry["kind"] == "policy" else {}
-    if told["actions"] is None:
-        told["actions"] = state.configuration.to_facts()["actions"]
+        told |= {name: entry[name] for name in ("actions", "policy") if entry["kind"] == name}
     if Configuration.from_facts(told) != state.configuration:
         raise VaultError("the vault's configuration is not the one its ledger tells of; restore a backup")
     if state.known_stream.statistics.actions != state.configuration.actions:
