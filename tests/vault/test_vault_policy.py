@@ -109,19 +109,52 @@ def test_beyond_the_policy_exact_rollback_answers_if_it_says_so(tmp_path: Path) 
         assert told(vault)["unlearner"] == {"name": "gaussian"}
 
 
+MIXING: dict[str, Any] = {"unlearner": "mixing", "epsilon": 1.0, "delta": 1e-5}
+
+
 @pytest.mark.parametrize("beyond", ["refuse", "rollback"])
 def test_an_unlearner_of_one_arm_asked_for_several(tmp_path: Path, beyond: Any) -> None:
     with vault_with(tmp_path, Policy(1.0, 1e-5, ALL, beyond)) as vault:
-        asked = {"unlearner": "mixing", "epsilon": 1.0, "delta": 1e-5}
         before = dumped(vault)
         if beyond == "refuse":
             with pytest.raises(UnsupportedError, match="one arm"):
-                vault.forget(users=["ann"], **asked)  # type: ignore[arg-type]
+                vault.forget(users=["ann"], **MIXING)
             assert dumped(vault) == before
         else:
-            vault.forget(users=["ann"], **asked)  # type: ignore[arg-type]
-            assert told(vault)["unlearner"]["name"] == "rollback"
-        vault.forget(users=["bob"], **asked)  # type: ignore[arg-type]
+            assert vault.preview(users=["ann"], **MIXING).release.guarantee.level == "original_decision"  # type: ignore[union-attr]
+            vault.forget(users=["ann"], **MIXING)
+            # That mixing did not answer tells that it was several arms: no claim of level retained.
+            fields = ("unlearner", "budget", "level", "counts")
+            assert [told(vault)[field] for field in fields] == [
+                {"name": "rollback"},
+                {"epsilon": 0.0, "delta": 0.0},
+                "original_decision",
+                [1, 1],
+            ]
+        vault.forget(users=["bob"], **MIXING)
+        assert told(vault)["unlearner"]["name"] == "mixing"
+
+
+def test_exact_rollback_by_the_shape_of_a_request_is_no_better_than_its_shape(tmp_path: Path) -> None:
+    """Noise that is not joint promises less for two arms than for one."""
+    asked = GAUSSIAN | {"options": {"joint": False}}
+    with vault_with(tmp_path, Policy(1.0, 1e-5, ALL, "rollback")) as vault:
+        vault.forget(users=["ann"], **asked)
+        assert (told(vault)["unlearner"]["name"], told(vault)["level"]) == ("rollback", "request_shape")
+        vault.forget(users=["bob"], **asked)
+        assert told(vault)["unlearner"]["name"] == "gaussian"
+
+
+def test_rewards_do_not_choose_who_answers(tmp_path: Path) -> None:
+    place = fresh_place("sqlite", tmp_path)
+    with place.create(Configuration(actions=("A", "B"), policy=Policy(1.0, 1e-5, ALL, "rollback"))) as vault:
+        log = {"action": ["A"] * 6, "reward": [1.0, 0.5, 1.0, 1.0, 1.0, 1.0], "who": [*"aabbcc"]}
+        vault.ingest(log | {"id": list(range(6))}, user="who", id="id")
+        before = dumped(vault)
+        with pytest.raises(UnsupportedError, match="not all 0 or 1"):
+            vault.forget(users=["a"], **MIXING)
+        assert dumped(vault) == before
+        vault.forget(users=["b"], **MIXING)
         assert told(vault)["unlearner"]["name"] == "mixing"
 
 

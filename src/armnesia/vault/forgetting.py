@@ -4,8 +4,10 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from armnesia.errors import ArmnesiaError, UnsupportedError
-from armnesia.privacy import Budget
+from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.request import DeletionRequest
 from armnesia.stream import Stream
 from armnesia.unlearners import Release, Rollback, Unlearner
@@ -159,8 +161,9 @@ def _forget(
 def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:
     """The release, within the policy, and the stream without the records.
 
-    What the policy does not allow, or no unlearner of that name can answer, is refused; or answered by exact
-    rollback, if the policy says so.
+    What the policy does not allow, or touches several arms where the unlearner knows one, is refused; or
+    answered by exact rollback, if the policy says so. What else an unlearner cannot answer is refused: that
+    may be for the rewards' sake, which must not choose who answers.
     """
     stream, policy = state.known_stream, state.configuration.requests
     try:
@@ -169,11 +172,17 @@ def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answ
             return answer, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
+        if answer.unlearner.several_arms or np.count_nonzero(found.counts) < 2:
+            raise
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
     exact = Answer.by(Rollback.name, {}, 0.0, 0.0)
     release, later = stream.forgotten(exact.unlearner, found, exact.budget)
+    weakest = max(answer.unlearner.level, stream.level, key=list(Level).index)
+    if policy.allows(Guarantee(answer.budget.epsilon, answer.budget.delta, weakest)):
+        # Other requests are answered as asked, so that being answered by rollback tells of this one's shape.
+        release = replace(release, guarantee=replace(release.guarantee, level=weakest))
     return exact, release, later
 
 
