@@ -185,9 +185,11 @@ class PlainVault:
         self.suppressed |= {(kind, name) for name in names}
         return dict(deleted)
 
-    def readmit(self, request: Request) -> None:
+    def readmit(self, request: Request, *, erase: bool = False) -> None:
         kind, names = request
         self.suppressed -= {(kind, name) for name in names}
+        for answered in (request, *((kind, (name,)) for name in names)) if erase else ():
+            self.answered.pop(answered, None)
         self.kinds.append("readmit")
 
     def note(self, kind: str) -> None:

@@ -126,11 +126,13 @@ def test_a_process_that_was_there_before_goes_on_with_the_new_key(place: Place, 
             assert rotate(new) == version
             assert old.decide() == new.decide()
             assert old.forget(users=["ann"]).repeated
+        assert rotate(new) == 4
+        assert old.check_ledger(new.head) == []
         done = old.forget(users=["bob"])
         assert done.certificate.verify(new.public_key()) == []
         assert old.public_keys() == new.public_keys()
         assert old.verify().holds
-        assert rotate(old) == 4
+        assert rotate(old) == 5
         assert new.verify().holds
 
 
@@ -159,6 +161,11 @@ def test_the_erased_leave_the_list(place: Place) -> None:
         vault.forget(users=["ann", "bob"])
         assert vault.readmit(users=["ann"], erase=True) == 1
         assert values(vault, "SELECT count(*) FROM suppressed") == [(1,)]
+        # Nor is a digest of her left among the answered requests; bob and the two together are.
+        assert values(vault, "SELECT count(*) FROM request") == [(2,)]
+        with pytest.raises(VaultError, match="no certificate for just this request"):
+            vault.certificate(users=["ann"])
+        assert vault.certificate(users=["bob"]).verify(vault.public_keys()) == []
         with pytest.raises(VaultError, match="1 of the 2 named are not on the suppression list"):
             vault.readmit(users=["ann", "bob"])
         assert values(vault, "SELECT readmitted FROM suppressed") == [(None,)]

@@ -282,7 +282,7 @@ class VaultMachine(RuleBasedStateMachine):
         request = ("users", tuple(sorted(names)))
         if all(("users", name) in self.model.suppressed for name in names):
             assert self.vault.readmit(users=names, erase=erase) == len(names)
-            self.model.readmit(request)
+            self.model.readmit(request, erase=erase)
         else:
             with pytest.raises(VaultError, match="not on the suppression list"):
                 self.vault.readmit(users=names, erase=erase)

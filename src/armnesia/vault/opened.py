@@ -32,16 +32,16 @@ class Opened:
     mode: str
     erased_through: int = 0
 
-    def load(self, session: Session) -> State:
+    def load(self, session: Session, *, check_seal: bool = True) -> State:
         """The state, with what this process knows of erasure; keys that others made meanwhile are read."""
         try:
-            state = load_state(session, self.keyring)
+            state = load_state(session, self.keyring, check_seal=check_seal)
         except VaultError:
             newer = Keyring.load(self.keys_path)
             if newer == self.keyring or not newer.extends(self.keyring):
                 raise
             self.keyring = newer
-            state = load_state(session, newer)
+            state = load_state(session, newer, check_seal=check_seal)
         return replace(state, erased_through=max(state.erased_through, self.erased_through))
 
     def ring(self, state: State) -> Keyring:

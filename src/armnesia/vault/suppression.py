@@ -8,7 +8,7 @@ the restoring of older backups.
 from armnesia.errors import VaultError
 from armnesia.vault.database import Session, rows_in
 from armnesia.vault.holdings import Wanted
-from armnesia.vault.opened import Opened, appended
+from armnesia.vault.opened import Opened, Statement, appended
 
 LISTED = ("user", "record")
 """Who or what is on the list."""
@@ -23,12 +23,14 @@ def suppressed_among(session: Session, digests: list[bytes]) -> set[bytes]:
 def readmit(opened: Opened, wanted: Wanted, *, erase: bool = False) -> int:
     """Let records of these people in again, from now on; what was deleted stays deleted.
 
-    With `erase` the digests leave the list altogether: then a backup from before their deletion, if it is
-    ever restored, brings their old records back.
+    With `erase` the digests leave the list altogether, and with them those by which the certificate of just
+    these names is found again: then a backup from before their deletion, if it is ever restored, brings their
+    old records back.
     """
     with opened.database.writing() as session:
         before = opened.load(session)
-        digests = [digest for digest, _ in wanted.digests(opened.ring(before))]
+        ring = opened.ring(before)
+        digests = [digest for digest, _ in wanted.digests(ring)]
         on_list = suppressed_among(session, digests)
         missing = len(digests) - len(on_list)
         if missing:
@@ -37,7 +39,11 @@ def readmit(opened: Opened, wanted: Wanted, *, erase: bool = False) -> int:
         change = "DELETE FROM suppressed WHERE digest = ?"
         if not erase:
             change = f"UPDATE suppressed SET readmitted = {entry.sequence} WHERE digest = ?"
-        opened.store(session, before, state, to_ledger, *((change, (digest,)) for digest in digests))
+        changes: list[Statement] = [(change, (digest,)) for digest in digests]
+        if erase:
+            asked = {ring.request_digest(one.request) for one in (wanted, *wanted.singly())}
+            changes += [("DELETE FROM request WHERE digest = ?", (digest,)) for digest in asked]
+        opened.store(session, before, state, to_ledger, *changes)
     opened.pin.write(state.head)
     if erase:
         opened.database.erase()

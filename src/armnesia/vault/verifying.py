@@ -17,7 +17,7 @@ from armnesia.vault.ledger import Entry, Head, check_chain
 from armnesia.vault.opened import Opened
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.sources import Rows, reopen_source
-from armnesia.vault.state import State, arm_rows, load_state
+from armnesia.vault.state import State, arm_rows
 from armnesia.vault.suppression import LISTED, suppressed_among
 
 
@@ -101,7 +101,7 @@ def _heads(opened: Opened, head: Head | None) -> list[Head]:
 def unsealed_state(session: Session, opened: Opened) -> State:
     """The state as it is, for saying more about what is wrong with it."""
     try:
-        return load_state(session, opened.keyring, check_seal=False)
+        return opened.load(session, check_seal=False)
     except (ValueError, KeyError, TypeError) as error:
         raise VaultError(
             f"the vault's configuration or statistics cannot even be read ({type(error).__name__}):"
