@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from armnesia.errors import InvalidInputError
@@ -40,6 +40,8 @@ class Database(ABC):
     kind: ClassVar[str]
     blob: ClassVar[str]
     """The type of bytes, for the schema."""
+    insert_all: ClassVar[str] = "INSERT INTO"
+    """How many rows are inserted by one statement, of which none is expected to fail."""
     erasure_covers: ClassVar[str]
     """What "erasure complete" means here, in words for the certificate."""
 
@@ -53,6 +55,10 @@ class Database(ABC):
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
         """The one writing transaction at a time: committed at the end, or undone as a whole."""
+
+    def expecting_many_rows(self) -> AbstractContextManager[None]:
+        """Make room, within bounds, for a transaction that inserts many rows."""
+        return nullcontext()
 
     @abstractmethod
     def has_tables(self) -> bool:

@@ -74,7 +74,7 @@ def ingest(
                 pass
         done = Ingested(0, 0, 0, 0, state.served_action)
         for batch in _batches(chunks(), batch_rows):
-            with opened.database.writing() as session:
+            with opened.database.expecting_many_rows(), opened.database.writing() as session:
                 loader = Loader(opened, session, source, declared, occurrences)
                 for rows in batch:
                     loader.take(rows)
@@ -164,7 +164,8 @@ class Loader:
             self.sums[arm] += int(total)
         columns = _COLUMNS[self.mode]
         added = self.session.execute(
-            f"INSERT INTO record ({columns}) SELECT {columns} FROM incoming ORDER BY identity"
+            f"{self.opened.database.insert_all} record ({columns})"
+            f" SELECT {columns} FROM incoming ORDER BY identity"
         )
         self.session.execute("DELETE FROM incoming")
         self.added += added

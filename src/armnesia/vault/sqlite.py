@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 from armnesia.errors import VaultError
 from armnesia.vault.database import Database, Row
 
+_CACHE, _LARGE_CACHE = 65_536, 262_144  # KiB
 _SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",  # rows on their way in must not reach a temporary file
-    "PRAGMA cache_size = -65536",
+    f"PRAGMA cache_size = -{_CACHE}",
 )
 _OLDEST = (3, 37, 0)
 
@@ -64,6 +65,8 @@ class SqliteDatabase(Database):
 
     kind: ClassVar[str] = "sqlite"
     blob: ClassVar[str] = "BLOB"
+    # Otherwise every page that the statement changes is kept, in memory, in case only it has to be undone.
+    insert_all: ClassVar[str] = "INSERT OR ROLLBACK INTO"
     erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
@@ -100,6 +103,17 @@ class SqliteDatabase(Database):
         """The write lock from the start, so that no transaction has to be given up half way."""
         with self._transaction("BEGIN IMMEDIATE") as session:
             yield session
+
+    @contextmanager
+    def expecting_many_rows(self) -> Iterator[None]:
+        """A larger cache: identities and owners are random, so new rows belong all over their indexes."""
+        with self._told():
+            self._connection.execute(f"PRAGMA cache_size = -{_LARGE_CACHE}")
+        try:
+            yield
+        finally:
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+            self._connection.execute("PRAGMA shrink_memory")
 
     def erase(self) -> bool:
         """A truncating checkpoint; it does not wait for a reader that still needs the old pages."""
