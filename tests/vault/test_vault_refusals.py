@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from armnesia.errors import ArmnesiaError, VaultError
+from armnesia.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.vault import Configuration, Vault, ingesting, schema, state
 from armnesia.vault.database import Database, Session
+from armnesia.vault.keyring import Keyring
 from armnesia.vault.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
@@ -29,6 +30,34 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_people_are_not_taken_for_actions_or_rewards(place: Place) -> None:
+    """Actions of a first batch stand in the ledger for good; what is no number is quoted."""
+    with place.create() as vault:
+        before = dumped(vault)
+        for mistaken in ("action", "reward"):
+            columns: Any = {"user": "who", "id": "id", mistaken: "who"}
+            with pytest.raises(InvalidInputError, match="another column than action and reward; got 'who'"):
+                vault.ingest(LOG, **columns)
+        assert dumped(vault) == before
+
+
+@pytest.mark.parametrize("database_is_made", [False, True])
+def test_an_interrupted_init_says_what_to_remove(tmp_path: Path, database_is_made: bool) -> None:
+    """Killed between writing the keys and the first commit."""
+    place = fresh_place("sqlite", tmp_path)
+    Keyring.create("v-1").save(place.keys)
+    database = Path(place.url.removeprefix("sqlite:///"))
+    if database_is_made:
+        database.touch()
+    with pytest.raises(VaultError, match=r"if an init was interrupted, remove them and the empty database"):
+        place.create()
+    place.keys.unlink()
+    database.unlink(missing_ok=True)
+    place.create().close()
+    with pytest.raises(VaultError, match=r"already: a vault is made once$"):
+        place.create()
 
 
 # Versions of the tables.

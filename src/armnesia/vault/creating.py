@@ -26,7 +26,9 @@ def create_vault(
     """
     path = keys_path_of(url, keys)
     if path.exists():
-        raise VaultError(f"there are keys at {str(path)!r} already: a vault is made once")
+        complete = pin_of(path).read() is not None  # it is the last thing that is written
+        hint = "" if complete else "; if an init was interrupted, remove them and the empty database file"
+        raise VaultError(f"there are keys at {str(path)!r} already: a vault is made once{hint}")
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undoing:
         undoing.callback(database.discard)

@@ -28,6 +28,10 @@ class Columns:
         for role, name in (("action", self.action), ("reward", self.reward), *self.labels().items()):
             if not isinstance(name, str):
                 raise InvalidInputError(f"{role} must be a column name; got {type(name).__name__}")
+        if self.user in (self.action, self.reward):  # actions are public, and for good: people must not be
+            raise InvalidInputError(
+                f"user must be another column than action and reward; got {self.user!r} for both"
+            )
 
     def labels(self) -> dict[str, str]:
         """The columns of labels by their role: all but the reward."""

@@ -67,7 +67,7 @@ class Vault:
 
     @classmethod
     def open(cls, url: str = DEFAULT_URL, *, keys: str | Path | None = None, timeout: float = 30.0) -> Self:
-        """Open a vault; refused if it is none, needs an upgrade, or is older than its pinned head."""
+        """Open a vault; refused if it is none, has other keys, or is older than its pinned head."""
         return cls(open_vault(url, keys, timeout=timeout))
 
     def ingest(
