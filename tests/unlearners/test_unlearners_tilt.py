@@ -1,4 +1,4 @@
-"""Tilt is (ε, δ) for every D and U, whatever its predictive: exact audits, planted faults, level searches."""
+"""Tilt is (ε, δ) for every D and U, whatever its predictive: exact audits and planted faults."""
 
 import math
 from collections.abc import Callable
@@ -14,21 +14,16 @@ from scipy.optimize import linprog
 from armnesia import (
     LCB,
     ArmStatistics,
-    Branch,
     Budget,
     DeletionRequest,
     FrozenRollback,
     Imitation,
     Learner,
-    Level,
     Release,
     Rollback,
     Tilt,
-    Unlearner,
     audit,
-    feasible_reference,
 )
-from armnesia.auditing import small_worlds
 from armnesia.errors import InvalidInputError, UnsupportedError
 from armnesia.scale import UNIT
 from armnesia.unlearners.predictive import flat
@@ -189,7 +184,7 @@ def test_a_bad_predictive_costs_quality_and_never_privacy(
 
 
 class OneOtherArmPaysForAll(Tilt):
-    """A planted fault: what is left goes to one of the other arms instead of all in proportion."""
+    """A planted fault: all that is left goes to one of the other arms, more than e^ε·r_a or not."""
 
     def release(
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
@@ -280,46 +275,6 @@ def test_a_raise_too_high_is_caught(wrong: Callable[[Floats, Budget], Floats]) -
     assert not audit(RaisedTooHigh(), LEARNER, *world, MODERATE).holds
 
 
-BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
-
-
-@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-@pytest.mark.parametrize(
-    "unlearner",
-    [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)],
-)
-def test_its_level_holds_on_every_small_data_set(unlearner: Unlearner, budget: Budget) -> None:
-    """The unlearner is not believed: some reference of its level serves all (D, U) with counts up to 4."""
-    learner = LCB(confidence=0.5)
-    result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=4)
-    assert result.holds
-    assert result.branches[str(Branch.TILT)] > 0.5 * result.n_instances
-    assert audit(unlearner, learner, *small_worlds(4), budget).holds
-
-
-@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-def test_with_the_shape_in_its_reference_it_is_refuted_at_retained(budget: Budget) -> None:
-    learner = LCB(confidence=0.5)
-    assert feasible_reference(Tilt(), learner, level="retained", budget=budget, max_count=4).refuted
-
-
-def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_the_reference() -> None:
-    assert (Tilt().level, Tilt(assumed_share=0.3).level) == (Level.REQUEST_SHAPE, Level.RETAINED)
-    statistics, request = random_worlds(np.random.default_rng(41), 50, 5, 0.5)
-    retained = statistics.without(request)
-    release = Tilt(assumed_share=0.3).release(LEARNER, statistics, request, MODERATE)
-    assert release.guarantee.level is Level.RETAINED
-    told: list[Ints] = []
-
-    def listening(learner: Learner, left: ArmStatistics, shape: Ints) -> Floats:
-        told.append(shape)
-        return uniform(learner, left, shape)
-
-    for shape in (None, request.counts, 5 * request.counts):
-        Tilt(assumed_share=0.3, predictive=listening).reference(LEARNER, retained, MODERATE, shape=shape)
-        np.testing.assert_array_equal(told.pop(), np.round(retained.counts * 3 / 7))
-
-
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 1.5, math.nan])
 def test_no_share_outside_of_zero_and_one(share: float) -> None:
     with pytest.raises(InvalidInputError, match=r"assumed_share must lie in \(0, 1\); got"):
@@ -355,6 +310,16 @@ def test_a_predictive_without_a_name_is_refused() -> None:
         InvalidInputError, match="must be one of flat, empirical_bayes, or a function; got 'x'"
     ):
         Tilt(predictive="x")
+
+
+@pytest.mark.parametrize("guess", [[0.5, 0.5, 0.0], np.array([1.0]), 1.0, "a", None])
+def test_a_predictive_that_is_not_one_chance_an_arm_is_refused(guess: object) -> None:
+    data = ArmStatistics.from_rewards({"a": [1] * 9, "b": [0] * 9})
+    request = DeletionRequest.from_rewards({"a": [1], "b": []})
+    with pytest.raises(InvalidInputError, match=r"one chance an arm, of shape \(2,\); got"):
+        Tilt(predictive=lambda *_: guess).release(LEARNER, data, request, MODERATE)  # type: ignore[arg-type]
+    a_list = Tilt(predictive=lambda *_: [1, 0])  # type: ignore[arg-type]
+    assert a_list.release(LEARNER, data, request, MODERATE).probabilities[0] == 1
 
 
 def test_refusals() -> None:

@@ -110,7 +110,8 @@ class Tilt(Unlearner):
     `armnesia.unlearners.predictive`), or a function of the same arguments.
 
     With `assumed_share` ρ the reference does not use the request's shape: it judges D∖U as if a share ρ of
-    every arm had been deleted. Then the level is `retained`: not even the number of records is told.
+    every arm had been deleted. Then the level is `retained`: not even the number of records is told. So an
+    empty request is answered like any other, and may change the decision too.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
@@ -150,7 +151,8 @@ class Tilt(Unlearner):
         left_over = lowest_rest(kept, rest, budget)
         others = share_out(left_over, (1 - old) * reference, pessimist.unit_scores(statistics), budget)
         p = unless_empty(learner, retained, np.where(old > 0, 1 - left_over, others))
-        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: request.is_empty}
+        unchanged = request.is_empty & (self.assumed_share is None)
+        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: unchanged}
         branch = first_branch(reasons, otherwise=Branch.TILT)
         return Release(statistics.actions, p, branch, Guarantee(budget.epsilon, budget.delta, self.level))
 
@@ -170,4 +172,9 @@ class Tilt(Unlearner):
             shape = np.rint(odds * retained.counts).astype(np.int64)
         judge = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
         q = judge(pessimist, retained, required_shape(shape, self.name))
-        return unless_empty(learner, retained, best_reference(q, budget))
+        if np.shape(q) != retained.counts.shape:
+            raise InvalidInputError(
+                "predictive must return an array with one chance an arm, of shape"
+                f" {retained.counts.shape}; got {q!r}"
+            )
+        return unless_empty(learner, retained, best_reference(np.asarray(q, dtype=np.float64), budget))

@@ -1,0 +1,143 @@
+"""Tilt's level is found without believing its reference: on all small data sets, and with three arms."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from armnesia import (
+    KLLCB,
+    LCB,
+    ArmStatistics,
+    Branch,
+    Budget,
+    DeletionRequest,
+    Learner,
+    Level,
+    Release,
+    Tilt,
+    Unlearner,
+    audit,
+    feasible_reference,
+)
+from armnesia.auditing import small_worlds
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+World = tuple[ArmStatistics, DeletionRequest]
+
+LEARNER = LCB(confidence=0.1)
+MODERATE = Budget(epsilon=1.0, delta=0.01)
+
+
+def uniform(learner: Learner, retained: ArmStatistics, shape: Ints) -> Floats:
+    return np.full(retained.counts.shape, 1 / retained.n_actions)
+
+
+BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.parametrize(
+    "unlearner",
+    [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)],
+)
+def test_its_level_holds_on_every_small_data_set(unlearner: Unlearner, budget: Budget) -> None:
+    """The unlearner is not believed: some reference of its level serves all (D, U) with counts up to 4."""
+    learner = LCB(confidence=0.5)
+    result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=4)
+    assert result.holds
+    assert result.branches[str(Branch.TILT)] > 0.5 * result.n_instances
+    assert audit(unlearner, learner, *small_worlds(4), budget).holds
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_with_the_shape_in_its_reference_it_is_refuted_at_retained(budget: Budget) -> None:
+    learner = LCB(confidence=0.5)
+    assert feasible_reference(Tilt(), learner, level="retained", budget=budget, max_count=4).refuted
+
+
+def same_rest(rng: np.random.Generator, n_groups: int) -> list[World]:
+    """Three arms: some D∖U and deleted counts, each with all the rewards that may have been deleted."""
+    found = []
+    for _ in range(n_groups):
+        kept = [[1] * ones + [0] * zeros for ones, zeros in rng.integers(0, 5, size=(3, 2))]
+        gone = rng.integers(0, 4, size=3)
+        for ones in itertools.product(*(range(k + 1) for k in gone)):
+            deleted = [[1] * g + [0] * int(k - g) for g, k in zip(ones, gone, strict=True)]
+            log = {arm: kept[arm] + deleted[arm] for arm in range(3)}
+            request = DeletionRequest.from_rewards(dict(enumerate(deleted)))
+            found.append((ArmStatistics.from_rewards(log), request))
+    return found
+
+
+SHARED = Budget(epsilon=0.2, delta=1e-5)
+"""So small that what is left of π(D) can be shared among the others in more ways than one."""
+
+
+@pytest.mark.parametrize("budget", [SHARED, *BUDGETS], ids=repr)
+@pytest.mark.parametrize(
+    "unlearner",
+    [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)],
+)
+def test_its_level_holds_with_three_arms(unlearner: Unlearner, budget: Budget) -> None:
+    instances = same_rest(np.random.default_rng(5), n_groups=12)
+    for learner in (LCB(confidence=0.5), KLLCB(confidence=0.5)):
+        found = feasible_reference(
+            unlearner, learner, level=unlearner.level, budget=budget, instances=instances
+        )
+        assert found.holds, found.delta
+
+
+class TheNextBestTakesAll(Tilt):
+    """A planted fault: all that is left goes to the best of the other arms, more than e^ε·r_a or not."""
+
+    def release(
+        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> Release:
+        right = super().release(learner, statistics, request, budget)
+        rows, old = np.arange(len(statistics.counts)), learner.decide(statistics).index
+        scores = learner.unit_scores(statistics).copy()
+        scores[rows, old] = -np.inf
+        p = np.zeros_like(right.probabilities)
+        p[rows, old] = right.probabilities[rows, old]
+        p[rows, np.argmax(scores, axis=-1)] += 1 - p[rows, old]
+        return Release(right.actions, p, right.branch_codes, right.guarantee)
+
+
+def test_a_wrong_share_with_three_arms_is_refuted() -> None:
+    instances = same_rest(np.random.default_rng(5), n_groups=12)
+    learner = LCB(confidence=0.5)
+    wrong = TheNextBestTakesAll(predictive=uniform)
+    assert feasible_reference(
+        wrong, learner, level="request_shape", budget=SHARED, instances=instances
+    ).refuted
+
+
+def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_the_reference() -> None:
+    assert (Tilt().level, Tilt(assumed_share=0.3).level) == (Level.REQUEST_SHAPE, Level.RETAINED)
+    statistics, request = small_worlds(4)
+    retained = statistics.without(request)
+    release = Tilt(assumed_share=0.3).release(LEARNER, statistics, request, MODERATE)
+    assert release.guarantee.level is Level.RETAINED
+    told: list[Ints] = []
+
+    def listening(learner: Learner, left: ArmStatistics, shape: Ints) -> Floats:
+        told.append(shape)
+        return uniform(learner, left, shape)
+
+    for shape in (None, request.counts, 5 * request.counts):
+        Tilt(assumed_share=0.3, predictive=listening).reference(LEARNER, retained, MODERATE, shape=shape)
+        np.testing.assert_array_equal(told.pop(), np.round(retained.counts * 3 / 7))
+
+
+def test_with_an_assumed_share_an_empty_request_is_answered_like_any_other() -> None:
+    """Its reference may not know that nothing was deleted: what is released is not called unchanged."""
+    statistics = ArmStatistics.from_rewards({"a": [1] * 51 + [0] * 49, "b": [1] * 50 + [0] * 50})
+    nothing = DeletionRequest.from_rewards({"a": [], "b": []})
+    assert Tilt().release(LEARNER, statistics, nothing, MODERATE).branch is Branch.UNCHANGED
+    result = audit(Tilt(assumed_share=0.3), LEARNER, statistics, nothing, MODERATE)
+    assert result.holds
+    assert result.release.branch is Branch.TILT
+    assert 0.5 < result.release.probabilities[0] < 0.95
