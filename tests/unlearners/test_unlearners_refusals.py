@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from armnesia import (
+    KLLCB,
     LCB,
     Adaptive,
     ArmStatistics,
@@ -59,6 +60,8 @@ def test_noise_needs_a_learner_with_a_known_sensitivity(unlearner: Unlearner) ->
         unlearner.release(Imitation(), DATA, request([1], []), BUDGET)
     with pytest.raises(UnsupportedError, match="'imitation'"):
         unlearner.reference(Imitation(), DATA, BUDGET, shape=np.array([1, 0]))
+    with pytest.raises(UnsupportedError, match=r"got 'kl_lcb', for which use rollback or tilt"):
+        unlearner.release(KLLCB(confidence=0.1), DATA, request([1], []), BUDGET)
 
 
 def test_imitation_rollback_is_for_imitation() -> None:

@@ -17,9 +17,10 @@ Threshold = Literal["paper", "exact"]
 def require_lcb(learner: Learner, unlearner: str) -> LCB:
     """Gaussian noise is calibrated to the sensitivity of the scores, which is known for LCB."""
     if not isinstance(learner, LCB):
+        others = " or tilt" if isinstance(learner, ConfidenceLearner) else ""
         raise UnsupportedError(
             f"{unlearner} needs a learner whose score sensitivity is known, such as 'lcb';"
-            f" got {learner.name!r}, for which use rollback"
+            f" got {learner.name!r}, for which use rollback{others}"
         )
     return learner
 
