@@ -141,6 +141,7 @@ def words_on_distances(found: Sequence[Place]) -> list[str]:
     half = [place for place in one_arm if place.at_most_half_deleted]
     weak = _weak(one_arm)
     easy = sum("easy" in place.panel for place in weak)
+    which = "all" if easy == len(weak) else str(easy)
     smallest = min(epsilon for place in one_arm for epsilon in place.epsilons)
     return [
         f"In {len(one_arm)} settings with one requested arm (Figure 1's, both models, hard and easy) tilt"
@@ -152,7 +153,7 @@ def words_on_distances(found: Sequence[Place]) -> list[str]:
         f" ({len(several)} settings) tilt gives up at most {_worst(several, 'tilt', 3.0):.2f} times as much"
         f" at ε = 3, rollback as much as {_worst(several, 'rollback', 3.0):.1f} times.",
         f"Where tilt is weak: at ε = {smallest:g} rollback gives up less than tilt in {len(weak)} of the"
-        f" {len(one_arm)} settings with one arm, {easy} of them easy. Deleting records of a worse arm raises"
+        f" {len(one_arm)} settings with one arm, {which} of them easy. Deleting records of a worse arm raises"
         " its penalty, which happens to be right; tilt keeps to the decision of the full data.",
     ]
 
