@@ -98,6 +98,13 @@ def test_an_older_vault_is_upgraded_on_request(place: Place, monkeypatch: pytest
     assert Vault.upgrade(place.url, keys=place.keys) == (2, 2)
 
 
+def test_a_version_that_never_was_is_refused(place: Place) -> None:
+    with filled(place) as vault:
+        change(vault, "UPDATE vault SET schema_version = 0")
+    with pytest.raises(VaultError, match="there is no way from schema version 0 to 1"):
+        Vault.upgrade(place.url, keys=place.keys)
+
+
 def test_an_upgrade_that_fails_leaves_the_older_version(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,11 +159,15 @@ def test_a_database_that_is_no_vault_is_refused_and_left_alone(tmp_path: Path) -
         ("sqlite:////tmp", "there is no vault at"),
         ("postgresql://localhost:1/base", "cannot be reached; nothing was changed"),
         ("postgresql://host/base?schema=Robert'); DROP", "schema must be made of small letters"),
+        ("postgresql://ann:s3c/ret@host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
+        ("postgresql://ann:s3c@ret@host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
+        ("postgresql://ann:s3cret@[host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
     ],
 )
 def test_an_address_that_leads_nowhere(address: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ArmnesiaError, match=said):
+    with pytest.raises(ArmnesiaError, match=said) as told:
         Vault.open(address, keys=tmp_path / "keys", timeout=2.0)
+    assert "s3c" not in str(told.value)
 
 
 def test_a_schema_and_a_database_that_are_not_there(tmp_path: Path) -> None:

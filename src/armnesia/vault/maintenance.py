@@ -119,6 +119,8 @@ def upgrade(database: Database, keyring: Keyring) -> tuple[int, int]:
         ((version,),) = session.query("SELECT schema_version FROM vault")
         if version > schema.VERSION:
             schema.check_version(version)
+        if any(step not in schema.MIGRATIONS for step in range(version + 1, schema.VERSION + 1)):
+            raise VaultError(f"there is no way from schema version {version} to {schema.VERSION}")
         for step in range(version + 1, schema.VERSION + 1):
             schema.MIGRATIONS[step](session, database)
             session.execute("UPDATE vault SET schema_version = ?", step)

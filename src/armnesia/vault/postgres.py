@@ -176,8 +176,30 @@ class PostgresDatabase(Database):
             raise VaultError(f"the vault {self.location!r} {_meaning(error)}") from None
 
 
+def parts_of_address(url: str, what: str) -> urllib.parse.SplitResult:
+    """The parts of an address; one that would be misread is refused without showing it: it has a password.
+
+    >>> parts_of_address("postgresql://ann:a/b@db.example/logs", "url").path
+    Traceback (most recent call last):
+    armnesia.errors.InvalidInputError: url must be postgresql://USER@HOST/DATABASE; in a password, write
+    @ : / ? # as %40 %3A %2F %3F %23, or leave it to PGPASSWORD
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        sound = parts.port is None or parts.port > 0
+    except ValueError:
+        sound = False
+    account = parts.netloc.rpartition("@")[0] if sound else ""
+    if not sound or "@" in account + parts.path + parts.query or parts.fragment:
+        raise InvalidInputError(
+            f"{what} must be postgresql://USER@HOST/DATABASE; in a password, write @ : / ? # as"
+            " %40 %3A %2F %3F %23, or leave it to PGPASSWORD"
+        )
+    return parts
+
+
 def _without_schema(url: str) -> tuple[str, str]:
-    parts = urllib.parse.urlsplit(url)
+    parts = parts_of_address(url, "url")
     options = urllib.parse.parse_qsl(parts.query)
     schema = dict(options).get("schema", "armnesia")
     if not re.fullmatch("[a-z_][a-z0-9_]{0,40}", schema):

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from armnesia.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.errors import InvalidLogError, MissingExtraError
+from armnesia.vault.postgres import parts_of_address
 from armnesia.vault.source_base import Columns
 from armnesia.vault.source_tables import TableSource, no_table, quoted
 
 _TEXTS = {"text", "varchar", "bpchar", "name"}
 _INTEGERS = {"int2", "int4", "int8"}
 _SECRETS = {"password", "sslpassword"}
-_ADDRESS = "postgresql://USER@HOST/DATABASE"
 
 
 class PostgresSource(TableSource):
@@ -86,24 +86,12 @@ def without_password(url: str) -> str:
     >>> without_password("postgresql://ann:secret@db.example:5433/logs?sslmode=require")
     'postgresql://ann@db.example:5433/logs?sslmode=require'
     """
-    parts = urllib.parse.urlsplit(url)
+    parts = parts_of_address(url, "the address of a PostgreSQL source")
     account, at, host = parts.netloc.rpartition("@")
     name = account.partition(":")[0]
-    if "@" in account + parts.path + parts.query or parts.fragment or not _has_sound_port(parts):
-        raise InvalidInputError(
-            f"the address of a PostgreSQL source must be {_ADDRESS}; in a password, write @ : / ? # as"
-            " %40 %3A %2F %3F %23, or leave it to PGPASSWORD"
-        )
     kept = [(key, value) for key, value in urllib.parse.parse_qsl(parts.query) if key not in _SECRETS]
     query = urllib.parse.urlencode(kept, safe="/")
     return urllib.parse.urlunsplit(("postgresql", f"{name}{at}{host}", parts.path, query, ""))
-
-
-def _has_sound_port(parts: urllib.parse.SplitResult) -> bool:
-    try:
-        return parts.port is None or parts.port > 0
-    except ValueError:
-        return False
 
 
 def _is_uuid(text: str) -> bool:
