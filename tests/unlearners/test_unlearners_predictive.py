@@ -15,6 +15,7 @@ from armnesia.unlearners import predictive
 from armnesia.unlearners.beta_binomial import chance_of_at_least, numbers_of_ones
 from armnesia.unlearners.predictive import (
     PREDICTIVES,
+    decision_under,
     empirical_bayes_belief,
     flat_belief,
     highest_of,
@@ -68,9 +69,11 @@ def judged(name: str, arms: list[Arm], learner: ConfidenceLearner) -> Floats:
     return PREDICTIVES[name](learner, statistics_of(arms), np.array([arm.gone for arm in arms]))
 
 
-def simulated(name: str, arms: list[Arm], learner: ConfidenceLearner, more_ones: int = 0) -> Floats:
+def simulated(
+    name: str, arms: list[Arm], learner: ConfidenceLearner, more_ones: int = 0, seed: int = 7
+) -> Floats:
     """Draw a mean, draw the deleted rewards, score the whole arm: how often each arm is served."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(seed)
     sums, counts = np.array([float(arm.ones) for arm in arms]), np.array([arm.left for arm in arms])
     ones, zeros = BELIEFS[name](sums, counts)
     best, winner = np.full(DRAWS, -np.inf), np.zeros(DRAWS, dtype=np.int64)
@@ -85,12 +88,12 @@ def simulated(name: str, arms: list[Arm], learner: ConfidenceLearner, more_ones:
     return np.bincount(winner, minlength=len(arms)) / DRAWS
 
 
-def agrees(q: Floats, frequency: Floats) -> bool:
+def agrees(q: Floats, frequency: Floats, draws: int = DRAWS) -> bool:
     """Five standard errors and 4.2 draws: by Bernstein's inequality a false alarm in at most 7.5e-6 an arm.
 
     That is below 1e-3 over all cases and arms; the seed is fixed.
     """
-    return bool((np.abs(q - frequency) <= 5 * np.sqrt(q * (1 - q) / DRAWS) + 4.2 / DRAWS).all())
+    return bool((np.abs(q - frequency) <= 5 * np.sqrt(q * (1 - q) / draws) + 4.2 / draws).all())
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -123,6 +126,19 @@ def test_one_record_more_or_less_of_several_arms_would_be_seen(case: str) -> Non
     """The planted fault."""
     q = judged("flat", SEVERAL[case], LEARNERS["lcb"])
     assert not agrees(q, simulated("flat", SEVERAL[case], LEARNERS["lcb"], more_ones=1))
+
+
+@pytest.mark.parametrize("arms", [ONE_TOUCHED["five arms"], SEVERAL["the paper's arms"]])
+def test_ten_million_draws_agree_too(arms: list[Arm]) -> None:
+    """To the fourth digit; the planted fault is a tenth of a one too many in the belief."""
+    frequency = np.mean([simulated("flat", arms, LEARNERS["lcb"], seed=seed) for seed in range(10)], axis=0)
+    assert agrees(judged("flat", arms, LEARNERS["lcb"]), frequency, 10 * DRAWS)
+    ones, zeros = flat_belief(
+        np.array([float(arm.ones) for arm in arms]), np.array([arm.left for arm in arms])
+    )
+    shape = np.array([arm.gone for arm in arms])
+    wrong = decision_under((ones + 0.1, zeros), LEARNERS["lcb"], statistics_of(arms), shape)
+    assert not agrees(wrong, frequency, 10 * DRAWS)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
