@@ -206,6 +206,12 @@ def test_compare_sets_all_unlearners_side_by_side(run: Any) -> None:
     assert found["tilt"]["change"] < 1e-3
     assert found["tilt"]["guarantee"]["level"] == "request_shape"
     assert found["imitation_rollback"]["refused"]
+    told_less = run("compare", "flights", *users, *BUDGET, "--assumed-share", 0.2, "--json").json[
+        "unlearners"
+    ]
+    (tilt,) = [each for each in told_less if each["name"] == "tilt"]
+    assert tilt["guarantee"]["level"] == "retained"
+    assert 0 < tilt["change"] < 1
     shown = run("compare", "flights", *users, *BUDGET)
     assert shown.code == 0
     assert "Not possible here:" in shown.out

@@ -22,12 +22,17 @@ OF_ONE_UNLEARNER = (
 """The options that belong to one unlearner; this command has its own way with them."""
 
 
-def compare(case: Case, predictive: opt.PredictiveName = None, as_json: opt.AsJson = False) -> None:
+def compare(
+    case: Case,
+    assumed_share: opt.AssumedShare = None,
+    predictive: opt.PredictiveName = None,
+    as_json: opt.AsJson = False,
+) -> None:
     """All unlearners on one request: level, exact probabilities, chance of a change, expected loss."""
     if case.budget.epsilon == 0 and case.budget.delta == 0:
         raise InvalidInputError("a comparison needs a budget: --epsilon or --gamma, with --delta")
-    tilts = [] if predictive is None else [Tilt(predictive=predictive)]
-    found = recommend(case.learner, case.statistics, case.request, case.budget, variants=tilts)
+    tilt = Tilt(assumed_share=assumed_share, predictive="flat" if predictive is None else predictive)
+    found = recommend(case.learner, case.statistics, case.request, case.budget, variants=[tilt])
     before = case.learner.decide(case.statistics)
     actions = case.statistics.actions
     result = {
