@@ -43,8 +43,8 @@ def beyond_section(rows: Sequence[Row], folder: Path, *, quick: bool) -> Section
         "beyond-epsilon": picture_of_bounds(
             curves,
             title="What an ε buys: the lower bound, tilt, Algorithm 2 and rollback",
-            note="Solid: exact. Dashed: upper bounds. Dotted: the lower bound, for references that see D∖U"
-            " and the request's shape: rollback and tilt, not Algorithm 2.",
+            note="Solid: exact. Dashed: upper bounds, tilt's if its predictive is right. Dotted: the lower"
+            " bound, for references that see D∖U and the request's shape: rollback and tilt, not Algorithm 2.",
         ),
     }
     for name, picture in pictures.items():
@@ -187,8 +187,9 @@ def words_on_bounds(curves: Sequence[Panel]) -> list[str]:
         " on by e^−ε, for it counts what the deletion costs and not what learning does, while tilt comes"
         f" down to what no deletion gives up: {tilt[-1] / untouched:.3f} times that at ε = {last:g}. What"
         " tilt adds to it falls by e^−ε too. In the paper's setting tilt's upper bound (no deletion and the"
-        f" most that tilt adds) is below rollback's loss from ε = {min(says, default=float('nan')):g} on,"
-        " while the bound of Algorithm 2 does not move with ε and exceeds the largest gap.",
+        " most that tilt adds if its predictive is right) is below rollback's loss from ε ="
+        f" {min(says, default=float('nan')):g} on, while the bound of Algorithm 2 does not move with ε and"
+        " exceeds the largest gap.",
     ]
 
 
