@@ -164,6 +164,34 @@ def test_an_external_vault_is_read_from_its_sources_again(place: Place, tmp_path
         assert vault.forget(users=["ann"]).repeated
 
 
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_what_is_gone_by_a_frozen_penalty_is_what_the_ledger_tells(
+    place: Place, tmp_path: Path, mode: str
+) -> None:
+    """Also of rows that came in after the backup and were forgotten after it."""
+    files = []
+    for name, log in (("first", LOG), ("later", LATER)):
+        rows = zip(*log.values(), strict=True)
+        files.append(tmp_path / f"{name}.csv")
+        files[-1].write_text("\n".join([",".join(log), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    vault = place.create(Configuration(actions=("A", "B"), mode=mode, penalty="frozen"))
+    vault.ingest(str(files[0]), user="who", id="id")
+    vault.forget(users=["bob"])
+    backup = Snapshot(place, vault, tmp_path)
+    vault.ingest(str(files[1]), user="who", id="id")
+    vault.forget(users=["ann", "eve"])
+    arms = dumped(vault)["arm"]
+    assert [gone for *_, gone in arms] == [3, 2]
+    vault.export(tmp_path / "export.json", for_restore=True)
+    vault.close()
+    backup.put_back()
+    assert restored(place, tmp_path / "export.json") == 1
+    with place.open() as vault:
+        vault.ingest(str(files[1]), user="who", id="id")
+        assert dumped(vault)["arm"] == arms
+        assert vault.verify().problems == ()
+
+
 def test_restoring_what_is_not_old_changes_nothing_but_the_ledger(place: Place, tmp_path: Path) -> None:
     vault = filled(place)
     vault.forget(users=["ann"])

@@ -1,6 +1,7 @@
 """What an operator does now and then: rebuild, compact, upgrade, change the policy."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -80,17 +81,17 @@ def _mended(session: Session, opened: Opened) -> tuple[State, bool]:
         found = unsealed_state(session, opened)
     stream = found.known_stream
     if stream.gone is not None:
-        stream = replace(stream, gone=_gone_told(session, stream))
+        stream = replace(stream, gone=gone_told(_entries(session), stream))
     mended = replace(found, stream=stream, erased_through=0)
     session.execute("DELETE FROM arm")
     opened.store(session, replace(mended, stream=None), mended)
     return mended, False
 
 
-def _gone_told(session: Session, stream: Stream) -> IntArray:
+def gone_told(entries: Iterable[Mapping[str, Any]], stream: Stream) -> IntArray:
     """How many records of each arm were deleted, as the ledger tells."""
     gone = np.zeros_like(stream.statistics.counts)
-    for entry in _entries(session):
+    for entry in entries:
         gone += np.array(entry.get("counts", 0), dtype=np.int64)
     return gone
 

@@ -1,5 +1,6 @@
 """Restoring: a backup forgets again, before it opens, everyone who was forgotten since it was made."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from armnesia.vault.database import Session
 from armnesia.vault.holdings import request_of
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Head, check_chain
-from armnesia.vault.maintenance import rebuilt_from_sources
+from armnesia.vault.maintenance import gone_told, rebuilt_from_sources
 from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.state import State, new_stream
@@ -84,16 +85,20 @@ def _without_forgotten(
     if found is None:
         return before
     stream = before.known_stream
-    gone = None if stream.gone is None else stream.gone + found.counts
-    return before.with_stream(replace(stream, statistics=stream.statistics.without(found), gone=gone))
+    return before.with_stream(replace(stream, statistics=stream.statistics.without(found)))
 
 
 def _brought_forward(state: State, later: Mapping[str, Any]) -> State:
-    """What the later state was told: its configuration, its keys' versions, its ledger."""
+    """What the later state was told: its configuration, its keys' versions, its ledger, what is gone."""
     configuration = Configuration.from_facts(later["configuration"])
     empty = new_stream(configuration) if state.stream is None else None
     if empty is not None:
         state = state.with_stream(empty)
+    stream = state.stream
+    if stream is not None and stream.gone is not None:  # of rows, too, that came in after the backup
+        told = gone_told((json.loads(row["entry"]) for row in later["ledger"]), stream)
+        if (told != stream.gone).any():
+            state = state.with_stream(replace(stream, gone=told))
     return replace(
         state,
         configuration=configuration,
