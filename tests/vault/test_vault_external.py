@@ -73,6 +73,7 @@ def test_a_person_is_looked_up_at_the_source(place: Place, source: Path, ids: bo
     with filled(place, source, id="id" if ids else None) as vault:
         done = vault.forget(users=["ann"])
         assert done.counts == {"A": 1, "B": 1}
+        assert "not the source of the records" in done.certificate.body["erasure"]["covers"]
         assert counts(vault) == [(1, 500_000_000), (1, 1_000_000_000)]
         found = vault.verify()
         assert found.holds
@@ -202,6 +203,18 @@ def test_a_lost_source_is_a_problem_and_nobody_can_be_looked_up(place: Place, so
         with pytest.raises(ArmnesiaError, match=r"log\.csv"):
             vault.rebuild()
         assert dumped(vault) == before
+
+
+def test_a_lost_source_hinders_only_those_who_are_in_it(place: Place, source: Path, tmp_path: Path) -> None:
+    more = write(tmp_path / "more.csv", [("A", "1.0", "eve", "r5"), ("B", "0.0", "ann", "r6")])
+    with filled(place, source) as vault:
+        assert vault.ingest(str(more), user="who", id="id").added == 2
+        more.unlink()
+        for who in (["ann"], ["eve"], ["ann", "bob"]):
+            with pytest.raises(ArmnesiaError, match="is no file"):
+                vault.forget(users=who)
+        assert vault.forget(users=["bob"]).records == 1
+        assert vault.forget(users=["nobody"]).records == 0
 
 
 def test_a_source_without_people_hinders_nobody(place: Place, source: Path, tmp_path: Path) -> None:

@@ -10,15 +10,19 @@ from armnesia.vault.holdings import Wanted
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Entry
 from armnesia.vault.opened import Opened, Statement
+from armnesia.vault.schema import EXTERNAL
+
+_AT_SOURCE = "; not the source of the records, where they stay until they are deleted there"
 
 
 def certify(opened: Opened, ring: Keyring, entry: Entry, *, complete: bool) -> Certificate:
     """Sign what the ledger's entry says, and whether the bytes are gone."""
+    at_source = _AT_SOURCE if opened.mode == EXTERNAL and entry.kind == "forget" else ""
     return Certificate.issue(
         entry,
         ring,
         erasure="complete" if complete else "pending",
-        covers=opened.database.erasure_covers,
+        covers=opened.database.erasure_covers + at_source,
         issued=utc_now(),
     )
 

@@ -138,7 +138,7 @@ class ExternalHolding(Holding):
         super().__init__(wanted, opened.keyring)
         self.at_source: dict[bytes, tuple[bytes, int, int]] = {}
         with opened.database.reading() as session:
-            state, sources = opened.load(session), _sources(session)
+            state, sources = opened.load(session), self._sources(session)
         self._look_up(sources, state)  # may take long, so not in the transaction that others wait for
 
     def found(self, session: Session, state: State) -> DeletionRequest | None:
@@ -149,7 +149,7 @@ class ExternalHolding(Holding):
             for row in session.query(f"SELECT identity, content FROM record WHERE {condition}", *values)
         ]
         if any(bytes(identity) not in self.at_source for identity, _ in held):
-            self._look_up(_sources(session), state)  # another process may have ingested since
+            self._look_up(self._sources(session), state)  # another process may have ingested since
         lost = sum(bytes(identity) not in self.at_source for identity, _ in held)
         changed = sum(
             self.at_source[bytes(identity)][0] != bytes(content)
@@ -175,6 +175,16 @@ class ExternalHolding(Holding):
             session.execute(f"DELETE FROM record WHERE {condition}", *values)
         return found
 
+    def _sources(self, session: Session) -> list[dict[str, Any]]:
+        """The sources that brought rows of this request: another one may be gone and hinders nobody."""
+        needed = {
+            number
+            for condition, values in self.conditions()
+            for (number,) in session.query(f"SELECT DISTINCT source FROM record WHERE {condition}", *values)
+        }
+        known = session.query("SELECT number, description FROM source ORDER BY number")
+        return [json.loads(description) for number, description in known if number in needed]
+
     def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
         for description in sources:
             self._look_at(reopen_source(description), state)
@@ -199,11 +209,6 @@ class ExternalHolding(Holding):
         for rows in source.rows(statistics.actions, statistics.reward_range):
             labels: Sequence[str | None] = rows.users if users else rows.ids or []
             yield rows.only([place for place, label in enumerate(labels) if label in (users or ids)])
-
-
-def _sources(session: Session) -> list[dict[str, Any]]:
-    found = session.query("SELECT description FROM source ORDER BY number")
-    return [json.loads(description) for (description,) in found]
 
 
 def holding_of(opened: Opened, wanted: Wanted) -> Holding:
