@@ -44,7 +44,8 @@ def beyond_section(rows: Sequence[Row], folder: Path, *, quick: bool) -> Section
             curves,
             title="What an ε buys: the lower bound, tilt, Algorithm 2 and rollback",
             note="Solid: exact. Dashed: upper bounds, tilt's if its predictive is right. Dotted: the lower"
-            " bound, for references that see D∖U and the request's shape: rollback and tilt, not Algorithm 2.",
+            " bound, for references that see D∖U and the request's shape: rollback and tilt, not"
+            " Algorithm 2.",
         ),
     }
     for name, picture in pictures.items():
