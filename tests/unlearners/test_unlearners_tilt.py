@@ -305,6 +305,21 @@ def test_an_empty_request_releases_the_decision_exactly_at_any_budget() -> None:
         np.testing.assert_array_equal(p, np.eye(3)[LEARNER.decide(statistics).index])
 
 
+@pytest.mark.parametrize("predictive", [flat, at_random])
+def test_without_delta_nothing_is_released_that_the_reference_excludes(
+    predictive: Callable[[Learner, ArmStatistics, Ints], Floats],
+) -> None:
+    """Not even with the 10⁻¹⁶ by which a sum of probabilities misses 1: seeing it would tell for certain."""
+    rng, excluded = np.random.default_rng(53), 0
+    for epsilon in (0.1, 1.0, 1.7, 3.6, 10.0):
+        world = random_worlds(rng, 1000, 8, 0.6)
+        result = audit(Tilt(predictive=predictive), LEARNER, *world, Budget(epsilon=epsilon, delta=0.0))
+        old = np.eye(8)[LEARNER.decide(world[0]).index] > 0
+        excluded += int((result.reference[old] == 0).sum())
+        assert (result.release.probabilities[result.reference == 0] == 0).all()
+    assert excluded > 100
+
+
 def test_a_predictive_without_a_name_is_refused() -> None:
     with pytest.raises(
         InvalidInputError, match="must be one of flat, empirical_bayes, or a function; got 'x'"
@@ -316,7 +331,7 @@ def test_a_predictive_without_a_name_is_refused() -> None:
 def test_a_predictive_that_is_not_one_chance_an_arm_is_refused(guess: object) -> None:
     data = ArmStatistics.from_rewards({"a": [1] * 9, "b": [0] * 9})
     request = DeletionRequest.from_rewards({"a": [1], "b": []})
-    with pytest.raises(InvalidInputError, match=r"one chance an arm, of shape \(2,\); got"):
+    with pytest.raises(InvalidInputError, match="one chance an arm, for 2 arms; got"):
         Tilt(predictive=lambda *_: guess).release(LEARNER, data, request, MODERATE)  # type: ignore[arg-type]
     a_list = Tilt(predictive=lambda *_: [1, 0])  # type: ignore[arg-type]
     assert a_list.release(LEARNER, data, request, MODERATE).probabilities[0] == 1

@@ -150,7 +150,9 @@ class Tilt(Unlearner):
         rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
         left_over = lowest_rest(kept, rest, budget)
         others = share_out(left_over, (1 - old) * reference, pessimist.unit_scores(statistics), budget)
-        p = unless_empty(learner, retained, np.where(old > 0, 1 - left_over, others))
+        # By rounding, 1 − left_over can be a crumb too much: more than nothing where nothing is allowed.
+        raised = np.minimum(1 - left_over, highest_allowed(kept, budget))
+        p = unless_empty(learner, retained, np.where(old > 0, raised, others))
         unchanged = request.is_empty & (self.assumed_share is None)
         reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: unchanged}
         branch = first_branch(reasons, otherwise=Branch.TILT)
@@ -172,9 +174,8 @@ class Tilt(Unlearner):
             shape = np.rint(odds * retained.counts).astype(np.int64)
         judge = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
         q = judge(pessimist, retained, required_shape(shape, self.name))
-        if np.shape(q) != retained.counts.shape:
+        if np.shape(q)[-1:] != (retained.n_actions,):
             raise InvalidInputError(
-                "predictive must return an array with one chance an arm, of shape"
-                f" {retained.counts.shape}; got {q!r}"
+                f"predictive must return one chance an arm, for {retained.n_actions} arms; got {q!r}"
             )
         return unless_empty(learner, retained, best_reference(np.asarray(q, dtype=np.float64), budget))
