@@ -40,6 +40,8 @@ class Database(ABC):
     kind: ClassVar[str]
     blob: ClassVar[str]
     """The type of bytes, for the schema."""
+    empty: ClassVar[str] = "DELETE FROM"
+    """How all rows of a table are deleted."""
     insert_all: ClassVar[str] = "INSERT INTO"
     """How many rows are inserted by one statement, of which none is expected to fail."""
     erasure_covers: ClassVar[str]

@@ -167,7 +167,7 @@ class Loader:
             f"{self.opened.database.insert_all} record ({columns})"
             f" SELECT {columns} FROM incoming ORDER BY identity"
         )
-        self.session.execute("DELETE FROM incoming")
+        self.session.execute(f"{self.opened.database.empty} incoming")
         self.added += added
         self.already_there += len(records) - added
 

@@ -23,6 +23,7 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(%(now)s::xid)"""
 """How many transactions, prepared ones, and standbys still see what there was before a given one."""
+_WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
 
 
 @lru_cache(maxsize=256)
@@ -77,6 +78,7 @@ class PostgresDatabase(Database):
 
     kind: ClassVar[str] = "postgresql"
     blob: ClassVar[str] = "BYTEA"
+    empty: ClassVar[str] = "TRUNCATE"  # deleted rows would stay to be read past, until the transaction ends
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
     )
@@ -120,6 +122,19 @@ class PostgresDatabase(Database):
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
         with self._transaction(f"{begin}; {lock if self._has_tables else schema}") as session:
             yield session
+
+    @contextmanager
+    def expecting_many_rows(self) -> Iterator[None]:
+        """New rows are looked up one by one in the index: otherwise each chunk would read all there are."""
+        with self._told():
+            for setting in _WHOLE_TABLE_JOINS:
+                self._connection.execute(f"SET {setting} = off")
+        try:
+            yield
+        finally:
+            if not self._connection.closed:
+                for setting in _WHOLE_TABLE_JOINS:
+                    self._connection.execute(f"RESET {setting}")
 
     def erase(self) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to be done at once."""
