@@ -99,10 +99,10 @@ class BareSql:
                         (self.sequence, self.body, self.signature),
                     ),
                     (
-                        "INSERT INTO bare_request (digest, sequence, path) VALUES (?, ?, ?)"
+                        "INSERT INTO bare_request (digest, sequence, opening) VALUES (?, ?, ?)"
                         " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence,"
-                        " path = excluded.path",
-                        (digest, self.sequence, ""),
+                        " opening = excluded.opening",
+                        (digest, self.sequence, "0" * 32),
                     ),
                     (
                         "INSERT INTO bare_suppressed (digest, kind, since) VALUES (?, ?, ?)"

@@ -111,3 +111,31 @@ def test_the_ledger_holds_the_root_of_what_is_handed_out(vault: Vault) -> None:
         leaves.append(commitment(bytes.fromhex(opening["salt"]), {"users": [person]}))
     *_, last = vault.ledger()
     assert last.fields["commitment"] == root_of(leaves)
+
+
+def test_no_name_can_be_tested_against_the_ledger_once_its_nonce_is_erased(vault: Vault) -> None:
+    """It takes the keys and the nonce: a copy of the database alone, or the keys alone, open nothing."""
+    first = vault.forget(users=["ann"]).certificate
+    assert first.opening is not None
+    database, ring = vault._opened.database, vault._opened.keyring
+    with database.reading() as session:
+        ((sequence, nonce),) = session.query("SELECT sequence, opening FROM request")
+    assert ring.salt(sequence, 1, "ann", nonce).hex() == first.opening["salt"]
+    for guess in (ring.salt(sequence, 1, "ann"), bytes.fromhex(nonce)):
+        assert commitment(guess, {"users": ["ann"]}) != first.body["entry"]["commitment"]
+    vault.readmit(users=["ann"], erase=True)
+    with database.reading() as session:
+        assert session.query("SELECT opening FROM request") == []
+
+
+def test_the_same_request_is_committed_to_differently_each_time(vault: Vault) -> None:
+    """Also in two copies of one vault, where the entries have the same number."""
+    vault.back_up(Path(vault.status().location).with_name("copy.db"))
+    copy = Vault.open(
+        f"sqlite:///{vault.status().location.replace('vault.db', 'copy.db')}",
+        keys=f"{vault.status().location}.keys",
+    )
+    mine, other = (one.forget(users=["eve"]).certificate.body["entry"] for one in (vault, copy))
+    copy.close()
+    assert mine["sequence"] == other["sequence"]
+    assert mine["commitment"] != other["commitment"]

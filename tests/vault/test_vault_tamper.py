@@ -41,7 +41,7 @@ CELLS = [
     *(("vault", column, "one = 1", "state:") for column in STATE),
     ("suppressed", "kind", "kind = 'user'", "suppression list:"),
     ("suppressed", "since", "kind = 'user'", "suppression list:"),
-    ("request", "sequence", "path = ''", "answered requests:"),
+    ("request", "sequence", "opening NOT LIKE '% %'", "answered requests:"),
 ]
 REFUSED = "the database itself refused the change"
 RECORD_CELLS = [

@@ -1,7 +1,5 @@
 """Certificates in the vault: stored without the request, handed out with it, reissued when bytes are gone."""
 
-from collections.abc import Sequence
-
 from armnesia.errors import VaultError
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
@@ -64,24 +62,23 @@ def certificate_of(opened: Opened, wanted: Wanted) -> Certificate:
     with opened.database.reading() as session:
         state = opened.load(session)
         digest = opened.ring(state).request_digest(wanted.request)
-        found = session.query("SELECT sequence, path FROM request WHERE digest = ?", digest)
+        found = session.query("SELECT sequence, opening FROM request WHERE digest = ?", digest)
     if not found:
         raise VaultError("there is no certificate for just this request: it was not made, or in another form")
-    sequence, path = found[0]
-    return with_opening(opened, stored_certificate(opened, int(sequence)), wanted, path.split())
+    sequence, opening = found[0]
+    return with_opening(opened, stored_certificate(opened, int(sequence)), wanted, opening)
 
 
-def with_opening(
-    opened: Opened, certificate: Certificate, wanted: Wanted, path: Sequence[str]
-) -> Certificate:
-    """The certificate with what opens its commitment: the salt is made again from the keys.
+def with_opening(opened: Opened, certificate: Certificate, wanted: Wanted, opening: str) -> Certificate:
+    """The certificate with what opens its commitment: the salt is made again, from the keys and the nonce.
 
     That of a request of many names nobody: each of them can have it opened for them alone.
     """
     if len(wanted.singly()) > 1:
         return certificate
     entry = certificate.body["entry"]
-    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"], wanted.name)
+    nonce, *path = opening.split()
+    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"], wanted.name, nonce)
     return certificate.with_opening(salt, wanted.request, path)
 
 

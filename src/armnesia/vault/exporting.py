@@ -53,7 +53,7 @@ def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
             document["requests"] = [
                 [bytes(digest).hex(), *rest]
                 for digest, *rest in session.query(
-                    "SELECT digest, sequence, path FROM request ORDER BY digest"
+                    "SELECT digest, sequence, opening FROM request ORDER BY digest"
                 )
             ]
             document["seal"] = opened.ring(state).seal(canonical(document)).hex()

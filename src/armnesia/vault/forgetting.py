@@ -8,6 +8,7 @@ import numpy as np
 
 from armnesia.errors import ArmnesiaError, UnsupportedError
 from armnesia.privacy import Budget, Guarantee, Level
+from armnesia.randomness import secret_bytes
 from armnesia.request import DeletionRequest
 from armnesia.stream import Stream
 from armnesia.unlearners import Release, Rollback, Unlearner
@@ -96,7 +97,7 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
         known = _answered_before(session, ring, wanted)
         if not known:
-            done, entry, state = _forget(opened, session, before, wanted, holding, answer)
+            done, entry, state, opening = _forget(opened, session, before, wanted, holding, answer)
     if known:
         certificate = certificate_of(opened, wanted)
         return Forgotten(certificate, True, {}, before.served_action, before.served_action, None)
@@ -104,7 +105,7 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
     if done.release is not None and opened.database.erase():
         opened.erased_through = state.head.sequence
         done = replace(done, certificate=certify(opened, ring, entry, complete=True))
-    return replace(done, certificate=with_opening(opened, done.certificate, wanted, path=()))
+    return replace(done, certificate=with_opening(opened, done.certificate, wanted, opening))
 
 
 def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
@@ -123,12 +124,15 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
 
 def _forget(
     opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, answer: Answer
-) -> tuple[Forgotten, Entry, State]:
+) -> tuple[Forgotten, Entry, State, str]:
     ring = opened.ring(before)
     sequence = before.head.sequence + 1
+    nonces = [secret_bytes(16).hex() for _ in wanted.singly()]
     leaves = [
-        commitment(ring.salt(sequence, before.digest_key, one.name), one.request) for one in wanted.singly()
+        commitment(ring.salt(sequence, before.digest_key, one.name, nonce), one.request)
+        for one, nonce in zip(wanted.singly(), nonces, strict=True)
     ]
+    openings = [" ".join([nonce, *path]) for nonce, path in zip(nonces, paths_of(leaves), strict=True)]
     facts: dict[str, Any] = {"commitment": root_of(leaves), "salt_key": before.digest_key}
     found = holding.taken(session, before)
     kind, release, state = "nothing_held", None, before
@@ -143,7 +147,7 @@ def _forget(
     statements = [
         to_ledger,
         storing(certificate),
-        *_answering(session, ring, wanted, leaves, entry.sequence),
+        *_answering(session, ring, wanted, openings, entry.sequence),
         *_suppressing(wanted.digests(ring), entry.sequence),
     ]
     opened.store(session, before, state, *statements)
@@ -155,7 +159,7 @@ def _forget(
         state.served_action,
         release,
     )
-    return done, entry, state
+    return done, entry, state, openings[0]
 
 
 def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:
@@ -213,25 +217,25 @@ def _answered_before(session: Session, ring: Keyring, wanted: Wanted) -> bool:
 
 
 def _answering(
-    session: Session, ring: Keyring, wanted: Wanted, leaves: list[str], sequence: int
+    session: Session, ring: Keyring, wanted: Wanted, openings: list[str], sequence: int
 ) -> list[Statement]:
     """Note by which entry the request was answered: as a whole, and for each who is in it.
 
     Whoever was forgotten before keeps the certificate of that time.
     """
-    answered = [(wanted, "")]
-    if len(leaves) > 1:
+    answered = [(wanted, openings[0] if len(openings) == 1 else "")]
+    if len(openings) > 1:
         before = suppressed_among(session, [digest for digest, _ in wanted.digests(ring)])
         answered += [
-            (one, " ".join(path))
-            for one, path in zip(wanted.singly(), paths_of(leaves), strict=True)
+            (one, opening)
+            for one, opening in zip(wanted.singly(), openings, strict=True)
             if one.digests(ring)[0][0] not in before
         ]
     statement = (
-        "INSERT INTO request (digest, sequence, path) VALUES (?, ?, ?)"
-        " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence, path = excluded.path"
+        "INSERT INTO request (digest, sequence, opening) VALUES (?, ?, ?)"
+        " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence, opening = excluded.opening"
     )
-    return [(statement, (ring.request_digest(one.request), sequence, path)) for one, path in answered]
+    return [(statement, (ring.request_digest(one.request), sequence, opening)) for one, opening in answered]
 
 
 def _suppressing(digests: Iterable[tuple[bytes, str]], sequence: int) -> list[Statement]:

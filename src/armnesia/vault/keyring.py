@@ -222,8 +222,10 @@ class Keyring:
         """A MAC of 32 bytes under the newest digest key: data that were changed by hand do not match it."""
         return hashlib.blake2b(_utf8(data), digest_size=32, key=self.digest_keys[-1], person=b"seal").digest()
 
-    def salt(self, sequence: int, version: int, name: str = "") -> bytes:
-        """The salt of a name in a ledger entry, made again from the digest key of the version it names.
+    def salt(self, sequence: int, version: int, name: str = "", nonce: str = "") -> bytes:
+        """The salt of a name in a ledger entry: of the digest key of the version it names, and of a nonce.
+
+        It takes both: with the nonce erased, not even the keys can test a name against the ledger.
 
         >>> ring = Keyring.create("v-1")
         >>> ring.with_new_digest_key().salt(7, version=1) == ring.salt(7, version=1)
@@ -233,7 +235,9 @@ class Keyring:
             raise VaultError(
                 f"the keyring has digest keys 1 to {self.digest_version}; the entry names {version}"
             )
-        return _digest(self.digest_keys[version - 1], b"salt", b"%d" % sequence + _utf8(name and f":{name}"))
+        return _digest(
+            self.digest_keys[version - 1], b"salt", b"%d" % sequence + _utf8(name and f":{nonce}:{name}")
+        )
 
     def public_key(self, version: int | None = None) -> str:
         """The public half of a signing key, the newest by default, as 64 hexadecimal digits."""

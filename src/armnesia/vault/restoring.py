@@ -135,7 +135,7 @@ def _statements(session: Session, later: Mapping[str, Any], since: Head) -> list
         for digest, *rest in later["suppressed"]
     ]
     statements += [
-        ("INSERT INTO request (digest, sequence, path) VALUES (?, ?, ?)", (bytes.fromhex(digest), *rest))
+        ("INSERT INTO request (digest, sequence, opening) VALUES (?, ?, ?)", (bytes.fromhex(digest), *rest))
         for digest, *rest in later["requests"]
     ]
     return statements

@@ -64,10 +64,10 @@ def _rewrap(session: Session, ring: Keyring) -> None:
         "digest, kind, since, readmitted",
         [(ring.wrapped(bytes(digest), _PURPOSE[kind]), kind, *rest) for digest, kind, *rest in listed],
     )
-    answered = session.query("SELECT digest, sequence, path FROM request")
+    answered = session.query("SELECT digest, sequence, opening FROM request")
     session.execute("DELETE FROM request")
     session.load(
         "request",
-        "digest, sequence, path",
+        "digest, sequence, opening",
         [(ring.wrapped(bytes(digest), REQUEST), *rest) for digest, *rest in answered],
     )

@@ -43,7 +43,7 @@ def create_tables(session: Session, database: Database, mode: str) -> None:
         "CREATE TABLE ledger (sequence BIGINT PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
         f"""CREATE TABLE certificate (
             sequence BIGINT PRIMARY KEY, body TEXT NOT NULL, signature {blob} NOT NULL)""",
-        f"CREATE TABLE request (digest {blob} PRIMARY KEY, sequence BIGINT NOT NULL, path TEXT NOT NULL)",
+        f"CREATE TABLE request (digest {blob} PRIMARY KEY, sequence BIGINT NOT NULL, opening TEXT NOT NULL)",
     ):
         session.execute(statement)
 
