@@ -317,3 +317,14 @@ def test_every_mixing_sees_the_same_part() -> None:
     )
     alone = evaluate(ENVIRONMENT, FIXED, REQUEST, mixing, BUDGET, protocol="sampled", datasets=2000)
     assert both["a"].blocks.tolist() == both["b"].blocks.tolist() == alone.blocks.tolist()
+
+
+def test_a_loss_that_was_never_seen_is_not_said_to_be_known() -> None:
+    """Arms that are hardly ever confused: as far as 200 data sets can tell, in fewer than one of 200."""
+    apart = Environment.bernoulli([0.8, 0.4])
+    model, request = FixedSample((40, 40)), OneArm(0, 2)
+    found = evaluate(apart, model, request, Rollback(), BUDGET, protocol="sampled", datasets=200, seed=1)
+    assert found.suboptimality == 0
+    assert found.standard_error == pytest.approx(0.4 / found.datasets)
+    exact = evaluate(apart, model, request, Rollback(), BUDGET, protocol="exact")
+    assert 0 < exact.suboptimality < found.standard_error

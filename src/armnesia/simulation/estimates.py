@@ -31,7 +31,7 @@ class Evaluation:
 
     @property
     def relative_error(self) -> float:
-        """The standard error as a share of the value; a loss that never occurred is known."""
+        """The standard error as a share of the value; 0 for a loss that never occurred."""
         return self.standard_error / self.suboptimality if self.suboptimality > 0 else 0.0
 
 
@@ -41,14 +41,18 @@ def summarised(p: FloatArray, environment: Environment, short: float) -> Summary
 
 
 def gathered(blocks: list[Summary], environment: Environment, protocol: str, size: int) -> Evaluation:
-    """Put equal blocks together; the variance is that within and between them."""
+    """Put equal blocks together; the variance is that within and between them.
+
+    A loss that was never seen is not known to be 0: it may happen in fewer than one of so many data sets.
+    """
     means = np.array([p for p, _, _ in blocks])
     losses = means @ environment.gaps
     variance = float(np.mean([within for _, within, _ in blocks]) + losses.var())
     datasets = size * len(blocks)
+    error = math.sqrt(variance / datasets)
     return Evaluation(
         suboptimality=float(losses.mean()),
-        standard_error=math.sqrt(variance / datasets),
+        standard_error=error if losses.any() else float(environment.gaps.max()) / datasets,
         protocol=protocol,
         probabilities=means.mean(axis=0),
         datasets=datasets,
