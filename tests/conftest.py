@@ -8,7 +8,7 @@ import pytest
 
 from armnesia.cli import main
 
-FEWEST_TESTS = 3170
+FEWEST_TESTS = 4250
 """How many tests a full run must have at least. Raise it when you add tests; never lower it unexplained."""
 
 

@@ -24,7 +24,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the report, the pictures and the results.")] = Path(
         "paper"
     ),
-    quick: Annotated[bool, typer.Option(help="Coarser grids and fewer data sets: under a minute.")] = False,
+    quick: Annotated[bool, typer.Option(help="Coarser grids and fewer data sets: about a minute.")] = False,
     datasets: Annotated[int | None, typer.Option(help="Data sets a point, where sampled.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of what is sampled.")] = 0,
     n_jobs: Annotated[int | None, typer.Option(help="Processes; all cores if not given.")] = None,
