@@ -16,6 +16,7 @@ from armnesia.errors import InvalidInputError
 _ACCEPTED = "null, true or false, text, whole and finite numbers, and lists and mappings of these"
 _SCALARS = (str, int, float, type(None))  # a bool is an int
 _DEEPEST = 100
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical(value: Any) -> str:
@@ -35,13 +36,22 @@ def plain_and_text(value: Any) -> tuple[Any, str]:
     """
     copy = plain(value)
     try:
-        text = json.dumps(copy, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = text_of_plain(copy)
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInputError("text must be encodable as UTF-8; got half of a surrogate pair") from None
     except ValueError:  # NaN, an infinity, or a whole number of thousands of digits
         raise InvalidInputError(f"a number cannot be written in JSON; accepted are {_ACCEPTED}") from None
     return copy, text
+
+
+def text_of_plain(value: Any) -> str:
+    """The canonical text of what `plain` made, without looking at it again.
+
+    >>> text_of_plain({"b": 1, "a": None})
+    '{"a":null,"b":1}'
+    """
+    return _ENCODER.encode(value)
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault import ed25519
-from armnesia.vault.canonical import canonical, plain, plain_and_text, read_json
-from armnesia.vault.claims import CERTIFIED, NOT_COVERED, PROVES, claims_of, printable, request_words
+from armnesia.vault.canonical import canonical, plain, plain_and_text, read_json, text_of_plain
+from armnesia.vault.claims import CERTIFIED, NOT_COVERED, PROVES, claims_of, words_of
 from armnesia.vault.commitments import climbed, commitment
 from armnesia.vault.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger import Entry
@@ -79,28 +79,39 @@ class Certificate:
     ) -> "Certificate":
         """Sign what a ledger entry says; `covers` says in words which bytes the state of erasure is about.
 
-        The entry's `level` and `budget` are claimed as the guarantee. Issued again for the same entry when
-        erasure is complete, it replaces the first.
+        The entry's `level` and `budget` are claimed as the guarantee.
         """
-        if erasure not in ERASURE:
-            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
-        if entry.vault != keyring.vault:
-            raise VaultError("the keyring belongs to another vault than the entry")
         body = {
             "schema": SCHEMA,
             "vault": entry.vault,
             "sequence": entry.sequence,
-            "issued": issued,
             "entry": entry.fields,
             "entry_hash": entry.hash,
             "erasure": {"state": erasure, "covers": covers},
             "claims": claims_of(entry),
             "not_covered": NOT_COVERED,
             "proves": PROVES,
+        }
+        return cls(body, signature=b"").reissue(keyring, erasure=erasure, issued=issued)
+
+    def reissue(
+        self, keyring: Keyring, *, erasure: Literal["pending", "complete"], issued: str
+    ) -> "Certificate":
+        """Sign anew, now that erasure is complete, or pending again: it replaces the one before."""
+        if erasure not in ERASURE:
+            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
+        if self.body["vault"] != keyring.vault:
+            raise VaultError("the keyring belongs to another vault than the entry")
+        body = {
+            **self.body,
+            "issued": issued,
+            "erasure": {**self.body["erasure"], "state": erasure},
             "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
         }
-        certificate = cls(body, signature=b"")
-        return certificate._with(signature=keyring.sign(certificate.text.encode("utf-8")))
+        text = text_of_plain(body)
+        return self._with(
+            body=MappingProxyType(body), text=text, signature=keyring.sign(text.encode("utf-8")), opening=None
+        )
 
     def with_opening(
         self, salt: bytes, request: Mapping[str, Any], path: Sequence[str] = ()
@@ -247,25 +258,10 @@ class Certificate:
 
     def words(self) -> str:
         """The certificate for people, in the words that were signed; they are worth what `verify` says."""
-        body = self.body
         try:
-            claims, erasure, key = body["claims"], body["erasure"], body["signing_key"]
-            lines = [
-                f"Entry {body['sequence']} of the ledger of vault {body['vault']}, {body['entry']['time']}",
-                f"Request: {request_words(self.opening)}",
-                f"Forgotten: {claims['forgotten']}",
-                f"Level: {claims['level']}",
-                f"Guarantee: {claims['guarantee']}",
-                f"Erasure: {erasure['state']}: {erasure['covers']}",
-                "Not covered:",
-                *(f"  - {item}" for item in body["not_covered"]),
-                f"What it proves: {body['proves']}",
-                f"Ledger head: {body['sequence']}:{body['entry_hash']}",
-                f"Issued {body['issued']}, signing key {key['version']}: {key['public']}",
-            ]
+            return words_of(self.body, self.opening)
         except (KeyError, TypeError):
             raise VaultError("the certificate lacks a part that every certificate has") from None
-        return "\n".join(printable(line) for line in lines)
 
     def _with(self, **changes: Any) -> "Certificate":
         # Not dataclasses.replace, which would write the body again: a deletion waits for this.

@@ -52,7 +52,9 @@ def stored_certificate(opened: Opened, sequence: int) -> Certificate:
         gone = state.erased_through >= sequence
         if gone == complete:
             return certificate
-        reissued = certify(opened, opened.ring(state), entry, complete=gone)
+        reissued = certificate.reissue(
+            opened.ring(state), erasure="complete" if gone else "pending", issued=utc_now()
+        )
         opened.store(session, state, state, storing(reissued))
     return reissued
 

@@ -91,6 +91,25 @@ def _listed(kind: str, names: list[Any]) -> str:
     return f"{len(names)} {noun}: {shown}{more}"
 
 
+def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
+    """A certificate for people, in the words that were signed."""
+    claims, erasure, key = body["claims"], body["erasure"], body["signing_key"]
+    lines = [
+        f"Entry {body['sequence']} of the ledger of vault {body['vault']}, {body['entry']['time']}",
+        f"Request: {request_words(opening)}",
+        f"Forgotten: {claims['forgotten']}",
+        f"Level: {claims['level']}",
+        f"Guarantee: {claims['guarantee']}",
+        f"Erasure: {erasure['state']}: {erasure['covers']}",
+        "Not covered:",
+        *(f"  - {item}" for item in body["not_covered"]),
+        f"What it proves: {body['proves']}",
+        f"Ledger head: {body['sequence']}:{body['entry_hash']}",
+        f"Issued {body['issued']}, signing key {key['version']}: {key['public']}",
+    ]
+    return "\n".join(printable(line) for line in lines)
+
+
 def printable(line: str) -> str:
     """The line with what would move the cursor or hide text written out: a file may come from anywhere.
 

@@ -12,6 +12,7 @@ from armnesia.randomness import secret_bytes
 from armnesia.request import DeletionRequest
 from armnesia.stream import Stream
 from armnesia.unlearners import Release, Rollback, Unlearner
+from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.certificates import certificate_of, certify, storing, with_opening
 from armnesia.vault.commitments import commitment, paths_of, root_of
@@ -19,7 +20,6 @@ from armnesia.vault.configuration import Configuration, budget_of, unlearner_of
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Holding, Wanted, holding_of
 from armnesia.vault.keyring import Keyring
-from armnesia.vault.ledger import Entry
 from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.state import State
 from armnesia.vault.suppression import suppressed_among
@@ -97,14 +97,15 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
         known = _answered_before(session, ring, wanted)
         if not known:
-            done, entry, state, opening = _forget(opened, session, before, wanted, holding, answer)
+            done, state, opening = _forget(opened, session, before, wanted, holding, answer)
     if known:
         certificate = certificate_of(opened, wanted)
         return Forgotten(certificate, True, {}, before.served_action, before.served_action, None)
     opened.pin.write(state.head)
     if done.release is not None and opened.database.erase():
         opened.erased_through = state.head.sequence
-        done = replace(done, certificate=certify(opened, ring, entry, complete=True))
+        certificate = done.certificate.reissue(ring, erasure="complete", issued=utc_now())
+        done = replace(done, certificate=certificate)
     return replace(done, certificate=with_opening(opened, done.certificate, wanted, opening))
 
 
@@ -124,7 +125,7 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
 
 def _forget(
     opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, answer: Answer
-) -> tuple[Forgotten, Entry, State, str]:
+) -> tuple[Forgotten, State, str]:
     ring = opened.ring(before)
     sequence = before.head.sequence + 1
     nonces = [secret_bytes(16).hex() for _ in wanted.singly()]
@@ -159,7 +160,7 @@ def _forget(
         state.served_action,
         release,
     )
-    return done, entry, state, openings[0]
+    return done, state, openings[0]
 
 
 def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:
