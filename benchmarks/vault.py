@@ -27,6 +27,7 @@ from armnesia.vault import Configuration, Vault
 from armnesia.vault.database import Database, open_database
 
 ACTIONS = ("A", "B", "C", "D", "E")
+IN_A_ROW = 25
 SMALL_TABLES = ("vault", "arm", "suppressed", "ledger", "certificate", "request")
 TALLY = "arm, count(*), sum(units), min(CASE WHEN units IN (0, 1000000000) THEN 1 ELSE 0 END)"
 
@@ -160,12 +161,12 @@ def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int)
         bare = BareSql(database, vault._opened.keyring.owner_digest)
         ours: list[float] = []
         theirs: list[float] = []
-        for turn in range(forgets + 20):
-            mine, other = next(people), next(people)
-            pair = timed(partial(vault.forget, users=[mine])), timed(partial(bare.forget, other))
-            if turn >= 20:  # prepared statements and caches are warm by then
-                ours.append(pair[0])
-                theirs.append(pair[1])
+        for turn in range(-1, forgets // IN_A_ROW):
+            some = [timed(partial(vault.forget, users=[next(people)])) for _ in range(IN_A_ROW)]
+            others = [timed(partial(bare.forget, next(people))) for _ in range(IN_A_ROW)]
+            if turn >= 0:  # prepared statements and caches are warm by then
+                ours += some
+                theirs += others
         with database.reading() as session:
             again = [
                 timed(partial(session.query, "SELECT arm, count(*), sum(units) FROM record GROUP BY arm"))

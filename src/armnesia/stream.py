@@ -110,10 +110,13 @@ class Stream:
         its guarantee, because what is later does not depend on the deleted rewards at all.
         """
         release = unlearner.release(self.serving, self.statistics, request, budget)
-        level = max(release.guarantee.level, self.level, key=list(Level).index)
+        own = release.guarantee.level
+        level = max(own, self.level, key=list(Level).index)
+        if level is not own:
+            release = replace(release, guarantee=replace(release.guarantee, level=level))
         gone = None if self.gone is None else self.gone + request.counts
         later = self._moved(self.statistics.without(request), gone)
-        return replace(release, guarantee=replace(release.guarantee, level=level)), later
+        return release, later
 
     def _moved(self, statistics: ArmStatistics, gone: IntArray | None) -> "Stream":
         if gone is not None:  # one data set's counts serve a batch of requests, and the other way round

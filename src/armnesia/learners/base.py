@@ -63,12 +63,17 @@ class Learner(ABC):
 
     def scores(self, statistics: ArmStatistics) -> FloatArray:
         """Scores on the scale of the rewards."""
-        return from_unit_scale(self.unit_scores(statistics), statistics.reward_range)
+        return self.on_reward_scale(self.unit_scores(statistics), statistics.reward_range)
+
+    def on_reward_scale(self, unit_scores: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
+        """Bring scores to the scale of the rewards."""
+        return from_unit_scale(unit_scores, reward_range)
 
     def decide(self, statistics: ArmStatistics) -> Decision:
         """Serve the arm with the highest score; ties go to the first."""
         no_data = statistics.total == 0
         default = 0 if self.default_action is None else statistics.index_of(self.default_action)
-        best = np.argmax(self.unit_scores(statistics), axis=-1)
-        index = np.asarray(np.where(no_data, default, best), dtype=np.int64)
-        return Decision(statistics.actions, index, self.scores(statistics), np.asarray(no_data))
+        unit_scores = self.unit_scores(statistics)
+        index = np.asarray(np.where(no_data, default, np.argmax(unit_scores, axis=-1)), dtype=np.int64)
+        scores = self.on_reward_scale(unit_scores, statistics.reward_range)
+        return Decision(statistics.actions, index, scores, np.asarray(no_data))

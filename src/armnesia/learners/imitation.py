@@ -29,6 +29,6 @@ class Imitation(Learner):
         """The counts themselves."""
         return statistics.counts.astype(np.float64)
 
-    def scores(self, statistics: ArmStatistics) -> FloatArray:
+    def on_reward_scale(self, unit_scores: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
         """The counts themselves: they are no rewards and have no reward scale."""
-        return self.unit_scores(statistics)
+        return unit_scores

@@ -1,7 +1,7 @@
 """What an unlearner is: two functions that return exact probability vectors over the arms."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
@@ -47,10 +47,12 @@ def is_branch(codes: BranchCodes, branch: Branch) -> BoolArray:
     return np.asarray(codes == list(Branch).index(branch))
 
 
-def first_branch(reasons: Mapping[Branch, BoolArray], otherwise: Branch) -> BranchCodes:
+def first_branch(reasons: dict[Branch, BoolArray], otherwise: Branch) -> BranchCodes:
     """The first branch, in order, whose reason holds; one a data set."""
     order = list(Branch)
-    codes = np.select(list(reasons.values()), [order.index(b) for b in reasons], order.index(otherwise))
+    codes = np.asarray(order.index(otherwise))
+    for branch, holds in reversed(reasons.items()):
+        codes = np.where(holds, order.index(branch), codes)
     return np.asarray(codes, dtype=np.int8)
 
 

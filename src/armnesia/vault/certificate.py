@@ -85,31 +85,34 @@ class Certificate:
             "schema": SCHEMA,
             "vault": entry.vault,
             "sequence": entry.sequence,
-            "entry": entry.fields,
+            "entry": dict(entry.fields),
             "entry_hash": entry.hash,
-            "erasure": {"state": erasure, "covers": covers},
             "claims": claims_of(entry),
-            "not_covered": NOT_COVERED,
+            "not_covered": list(NOT_COVERED),
             "proves": PROVES,
         }
-        return cls(body, signature=b"").reissue(keyring, erasure=erasure, issued=issued)
+        return cls._signed(body, keyring, {"state": erasure, "covers": covers}, issued)
 
     def reissue(
         self, keyring: Keyring, *, erasure: Literal["pending", "complete"], issued: str
     ) -> "Certificate":
         """Sign anew, now that erasure is complete, or pending again: it replaces the one before."""
-        if erasure not in ERASURE:
-            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
-        if self.body["vault"] != keyring.vault:
+        return self._signed(self.body, keyring, {**self.body["erasure"], "state": erasure}, issued)
+
+    @classmethod
+    def _signed(
+        cls, plain_body: Mapping[str, Any], keyring: Keyring, erasure: dict[str, str], issued: str
+    ) -> "Certificate":
+        if erasure["state"] not in ERASURE:
+            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure['state']!r}")
+        if plain_body["vault"] != keyring.vault:
             raise VaultError("the keyring belongs to another vault than the entry")
-        body = {
-            **self.body,
-            "issued": issued,
-            "erasure": {**self.body["erasure"], "state": erasure},
-            "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
-        }
+        key = {"version": keyring.signing_version, "public": keyring.public_key()}
+        body = {**plain_body, "issued": issued, "erasure": erasure, "signing_key": key}
         text = text_of_plain(body)
-        return self._with(
+        # Made without __init__, which would copy and write the body again: a deletion waits for this.
+        certificate = object.__new__(cls)
+        return certificate._with(
             body=MappingProxyType(body), text=text, signature=keyring.sign(text.encode("utf-8")), opening=None
         )
 
@@ -264,7 +267,7 @@ class Certificate:
             raise VaultError("the certificate lacks a part that every certificate has") from None
 
     def _with(self, **changes: Any) -> "Certificate":
-        # Not dataclasses.replace, which would write the body again: a deletion waits for this.
+        # Not dataclasses.replace, for the same reason as above.
         other = copy(self)
         for name, value in changes.items():
             object.__setattr__(other, name, value)

@@ -1,6 +1,7 @@
 """What a certificate says in words: what is forgotten, how far, and what no certificate covers."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from armnesia.errors import InvalidInputError
@@ -51,22 +52,26 @@ def claims_of(entry: Entry) -> dict[str, str]:
         return dict(_NOTHING_HELD)
     facts = entry.fields
     try:
-        level = Level.named(facts["level"])
         epsilon, delta = (float(facts["budget"][name]) for name in ("epsilon", "delta"))
-        drawn = f"the arm then served, {canonical(facts['released'])}, was drawn once, by {_unlearner(facts)}"
+        claimed = _claims(
+            facts["level"], epsilon, delta, canonical(facts["released"]), str(facts["unlearner"]["name"])
+        )
     except (KeyError, TypeError):
         raise InvalidInputError(
             "an entry to certify must have level, budget (epsilon, delta), unlearner (name) and released"
         ) from None
+    kept = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
+    return {"forgotten": _FORGOTTEN + kept, **claimed}
+
+
+@lru_cache(maxsize=256)  # requests are answered alike, and a deletion waits for this
+def _claims(level_name: str, epsilon: float, delta: float, released: str, unlearner: str) -> dict[str, str]:
+    level = Level.named(level_name)
+    drawn = f"the arm then served, {released}, was drawn once, by {unlearner}"
     return {
-        "forgotten": _FORGOTTEN + (_COUNTS_KEPT if facts.get("penalty") == "frozen" else ""),
         "level": f"{level}: {level.meaning}",
         "guarantee": f"{drawn}, with {Guarantee(epsilon, delta, level)}",
     }
-
-
-def _unlearner(facts: Mapping[str, Any]) -> str:
-    return str(facts["unlearner"]["name"])
 
 
 def request_words(opening: Mapping[str, Any] | None) -> str:

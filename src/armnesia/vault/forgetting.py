@@ -1,7 +1,8 @@
 """Forgetting: one transaction from the request to the certificate."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,12 +66,17 @@ class Forgotten:
     each arm that were deleted; `release` is the distribution that the arm was drawn from.
     """
 
-    certificate: Certificate
     repeated: bool
     counts: Mapping[Hashable, int]
     served_before: Any
     served: Any
     release: Release | None
+    hand_out: Callable[[], Certificate] = field(repr=False, compare=False)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The certificate; signed once more, with the state of erasure, when it is first looked at."""
+        return self.hand_out()
 
     @property
     def records(self) -> int:
@@ -97,16 +103,21 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
         known = _answered_before(session, ring, wanted)
         if not known:
-            done, state, opening = _forget(opened, session, before, wanted, holding, answer)
+            found, release, stored, opening, state = _forget(opened, session, before, wanted, holding, answer)
     if known:
-        certificate = certificate_of(opened, wanted)
-        return Forgotten(certificate, True, {}, before.served_action, before.served_action, None)
+        certificate, served = certificate_of(opened, wanted), before.served_action
+        return Forgotten(True, {}, served, served, None, lambda: certificate)
     opened.pin.write(state.head)
-    if done.release is not None and opened.database.erase():
+    erased = release is not None and opened.database.erase()
+    if erased:
         opened.erased_through = state.head.sequence
-        certificate = done.certificate.reissue(ring, erasure="complete", issued=utc_now())
-        done = replace(done, certificate=certificate)
-    return replace(done, certificate=with_opening(opened, done.certificate, wanted, opening))
+
+    def hand_out() -> Certificate:
+        signed = stored.reissue(ring, erasure="complete", issued=utc_now()) if erased else stored
+        return with_opening(opened, signed, wanted, opening)
+
+    counts = {} if found is None else _by_action(found)
+    return Forgotten(False, counts, before.served_action, state.served_action, release, hand_out)
 
 
 def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
@@ -125,7 +136,8 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
 
 def _forget(
     opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, answer: Answer
-) -> tuple[Forgotten, State, str]:
+) -> tuple[DeletionRequest | None, Release | None, Certificate, str, State]:
+    """What was found, what was released, the certificate as stored, what opens it, and the new state."""
     ring = opened.ring(before)
     sequence = before.head.sequence + 1
     nonces = [secret_bytes(16).hex() for _ in wanted.singly()]
@@ -152,15 +164,7 @@ def _forget(
         *_suppressing(wanted.digests(ring), entry.sequence),
     ]
     opened.store(session, before, state, *statements)
-    done = Forgotten(
-        certificate,
-        False,
-        {} if found is None else _by_action(found),
-        before.served_action,
-        state.served_action,
-        release,
-    )
-    return done, state, openings[0]
+    return found, release, certificate, openings[0], state
 
 
 def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:

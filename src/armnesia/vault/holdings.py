@@ -224,10 +224,9 @@ def request_of(state: State, tallies: Iterable[tuple[int, int, int, bool]]) -> D
     if not found:
         return None
     statistics = state.known_stream.statistics
-    counts = np.zeros(statistics.n_actions, dtype=np.int64)
-    sums = np.zeros(statistics.n_actions, dtype=object)
+    counts, sums = [0] * statistics.n_actions, [0] * statistics.n_actions
     for arm, count, total, _ in found:
         counts[arm] += count
         sums[arm] += int(total)
-    records = ArmStatistics(statistics.actions, counts, sums, statistics.reward_range)
+    records = ArmStatistics(statistics.actions, np.array(counts), np.array(sums), statistics.reward_range)
     return DeletionRequest(records, all(binary for *_, binary in found))

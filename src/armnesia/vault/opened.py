@@ -13,7 +13,15 @@ from armnesia.vault.database import Database, Session, open_database
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Entry
 from armnesia.vault.pin import Pin
-from armnesia.vault.state import State, changed_outside, check_keys, load_state, store_statements
+from armnesia.vault.state import (
+    State,
+    StoredState,
+    changed_outside,
+    check_keys,
+    read_state,
+    state_of,
+    store_statements,
+)
 
 CODE = f"armnesia {metadata.version('armnesia')}"
 """Which code wrote an entry of the ledger."""
@@ -31,18 +39,29 @@ class Opened:
     pin: Pin
     mode: str
     erased_through: int = 0
+    known: tuple[StoredState, State] | None = None
+    """The rows this process last stored or found sealed, and what they mean: not to be worked out again."""
 
     def load(self, session: Session, *, check_seal: bool = True) -> State:
         """The state, with what this process knows of erasure; keys that others made meanwhile are read."""
+        stored = read_state(session)
+        if self.known is not None and self.known[0] == stored:
+            state = self.known[1]
+        else:
+            state = self._state_of(stored, check_seal)
+            if check_seal:
+                self.known = (stored, state)
+        return replace(state, erased_through=max(state.erased_through, self.erased_through))
+
+    def _state_of(self, stored: StoredState, check_seal: bool) -> State:
         try:
-            state = load_state(session, self.keyring, check_seal=check_seal)
+            return state_of(stored, self.keyring, check_seal=check_seal)
         except VaultError:
             newer = Keyring.load(self.keys_path)
             if newer == self.keyring or not newer.extends(self.keyring):
                 raise
             self.keyring = newer
-            state = load_state(session, newer, check_seal=check_seal)
-        return replace(state, erased_through=max(state.erased_through, self.erased_through))
+            return state_of(stored, newer, check_seal=check_seal)
 
     def ring(self, state: State) -> Keyring:
         """The keys that the state uses."""
@@ -50,7 +69,9 @@ class Opened:
 
     def store(self, session: Session, before: State | None, state: State, *others: Statement) -> None:
         """Store a new state, together with other statements."""
-        session.execute_together([*others, *store_statements(before, state, self.keyring)])
+        statements, stored = store_statements(before, state, self.keyring)
+        session.execute_together([*others, *statements])
+        self.known = (stored, state)
 
     def retry_erasure(self) -> bool:
         """Make the bytes of what was forgotten leave the files, if they have not; whether they have."""

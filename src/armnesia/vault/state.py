@@ -13,7 +13,7 @@ from armnesia.statistics import ArmStatistics
 from armnesia.stream import Stream
 from armnesia.vault.canonical import canonical
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.database import Session
+from armnesia.vault.database import Row, Session
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Head
 from armnesia.vault.schema import check_version
@@ -99,16 +99,35 @@ def new_stream(configuration: Configuration) -> Stream | None:
     return Stream(configuration.learning(), nothing, configuration.penalty)
 
 
-def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -> State:
-    """Read the state; refused if it was changed by anything but armnesia, or if the keys are another's."""
+@dataclass(frozen=True)
+class StoredState:
+    """The state as the tables hold it: its one row, with the seal, and the arms."""
+
+    row: Row
+    arms: list[Row]
+
+
+def read_state(session: Session) -> StoredState:
+    """Read the rows of the state."""
     rows = session.query(f"SELECT {_COLUMNS} FROM vault")
     if len(rows) != 1:
         raise changed_outside()
-    *columns, seal = rows[0]
+    arms = session.query("SELECT position, label, count, total, gone FROM arm ORDER BY position")
+    return StoredState(rows[0], arms)
+
+
+def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -> State:
+    """Read the state; refused if it was changed by anything but armnesia, or if the keys are another's."""
+    return state_of(read_state(session), keyring, check_seal=check_seal)
+
+
+def state_of(stored: StoredState, keyring: Keyring, *, check_seal: bool = True) -> State:
+    """What the rows mean, if the seal on them is whole."""
+    *columns, seal = stored.row
+    arms = stored.arms
     vault, version, text, served, by, length, head, erased, digest_key, signing_key = columns
     check_version(version)
     check_keys(vault, keyring)
-    arms = session.query("SELECT position, label, count, total, gone FROM arm ORDER BY position")
     try:
         configuration = Configuration.from_text(text)
         stream = _stream(configuration, arms) if arms else None
@@ -164,11 +183,12 @@ def _stream(configuration: Configuration, arms: list[tuple[Any, ...]]) -> Stream
 
 def store_statements(
     before: State | None, state: State, keyring: Keyring
-) -> list[tuple[str, tuple[Any, ...]]]:
-    """The statements that store a new state: only the arms that changed, and the sealed row."""
+) -> tuple[list[tuple[str, tuple[Any, ...]]], StoredState]:
+    """The statements that store a new state, only the arms that changed and the sealed row; and its rows."""
     ring = keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
     old = set() if before is None or before.stream is None else set(arm_rows(before.stream))
-    new = [] if state.stream is None else [row for row in arm_rows(state.stream) if row not in old]
+    arms: list[Row] = [] if state.stream is None else [*arm_rows(state.stream)]
+    new = [row for row in arms if row not in old]
     if any(number > LARGEST for _, _, *numbers in new for number in numbers):
         raise VaultError("a vault holds up to 9.2 thousand million rows of an arm; this would be more")
     statements: list[tuple[str, tuple[Any, ...]]] = [
@@ -184,6 +204,8 @@ def store_statements(
     values = (*state.columns(), ring.seal(state.sealed_text()))
     if before is None:
         marks = ", ".join("?" * (len(values) + 1))
-        return [*statements, (f"INSERT INTO vault (one, {_COLUMNS}) VALUES ({marks})", (1, *values))]
-    setting = ", ".join(f"{column.strip()} = ?" for column in _COLUMNS.split(","))
-    return [*statements, (f"UPDATE vault SET {setting}", values)]
+        statements.append((f"INSERT INTO vault (one, {_COLUMNS}) VALUES ({marks})", (1, *values)))
+    else:
+        setting = ", ".join(f"{column.strip()} = ?" for column in _COLUMNS.split(","))
+        statements.append((f"UPDATE vault SET {setting}", values))
+    return statements, StoredState(values, arms)
