@@ -1,12 +1,20 @@
 """Guards the suite itself: tests that silently disappear make the run fail. Runs commands as a user does."""
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
+import hypothesis
 import pytest
 
 from armnesia.cli import main
+
+# The same examples in every run, so that a failure is of the change at hand; HYPOTHESIS_PROFILE=search looks
+# for new ones.
+hypothesis.settings.register_profile("fixed", derandomize=True)
+hypothesis.settings.register_profile("search")
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 FEWEST_TESTS = 4250
 """How many tests a full run must have at least. Raise it when you add tests; never lower it unexplained."""
