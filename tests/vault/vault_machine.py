@@ -229,11 +229,15 @@ class VaultMachine(RuleBasedStateMachine):
 
     def _forget(self, request: Request) -> None:
         kind, names = request
-        would: Preview = self.vault.preview(**{kind: names})  # type: ignore[arg-type]
         repeated, release = self.model.is_repeated(request), None
         held = [self.model.records[identity] for identity in self.model.held(request)]
         if held:
-            release, level = self._expected_release(held)
+            try:
+                release, level = self._expected_release(held)
+            except UnsupportedError as refusal:
+                self._refuses(request, str(refusal))
+                return
+        would: Preview = self.vault.preview(**{kind: names})  # type: ignore[arg-type]
         counts = self.model.forget(request)
         done: Forgotten = self.vault.forget(**{kind: names})  # type: ignore[arg-type]
         assert done.repeated == would.repeated == repeated
@@ -262,11 +266,21 @@ class VaultMachine(RuleBasedStateMachine):
         request = DeletionRequest(
             statistics_of(ACTIONS, held), all(record.quarters in (0, 4) for record in held)
         )
-        try:
-            release, _ = stream.forgotten(configuration.unlearning(), request, configuration.budget)
-        except UnsupportedError:  # the policy says: then by rollback
+        unlearner = configuration.unlearning()
+        if not unlearner.several_arms and len({record.action for record in held}) > 1:
+            # The policy says: then by rollback. That it is by rollback tells that it was several arms.
             release, _ = stream.forgotten(Rollback(), request, Budget(epsilon=0.0, delta=0.0))
+            return release, unlearner.level
+        release, _ = stream.forgotten(unlearner, request, configuration.budget)
         return release, release.guarantee.level
+
+    def _refuses(self, request: Request, refusal: str) -> None:
+        """What the rewards make impossible is refused: they must not choose who answers."""
+        kind, names = request
+        for answer in (self.vault.preview, self.vault.forget):
+            with pytest.raises(UnsupportedError) as raised:
+                answer(**{kind: names})  # type: ignore[arg-type]
+            assert str(raised.value) == refusal
 
     def _certificate_is_good(self, certificate: Certificate, names: tuple[str, ...]) -> None:
         assert certificate.verify(self.vault.public_keys()) == []

@@ -145,7 +145,8 @@ class Mixing(NoisyUnlearner):
         if not request.binary and is_branch(plan.branch_codes, Branch.MIXING).any():
             raise UnsupportedError(
                 "mixing chooses which records to roll back first; their rewards are not all 0 or 1, so that"
-                " sums do not tell them: pass the chosen records as rolled_back=DeletionRequest(…)"
+                " sums do not tell them: pass the chosen records as rolled_back=DeletionRequest(…), or use"
+                " another unlearner"
             )
         k, k_first = request.counts.max(axis=-1), first.max(axis=-1)
         ones = (request.sums.max(axis=-1) // UNIT).astype(np.int64)
