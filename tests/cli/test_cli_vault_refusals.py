@@ -95,7 +95,7 @@ REFUSALS = {
     "no head of a ledger": (("ledger", "--check", "x"), "a head must look like"),
     "two questions": (("ledger", "--head", "--check", "1:0"), "three ways to ask; give one"),
     "a ledger over a file": (("ledger", "--export", "clicks.csv"), "clicks.csv exists already"),
-    "a backup over a file": (("backup", "clicks.csv"), "there is already a file 'clicks.csv'"),
+    "a backup over a file": (("backup", "clicks.csv"), "clicks.csv exists already; nothing was written"),
     "a certificate of nobody": (("certificate", "show"), "one of --user"),
     "a certificate of two": (("certificate", "show", "--user", "u", "--sequence", "2"), "names an entry"),
     "no such certificate": (("certificate", "show", "--user", "u1"), "no certificate for just this request"),

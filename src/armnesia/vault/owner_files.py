@@ -1,7 +1,10 @@
-"""Small files that only their owner may read, written whole or not at all."""
+"""Files that only their owner may read, written whole or not at all."""
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
@@ -9,6 +12,7 @@ from armnesia.errors import VaultError
 from armnesia.randomness import secret_bytes
 
 _LARGEST = 1 << 24
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
@@ -39,37 +43,65 @@ def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
 def write(path: str | PathLike[str], text: str, *, replace: bool = False) -> None:
     """Write a file of mode 0600 in one step; an existing one is refused, or with `replace` exchanged.
 
-    The text is on the disk under another name before the file appears under its own. A crash leaves the old
-    file or the new one, never half of one.
-
     >>> write("no-such-folder/file", "text")
     Traceback (most recent call last):
     armnesia.errors.VaultError: no-such-folder/file cannot be written: No such file or directory
     """
+    with appearing(path, replace=replace) as beside:
+        beside.write_bytes(text.encode("utf-8"))
+
+
+@contextmanager
+def appearing(path: str | PathLike[str], *, replace: bool = False) -> Iterator[Path]:
+    """Let a file of mode 0600 appear in one step: the block fills an empty one that has another name.
+
+    It is on the disk before it takes its own name. A crash leaves the old file or the new one, never half of
+    one; if the process is killed, what it had written so far stays beside it, as `NAME.….new`.
+    """
     path = Path(path)
-    beside = path.with_name(f"{path.name}.{secret_bytes(6).hex()}.new")
     try:
+        if not replace and os.path.lexists(path):  # found out before the work, and again after it
+            raise FileExistsError
+        if not path.name:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        beside = path.with_name(f"{path.name}.{secret_bytes(6).hex()}.new")
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(text.encode("utf-8"))
-                file.flush()
-                os.fsync(file.fileno())
+            yield beside
+            _sync(beside)
             if replace:
                 beside.replace(path)
             else:
-                os.link(beside, path)  # unlike a rename, it fails where a file is
+                _name_unless_taken(beside, path)
         finally:
             beside.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        _sync(path.parent)
     except FileExistsError:
         raise VaultError(f"{path} exists already; nothing was written") from None
     except OSError as error:
         raise VaultError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _name_unless_taken(beside: Path, path: Path) -> None:
+    """Give a file its name; unlike a rename, it fails where a file is."""
+    try:
+        os.link(beside, path)
+        return
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+    # A disk without links, as many that are carried about: the name is taken by an empty file first.
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        beside.replace(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, onto the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

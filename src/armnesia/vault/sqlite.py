@@ -8,10 +8,11 @@ import os
 import sqlite3
 import urllib.parse
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
 from armnesia.errors import VaultError
+from armnesia.vault import owner_files
 from armnesia.vault.database import Database, Row
 
 _CACHE, _LARGE_CACHE = 65_536, 262_144  # KiB
@@ -134,11 +135,16 @@ class SqliteDatabase(Database):
         return self.erase()
 
     def back_up(self, path: str) -> None:
-        """Copy the vault, as of one moment, into a new private file."""
-        _create_private(path)
-        with self._told(), sqlite3.connect(path) as copy:
-            self._connection.backup(copy)
-        copy.close()
+        """Copy the vault, as of one moment, into a new private file, which is there when it is whole."""
+        with owner_files.appearing(path) as beside:
+            try:
+                with closing(sqlite3.connect(beside)) as copy:
+                    copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is thrown away
+                    self._connection.backup(copy)
+            except sqlite3.Error as error:
+                raise VaultError(
+                    f"{path} cannot be written: {error} (is there room?); the vault is as it was"
+                ) from None
 
     def close(self) -> None:
         """Close the connection."""
