@@ -1,7 +1,5 @@
 """Bad input to the vault's commands: one sentence on stderr, exit code 2, and no byte written."""
 
-import os
-import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -192,27 +190,6 @@ def test_a_keys_file_that_others_may_read_is_refused(run: Any, vault: Path, tmp_
     refused = run("decide", "--keys", keys)
     assert refused.code == 2
     assert "is open to others (mode 0640); close it with: chmod 600" in refused.err
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_what_may_not_be_written_is_refused(run: Any, vault: Path, tmp_path: Path) -> None:
-    for name in ("vault.db", "vault.db.keys"):
-        shutil.copy(vault / name, tmp_path / name)
-    ours = ("--url", f"sqlite:///{tmp_path}/vault.db")
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o500)
-    (tmp_path / "vault.db").chmod(0o400)
-    for arguments, sentence in (
-        ((*FORGET, *ours, "--certificate", closed / "c.json"), "closed may not"),
-        (("init", "--url", f"sqlite:///{closed}/new.db"), "cannot be made: Permission denied"),
-        ((*FORGET, *ours), "cannot be opened for writing"),
-    ):
-        refused = run(*arguments)
-        assert refused.code == 2
-        assert sentence in refused.err
-        assert refused.err.count("\n") == 1
-    assert list(closed.iterdir()) == []
-    assert (tmp_path / "vault.db").read_bytes() == (vault / "vault.db").read_bytes()
 
 
 @pytest.mark.parametrize("arguments", [NEW, ("public-key",)], ids=["init", "public-key"])

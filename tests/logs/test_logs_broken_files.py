@@ -1,10 +1,9 @@
 """Files that cannot be read are refused in one sentence, without a traceback of the engine."""
 
 import gzip
-import os
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +11,11 @@ import pytest
 
 from armnesia.errors import InvalidLogError
 from armnesia.logs import read_log
+
+if TYPE_CHECKING:
+    from tests.unprivileged import unprivileged
+else:
+    from unprivileged import unprivileged
 
 BROKEN: dict[str, tuple[bytes, str]] = {
     "empty.csv": (b"", "cannot be read as CSV: it has no header line"),
@@ -116,13 +120,32 @@ def test_a_path_without_a_file_is_refused(name: str, tmp_path: Path) -> None:
         read_log(tmp_path / name, actions=["A"])
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs file permissions that bind")
-def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("action,reward\nA,1\n")
-    path.chmod(0)
-    with pytest.raises(InvalidLogError, match="cannot be read as CSV: Permission denied"):
-        read_log(path, actions=["A"])
+def test_a_file_without_permission_is_refused() -> None:
+    """By whoever runs it: also where the tests are run by root, whom permissions do not bind."""
+    with unprivileged() as somebody:
+        for name, format_ in (("log.csv", "CSV"), ("log.csv.gz", "CSV"), ("log.parquet", "Parquet")):
+            path = somebody.folder / name
+            path.write_bytes(_small_log(name))
+            somebody.give(somebody.folder)
+            refusals = []
+            for mode in (0o400, 0):
+                path.chmod(mode)
+                refusals.append(somebody.run("decide", name, "--actions", "A", within=somebody.folder))
+            readable, closed = refusals
+            assert (readable.code, readable.err) == (0, "")
+            assert (closed.code, closed.out) == (2, "")
+            assert closed.err.startswith(f"armnesia: source {str(path)!r} cannot be read as {format_}: ")
+            assert "Permission denied" in closed.err
+            assert closed.err.count("\n") == 1
+
+
+def _small_log(name: str) -> bytes:
+    if name.endswith(".parquet"):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"action": ["A"], "reward": [1]}), sink)
+        return bytes(sink.getvalue())
+    text = b"action,reward\nA,1\n"
+    return gzip.compress(text) if name.endswith(".gz") else text
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,9 @@ class SqliteDatabase(Database):
             _create_private(path)
         elif not os.path.isfile(path):
             raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
+        elif not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            # SQLite would read it, and leave files beside it by which it stays for reading only ever after.
+            raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
         address = f"file:{urllib.parse.quote(path)}?mode=rw"
         with self._told():
             self._connection = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)

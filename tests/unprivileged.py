@@ -1,0 +1,143 @@
+"""Commands run by somebody whom permissions bind: root, as whom tests often run, may read and write all.
+
+A process of its own does every kind of thing once, so that all is imported, for code may lie where only root
+can read; then, if it is root's, it becomes somebody who may nothing, for good, and waits for commands.
+"""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import pytest
+
+NOBODY = 65534
+TRACEBACK = 70
+"""The exit code of a command that ended by an error nobody had foreseen."""
+
+_ALL_KINDS = (
+    "init --actions A,B",
+    "init",  # a refusal
+    "ingest log.csv --user user",
+    "decide",
+    "decide log.csv --actions A,B",
+    "forget --user ann --certificate certificate.json",
+    "certificate verify certificate.json",
+    "rotate-key digest",
+    "status --scores",
+    "export export.json",
+    "backup backup.db",
+    "verify",
+    "ledger",
+)
+
+
+class Outcome(NamedTuple):
+    """What a command printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Unprivileged:
+    """Somebody with a folder of their own, who runs commands in it."""
+
+    def __init__(self, folder: Path, lines_in: IO[str], lines_out: IO[str]) -> None:
+        self.folder, self._in, self._out = folder, lines_in, lines_out
+
+    def run(self, *arguments: object, within: Path) -> Outcome:
+        """Run a command in a folder that was given to them."""
+        question = {"folder": str(within), "arguments": [str(argument) for argument in arguments]}
+        self._in.write(json.dumps(question) + "\n")
+        self._in.flush()
+        return Outcome(**json.loads(self._out.readline()))
+
+    @staticmethod
+    def give(folder: Path) -> Path:
+        """Make a folder and all that is in it theirs."""
+        if os.geteuid() == 0:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+        return folder
+
+
+@contextmanager
+def unprivileged() -> Iterator[Unprivileged]:
+    """Somebody whom permissions bind; where nobody can be had, the test is skipped and says why."""
+    if os.name != "posix":
+        pytest.skip("files have no owner and mode here")
+    # Not in a folder of pytest's, which are closed to everyone else.
+    folder = Path(tempfile.mkdtemp(prefix="armnesia-unprivileged-"))
+    command = [sys.executable, __file__]
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                refusal = json.loads(process.stdout.readline())
+                if refusal:
+                    pytest.skip(f"root may not become somebody else here: {refusal}")
+                yield Unprivileged(Unprivileged.give(folder), process.stdin, process.stdout)
+            finally:
+                process.stdin.close()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _serve() -> None:
+    answers = sys.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
+        for command in _ALL_KINDS:
+            done = _run(folder, command.split())
+            assert done.code in (0, 2), done.err
+        os.chdir("/")
+    print(json.dumps(_drop_privileges()), file=answers, flush=True)
+    for line in sys.stdin:
+        question = json.loads(line)
+        done = _run(question["folder"], question["arguments"])
+        print(json.dumps(done._asdict()), file=answers, flush=True)
+
+
+def _drop_privileges() -> str | None:
+    """Become nobody, the real user included, whom `os.access` asks about; why not, if that cannot be."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    except OSError as error:  # a container may know of one user only
+        return str(error)
+    return None
+
+
+def _run(folder: str, arguments: list[str]) -> Outcome:
+    from armnesia.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    code: Any = TRACEBACK
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            os.chdir(folder)
+            main(arguments)
+        except SystemExit as stopped:
+            code = stopped.code
+        except BaseException:
+            traceback.print_exc()
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+if __name__ == "__main__":
+    for variable in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
+        os.environ.pop(variable, None)
+    _serve()
