@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from armnesia.vault.database import Database, open_database
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
 SMALL_TABLES = ("vault", "arm", "suppressed", "ledger", "certificate", "request")
-TALLY = "arm, count(*), sum(units), min(CASE WHEN units IN (0, 1000000000) THEN 1 ELSE 0 END)"
+DELETE = "DELETE FROM record WHERE owner = ? RETURNING identity, owner, arm, units"
 
 
 def write_log(path: Path, rows: int) -> None:
@@ -87,7 +88,10 @@ class BareSql:
             ((*_, length, head, erased, key, signing, seal),) = session.query("SELECT * FROM bare_vault")
             session.query("SELECT label, count, total, gone FROM bare_arm ORDER BY position")
             session.query("SELECT sequence FROM bare_request WHERE digest = ?", digest)
-            taken = session.take(TALLY, "owner = ?", self.owner_digest(user))
+            taken: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+            for *_, arm, units in session.query(DELETE, self.owner_digest(user)):
+                taken[arm][0] += 1
+                taken[arm][1] += units
             session.execute_together(
                 [
                     (
@@ -114,9 +118,9 @@ class BareSql:
                         (
                             "UPDATE bare_arm SET count = count - ?, total = total - ?, gone = gone"
                             " WHERE position = ?",
-                            (count, int(total), arm),
+                            (count, total, arm),
                         )
-                        for arm, count, total, _ in taken
+                        for arm, (count, total) in taken.items()
                     ),
                     (
                         "UPDATE bare_vault SET ledger_length = ?, ledger_head = ?, erased_through = ?,"

@@ -384,7 +384,7 @@ def test_new_keys_keep_what_was_signed_and_suppressed(run: Any, vault: Path) -> 
 
 def test_upkeep_has_stable_keys(run: Any, vault: Path) -> None:
     assert run("compact", "--json").json == {"erasure": "complete"}
-    assert run("upgrade", "--json").json == {"from": 1, "to": 1}
+    assert run("upgrade", "--json").json == {"from": 2, "to": 2}
     assert run("export", "audit.json", "--json").json["for_restore"] is False
     exported = json.loads(Path("audit.json").read_text())
     assert "suppressed" not in exported

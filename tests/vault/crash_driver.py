@@ -84,7 +84,7 @@ def _count_steps(steps: list[int], die_at: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     for session in (SqliteSession, PostgresSession):
-        for name in ("query", "execute", "take", "load"):
+        for name in ("query", "execute", "load"):
             _before(session, name, step)
         one_by_one(session, step)
     for database in (SqliteDatabase, PostgresDatabase):

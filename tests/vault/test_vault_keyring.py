@@ -168,12 +168,6 @@ def test_new_keys_are_new_and_old_ones_stay() -> None:
         more.at(digest_version=1, signing_version=0)
 
 
-def test_the_check_value_knows_the_digest_keys_and_only_them() -> None:
-    assert RING.check_value() != ROTATED.check_value()
-    assert RING.with_new_signing_key().check_value() == RING.check_value()
-    assert len(RING.check_value()) == 16
-
-
 def test_a_keyring_does_not_show_its_keys() -> None:
     shown = repr(ROTATED) + str(ROTATED) + f"{ROTATED}"
     for key in (*ROTATED.digest_keys, *ROTATED.signing_keys):

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from armnesia.errors import ArmnesiaError, InvalidInputError, VaultError
-from armnesia.vault import Configuration, Vault, ingesting, schema, state
-from armnesia.vault.database import Database, Session
+from armnesia.vault import Configuration, Vault, ingesting, state
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.sqlite import SqliteDatabase
 
@@ -58,73 +57,6 @@ def test_an_interrupted_init_says_what_to_remove(tmp_path: Path, database_is_mad
     place.create().close()
     with pytest.raises(VaultError, match=r"already: a vault is made once$"):
         place.create()
-
-
-# Versions of the tables.
-
-
-def test_a_vault_of_a_newer_version_is_refused(place: Place) -> None:
-    with filled(place) as vault:
-        change(vault, "UPDATE vault SET schema_version = 2")
-    with place.open() as vault:
-        with pytest.raises(
-            VaultError, match="has schema version 2, this armnesia knows 1; use a newer armnesia"
-        ):
-            vault.decide()
-        assert any("schema version 2" in problem for problem in vault.verify().problems)
-    with pytest.raises(VaultError, match="use a newer armnesia"):
-        Vault.upgrade(place.url, keys=place.keys)
-
-
-def test_an_older_vault_is_upgraded_on_request(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    with filled(place) as vault:
-        vault.forget(users=["ann"])
-        before = dumped(vault)
-
-    def add_remarks(session: Session, database: Database) -> None:
-        session.execute(f"CREATE TABLE remark (number INTEGER PRIMARY KEY, text {database.blob})")
-
-    monkeypatch.setattr(schema, "VERSION", 2)
-    monkeypatch.setitem(schema.MIGRATIONS, 2, add_remarks)
-    with place.open() as vault, pytest.raises(VaultError, match="this armnesia needs 2: back it up and run"):
-        vault.decide()
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, 2)
-    with place.open() as vault:
-        assert vault.verify().holds
-        assert values(vault, "SELECT count(*) FROM remark") == [(0,)]
-        after = dumped(vault)
-        assert {name for name in after if after[name] != before[name]} == {"vault"}
-        assert vault.forget(users=["bob"]).records == 1
-    assert Vault.upgrade(place.url, keys=place.keys) == (2, 2)
-
-
-def test_a_version_that_never_was_is_refused(place: Place) -> None:
-    with filled(place) as vault:
-        change(vault, "UPDATE vault SET schema_version = 0")
-    with pytest.raises(VaultError, match="there is no way from schema version 0 to 1"):
-        Vault.upgrade(place.url, keys=place.keys)
-
-
-def test_an_upgrade_that_fails_leaves_the_older_version(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with filled(place) as vault:
-        before = dumped(vault)
-
-    def half(session: Session, _: Database) -> None:
-        session.execute("CREATE TABLE remark (number INTEGER PRIMARY KEY)")
-        session.execute("UPDATE arm SET nonsense = 1")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "VERSION", 2)
-        patched.setitem(schema.MIGRATIONS, 2, half)
-        with pytest.raises(VaultError):
-            Vault.upgrade(place.url, keys=place.keys)
-    with place.open() as vault:
-        assert dumped(vault) == before
-        assert vault.verify().holds
-        with pytest.raises(VaultError):
-            values(vault, "SELECT * FROM remark")
 
 
 # What is no vault, and keys that are not its.

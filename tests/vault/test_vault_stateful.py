@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from armnesia.privacy import Level
-from armnesia.request import DeletionRequest
 from armnesia.unlearners import Release, Rollback
 from armnesia.vault import forgetting, ingesting
 from armnesia.vault.database import Session
@@ -71,7 +70,7 @@ def _by_rollback_as_if_asked_for(*arguments: Any) -> Any:
     return answer, release, stream
 
 
-def _one_record_less(self: ManagedHolding, session: Session, state: State) -> DeletionRequest | None:
+def _one_record_less(self: ManagedHolding, session: Session, state: State) -> Any:
     session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
     return TAKEN(self, session, state)
 

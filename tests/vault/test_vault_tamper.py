@@ -12,20 +12,24 @@ from hypothesis import strategies as st
 from armnesia.errors import VaultError
 from armnesia.vault import Configuration, Head, Vault
 from armnesia.vault.certificates import certify, storing
+from armnesia.vault.exporting import read_export
 from armnesia.vault.ledger import GENESIS, Entry
+from armnesia.vault.restoring import restore
 
 if TYPE_CHECKING:
-    from tests.vault.raw_vaults import Snapshot, change, dumped, filled, values
+    from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
     from tests.vault.vault_databases import DATABASES, fresh_place
 else:
-    from raw_vaults import Snapshot, change, dumped, filled, values
+    from raw_vaults import LOG, Snapshot, change, dumped, filled, values
     from vault_databases import DATABASES, fresh_place
 
 FROZEN = Configuration(actions=("A", "B"), unlearner="frozen_rollback", penalty="frozen")
 STATE = (
     *("id", "schema_version", "configuration", "served", "served_by", "ledger_length", "ledger_head"),
-    *("erased_through", "digest_key", "signing_key", "seal"),
+    *("erased_through", "digest_key", "signing_key", "tallies", "seal"),
 )
+CHANGED = "{}: rows were added, changed or taken away by something other than armnesia"
+LISTS = {"suppressed": "suppression list", "request": "answered requests", "record": "records"}
 CELLS = [
     ("ledger", "sequence", "sequence = 2", "ledger: sequence"),
     ("ledger", "entry", "sequence = 2", "ledger: sequence 2:"),
@@ -39,9 +43,12 @@ CELLS = [
     ("arm", "total", "position = 0", "state:"),
     ("arm", "gone", "position = 0", "state:"),
     *(("vault", column, "one = 1", "state:") for column in STATE),
-    ("suppressed", "kind", "kind = 'user'", "suppression list:"),
-    ("suppressed", "since", "kind = 'user'", "suppression list:"),
-    ("request", "sequence", "opening NOT LIKE '% %'", "answered requests:"),
+    *(("suppressed", column, "kind = 'user'", "suppression list:") for column in ("digest", "kind", "since")),
+    *(
+        ("request", column, "length(opening) = 32", "answered requests:")
+        for column in ("digest", "sequence", "opening")
+    ),
+    *(("record", column, "arm = 0 AND units = 500000000", "records:") for column in ("identity", "owner")),
 ]
 REFUSED = "the database itself refused the change"
 RECORD_CELLS = [
@@ -173,12 +180,78 @@ def test_rows_that_are_deleted_added_or_of_forgotten_people_are_found(vault: Vau
 def test_somebody_let_in_again_without_the_ledger_knowing_is_found(vault: Vault) -> None:
     for sequence in (1, 2, 99):
         change(vault, "UPDATE suppressed SET readmitted = ?", sequence)
-        assert vault.verify().problems == (
-            "suppression list: a 'user' of entry 2 is not as the ledger tells",
-        )
+        assert vault.verify().problems == (CHANGED.format("suppression list"),)
     change(vault, "UPDATE suppressed SET readmitted = NULL")
     vault.readmit(users=["ann"])
     assert vault.verify().holds
+
+
+@pytest.mark.parametrize("table", LISTS)
+def test_rows_that_are_gone_doubled_or_exchanged_are_found(vault: Vault, table: str) -> None:
+    vault.forget(users=["cem"])
+    first, second = values(vault, f"SELECT * FROM {table} LIMIT 2")
+    marks = ", ".join("?" * len(first))
+    key = "identity" if table == "record" else "digest"
+    put = f"INSERT INTO {table} VALUES ({marks})"
+    told = CHANGED.format(LISTS[table])
+
+    assert change(vault, f"DELETE FROM {table} WHERE {key} = ?", first[0]) == 1
+    assert told in vault.verify().problems
+    change(vault, put, b"0123456789abcdef", *first[1:])  # as many rows as before
+    assert told in vault.verify().problems
+    change(vault, f"DELETE FROM {table} WHERE {key} = ?", b"0123456789abcdef")
+    change(vault, f"DELETE FROM {table} WHERE {key} = ?", second[0])
+    change(vault, put, first[0], *second[1:])
+    change(vault, put, second[0], *first[1:])
+    if first[1:] != second[1:]:
+        assert told in vault.verify().problems
+    for row in (first, second):
+        change(vault, f"DELETE FROM {table} WHERE {key} = ?", row[0])
+        change(vault, put, *row)
+
+
+def test_an_owner_that_is_exchanged_is_found_and_rebuild_says_so(vault: Vault) -> None:
+    """The statistics stay what they are; the one whose row it was would not be forgotten with it."""
+    bob, dan = (vault._opened.keyring.owner_digest(name) for name in ("bob", "dan"))
+    assert change(vault, "UPDATE record SET owner = ? WHERE owner = ?", dan, bob) == 1
+    assert vault.verify().problems == (CHANGED.format("records"),)
+    assert vault.rebuild()  # the rows as they are, from now on; the ledger says that it was done
+    assert vault.ledger()[-1].fields["changed"]
+
+
+def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tmp_path: Path) -> None:
+    vault.export(tmp_path / "latest.json", for_restore=True)
+    place = (vault._opened.database, vault._opened.keys_path)
+    assert change(vault, "DELETE FROM suppressed WHERE kind = 'user'") == 1
+    with pytest.raises(VaultError, match="suppression list or the answered requests were changed"):
+        vault.rebuild()
+    change(vault, "UPDATE arm SET count = count + 1 WHERE position = 0")  # nor by breaking the seal as well
+    with pytest.raises(VaultError, match="suppression list or the answered requests were changed"):
+        vault.rebuild()
+    change(vault, "UPDATE arm SET count = count - 1 WHERE position = 0")
+    assert place == (vault._opened.database, vault._opened.keys_path)
+    restore(vault._opened, read_export(tmp_path / "latest.json", vault._opened.keyring))
+    assert vault.verify().holds
+    assert vault.ingest(LOG, user="who", id="id").suppressed == 2
+
+
+def test_the_sources_and_digests_of_an_external_vault_are_tallied(database: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
+    external = Configuration(actions=("A", "B"), mode="external")
+    with fresh_place(database, tmp_path).create(external) as vault:
+        vault.ingest(str(tmp_path / "log.csv"), user="user")
+        for table, column, said in (
+            *(("record", column, "records") for column in ("identity", "owner", "content", "source")),
+            ("source", "number", "sources"),
+            ("source", "description", "sources"),
+        ):
+            rows = values(vault, f"SELECT {column} FROM {table} ORDER BY {column} LIMIT 1")
+            ((true,),) = rows
+            value = next(iter(changed_bytes(true))) if column != "description" else true.replace("csv", "txt")
+            change(vault, f"UPDATE {table} SET {column} = ? WHERE {column} = ?", value, true)
+            assert CHANGED.format(said) in vault.verify().problems, column
+            change(vault, f"UPDATE {table} SET {column} = ? WHERE {column} = ?", true, value)
+        assert vault.verify().holds
 
 
 def test_a_changed_certificate_is_neither_handed_out_nor_signed_anew(vault: Vault) -> None:

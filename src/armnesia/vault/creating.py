@@ -13,6 +13,7 @@ from armnesia.vault.ledger import GENESIS, Head
 from armnesia.vault.opened import Opened, appended, keys_path_of, pin_of
 from armnesia.vault.schema import VERSION, create_tables
 from armnesia.vault.state import State, new_stream
+from armnesia.vault.tallies import Tallies
 
 
 def create_vault(
@@ -48,7 +49,8 @@ def create_vault(
 def _write_first_state(opened: Opened, configuration: Configuration) -> State:
     stream = new_stream(configuration)
     nothing = State(
-        opened.keyring.vault, VERSION, configuration, None, None, "default", Head(0, GENESIS), 0, 1, 1
+        *(opened.keyring.vault, VERSION, configuration, None, None, "default", Head(0, GENESIS), 0, 1, 1),
+        tallies=Tallies(),
     )
     first = nothing if stream is None else nothing.with_stream(stream)
     _, state, to_ledger = appended(

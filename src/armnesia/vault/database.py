@@ -27,9 +27,6 @@ class Session(Protocol):
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query and hand out its rows one by one, in constant memory."""
 
-    def take(self, columns: str, condition: str, *parameters: Any) -> list[Row]:
-        """Delete the records that meet the condition; what they add up to, in these columns, by arm."""
-
     def load(self, table: str, columns: str, rows: list[Row]) -> None:
         """Insert many rows by the fastest way there is."""
 

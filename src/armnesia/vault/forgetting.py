@@ -1,6 +1,6 @@
 """Forgetting: one transaction from the request to the certificate."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,9 +21,9 @@ from armnesia.vault.configuration import Configuration, budget_of, unlearner_of
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Holding, Wanted, holding_of
 from armnesia.vault.keyring import Keyring
-from armnesia.vault.opened import Opened, Statement, appended
+from armnesia.vault.lists import Lines, exchanged, read_lines
+from armnesia.vault.opened import Opened, appended
 from armnesia.vault.state import State
-from armnesia.vault.suppression import suppressed_among
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,12 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         before = opened.load(session)
         ring = opened.ring(before)
         answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
-        known = _answered_before(session, ring, wanted)
+        lines = read_lines(session, _digests(ring, wanted))
+        known = _answered_before(lines, ring, wanted)
         if not known:
-            found, release, stored, opening, state = _forget(opened, session, before, wanted, holding, answer)
+            found, release, stored, opening, state = _forget(
+                opened, session, before, wanted, holding, answer, lines
+            )
     if known:
         certificate, served = certificate_of(opened, wanted), before.served_action
         return Forgotten(True, {}, served, served, None, lambda: certificate)
@@ -126,7 +129,8 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
     with opened.database.reading() as session:
         state = opened.load(session)
         answer = asked.answer(state.configuration)
-        repeated = _answered_before(session, opened.ring(state), wanted)
+        ring = opened.ring(state)
+        repeated = _answered_before(read_lines(session, _digests(ring, wanted)), ring, wanted)
         found = holding.found(session, state)
     if found is None:
         return Preview({}, state.served_action, None, repeated)
@@ -135,7 +139,13 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
 
 
 def _forget(
-    opened: Opened, session: Session, before: State, wanted: Wanted, holding: Holding, answer: Answer
+    opened: Opened,
+    session: Session,
+    before: State,
+    wanted: Wanted,
+    holding: Holding,
+    answer: Answer,
+    lines: Lines,
 ) -> tuple[DeletionRequest | None, Release | None, Certificate, str, State]:
     """What was found, what was released, the certificate as stored, what opens it, and the new state."""
     ring = opened.ring(before)
@@ -147,7 +157,7 @@ def _forget(
     ]
     openings = [" ".join([nonce, *path]) for nonce, path in zip(nonces, paths_of(leaves), strict=True)]
     facts: dict[str, Any] = {"commitment": root_of(leaves), "salt_key": before.digest_key}
-    found = holding.taken(session, before)
+    found, rows = holding.taken(session, before)
     kind, release, state = "nothing_held", None, before
     if found is not None:
         used, release, later = _release(before, found, answer)
@@ -157,13 +167,10 @@ def _forget(
         state = replace(before, stream=later, served=served, served_by="release")
     entry, state, to_ledger = appended(state, kind, **facts)
     certificate = certify(opened, ring, entry, complete=kind == "nothing_held")
-    statements = [
-        to_ledger,
-        storing(certificate),
-        *_answering(session, ring, wanted, openings, entry.sequence),
-        *_suppressing(wanted.digests(ring), entry.sequence),
-    ]
-    opened.store(session, before, state, *statements)
+    after = _noted(lines, ring, wanted, openings, entry.sequence)
+    tallies, to_lists = exchanged(ring, before.tallies.toggled(ring, "record", rows), lines, after)
+    state = replace(state, tallies=tallies)
+    opened.store(session, before, state, to_ledger, storing(certificate), *to_lists)
     return found, release, certificate, openings[0], state
 
 
@@ -212,43 +219,33 @@ def _claims(
     return facts | ({"counts": list(found.counts.tolist())} if promise.level.sees_shape else {})
 
 
-def _answered_before(session: Session, ring: Keyring, wanted: Wanted) -> bool:
+def _digests(ring: Keyring, wanted: Wanted) -> list[bytes]:
+    """Everything by which the lists may know a request: who is in it, the whole of it, and each alone."""
+    asked = {ring.request_digest(one.request) for one in (wanted, *wanted.singly())}
+    return [*(digest for digest, _ in wanted.digests(ring)), *asked]
+
+
+def _answered_before(lines: Lines, ring: Keyring, wanted: Wanted) -> bool:
     """Whether the same request was answered, and nobody in it was readmitted since."""
-    digest = ring.request_digest(wanted.request)
-    if not session.query("SELECT sequence FROM request WHERE digest = ?", digest):
-        return False
-    digests = [digest for digest, _ in wanted.digests(ring)]
-    return len(suppressed_among(session, digests)) == len(digests)
+    answered = ring.request_digest(wanted.request) in lines.request
+    return answered and all(lines.keeps_out(digest) for digest, _ in wanted.digests(ring))
 
 
-def _answering(
-    session: Session, ring: Keyring, wanted: Wanted, openings: list[str], sequence: int
-) -> list[Statement]:
-    """Note by which entry the request was answered: as a whole, and for each who is in it.
+def _noted(lines: Lines, ring: Keyring, wanted: Wanted, openings: list[str], sequence: int) -> Lines:
+    """Everyone is kept out from now on, and it is noted by which entry the request was answered.
 
-    Whoever was forgotten before keeps the certificate of that time.
+    As a whole, and for each who is in it; whoever was forgotten before keeps the certificate of that time.
     """
-    answered = [(wanted, openings[0] if len(openings) == 1 else "")]
-    if len(openings) > 1:
-        before = suppressed_among(session, [digest for digest, _ in wanted.digests(ring)])
-        answered += [
-            (one, opening)
-            for one, opening in zip(wanted.singly(), openings, strict=True)
-            if one.digests(ring)[0][0] not in before
-        ]
-    statement = (
-        "INSERT INTO request (digest, sequence, opening) VALUES (?, ?, ?)"
-        " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence, opening = excluded.opening"
-    )
-    return [(statement, (ring.request_digest(one.request), sequence, opening)) for one, opening in answered]
-
-
-def _suppressing(digests: Iterable[tuple[bytes, str]], sequence: int) -> list[Statement]:
-    statement = (
-        "INSERT INTO suppressed (digest, kind, since) VALUES (?, ?, ?)"
-        " ON CONFLICT (digest) DO UPDATE SET since = excluded.since, readmitted = NULL"
-    )
-    return [(statement, (digest, kind, sequence)) for digest, kind in digests]
+    answered, suppressed = dict(lines.request), dict(lines.suppressed)
+    whole = ring.request_digest(wanted.request)
+    answered[whole] = (whole, sequence, openings[0] if len(openings) == 1 else "")
+    for one, opening in zip(wanted.singly(), openings, strict=True):
+        ((person, kind),) = one.digests(ring)
+        if not lines.keeps_out(person):
+            alone = ring.request_digest(one.request)
+            answered[alone] = (alone, sequence, opening)
+        suppressed[person] = (person, kind, sequence, None)
+    return Lines(suppressed, answered)
 
 
 def _by_action(found: DeletionRequest) -> dict[Hashable, int]:

@@ -16,7 +16,7 @@ from armnesia.vault.database import Row, Session
 from armnesia.vault.identities import Occurrences, identities
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.opened import Opened
-from armnesia.vault.schema import MANAGED
+from armnesia.vault.schema import EXTERNAL, MANAGED, RECORD_COLUMNS
 from armnesia.vault.source_text import label_text
 from armnesia.vault.sources import Rows, Source, reopen_source
 from armnesia.vault.state import State
@@ -92,8 +92,8 @@ class Holding(ABC):
         """What is held."""
 
     @abstractmethod
-    def taken(self, session: Session, state: State) -> DeletionRequest | None:
-        """What is held, and deleted in this transaction."""
+    def taken(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
+        """What is held, and the rows that it was, which are deleted in this transaction."""
 
     def conditions(self) -> Iterator[tuple[str, tuple[bytes, ...]]]:
         """The records as conditions in SQL, a few hundred at a time."""
@@ -105,30 +105,32 @@ class Holding(ABC):
             marks = ", ".join("?" * len(some))
             yield (f"{column} = ?" if len(some) == 1 else f"{column} IN ({marks})"), some
 
+    def _deleted(self, session: Session, mode: str) -> list[Row]:
+        return [
+            row
+            for condition, values in self.conditions()
+            for row in session.query(
+                f"DELETE FROM record WHERE {condition} RETURNING {RECORD_COLUMNS[mode]}", *values
+            )
+        ]
+
 
 class ManagedHolding(Holding):
     """Rows in the vault."""
 
     def found(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
-        return self._request(
-            state,
-            (
-                session.query(f"SELECT {_TALLY} FROM record WHERE {condition} GROUP BY arm", *values)
-                for condition, values in self.conditions()
-            ),
+        rows = (
+            row
+            for condition, values in self.conditions()
+            for row in session.query(f"SELECT {_TALLY} FROM record WHERE {condition} GROUP BY arm", *values)
         )
-
-    def taken(self, session: Session, state: State) -> DeletionRequest | None:
-        """Add the rows up and delete them."""
-        return self._request(
-            state,
-            (session.take(_TALLY, condition, *values) for condition, values in self.conditions()),
-        )
-
-    def _request(self, state: State, tallies: Iterable[list[Row]]) -> DeletionRequest | None:
-        rows = [row for tally in tallies for row in tally]
         return request_of(state, ((arm, n, total, bool(binary)) for arm, n, total, binary in rows))
+
+    def taken(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
+        """Delete the rows and add them up."""
+        rows = self._deleted(session, MANAGED)
+        return request_of_rows(state, ((arm, units) for *_, arm, units in rows)), rows
 
 
 class ExternalHolding(Holding):
@@ -162,18 +164,11 @@ class ExternalHolding(Holding):
                 f" at their source and {changed} have changed there: forget before deleting at the source;"
                 " now run armnesia rebuild"
             )
-        tallies = []
-        for identity, _ in held:
-            _, arm, units = self.at_source[bytes(identity)]
-            tallies.append((arm, 1, units, units in (0, UNIT)))
-        return request_of(state, tallies)
+        return request_of_rows(state, (self.at_source[bytes(identity)][1:] for identity, _ in held))
 
-    def taken(self, session: Session, state: State) -> DeletionRequest | None:
+    def taken(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Match, then delete the digests."""
-        found = self.found(session, state)
-        for condition, values in self.conditions():
-            session.execute(f"DELETE FROM record WHERE {condition}", *values)
-        return found
+        return self.found(session, state), self._deleted(session, EXTERNAL)
 
     def _sources(self, session: Session) -> list[dict[str, Any]]:
         """The sources that brought rows of this request: another one may be gone and hinders nobody."""
@@ -230,3 +225,8 @@ def request_of(state: State, tallies: Iterable[tuple[int, int, int, bool]]) -> D
         sums[arm] += int(total)
     records = ArmStatistics(statistics.actions, np.array(counts), np.array(sums), statistics.reward_range)
     return DeletionRequest(records, all(binary for *_, binary in found))
+
+
+def request_of_rows(state: State, rows: Iterable[tuple[int, int]]) -> DeletionRequest | None:
+    """Rows (arm, units) as a request; None if there are none."""
+    return request_of(state, ((arm, 1, units, units in (0, UNIT)) for arm, units in rows))

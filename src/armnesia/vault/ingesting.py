@@ -14,7 +14,7 @@ from armnesia.vault.canonical import canonical
 from armnesia.vault.database import Row, Session
 from armnesia.vault.identities import Occurrences, identities
 from armnesia.vault.opened import Opened, appended
-from armnesia.vault.schema import EXTERNAL
+from armnesia.vault.schema import EXTERNAL, RECORD_COLUMNS
 from armnesia.vault.sources import Rows, Source
 from armnesia.vault.state import State, new_stream
 from armnesia.vault.suppression import suppressed_among
@@ -27,7 +27,6 @@ _INCOMING = {
     "external": "identity {blob} PRIMARY KEY, owner {blob}, content {blob}, source INTEGER, arm INTEGER,"
     " units BIGINT",
 }
-_COLUMNS = {"managed": "identity, owner, arm, units", "external": "identity, owner, content, source"}
 _DIFFERS = {
     "managed": "r.arm <> i.arm OR r.units <> i.units OR coalesce(r.owner, '') <> coalesce(i.owner, '')",
     "external": "r.content <> i.content",
@@ -139,6 +138,7 @@ class Loader:
         self.suppressing = {
             kind for (kind,) in session.query("SELECT DISTINCT kind FROM suppressed WHERE readmitted IS NULL")
         }
+        self.tallies = self.before.tallies
         self.number = self._source_number() if self.mode == EXTERNAL else 0
         self.counts = np.zeros(len(actions), dtype=np.int64)
         self.sums = np.zeros(len(actions), dtype=object)
@@ -157,12 +157,17 @@ class Loader:
             "incoming", self._incoming_columns(), sorted(fresh.values(), key=lambda row: row[0])
         )
         self._check_same_content()
-        self.session.execute("DELETE FROM incoming WHERE identity IN (SELECT identity FROM record)")
+        known = self.session.execute("DELETE FROM incoming WHERE identity IN (SELECT identity FROM record)")
+        if known:
+            left = self.session.query("SELECT identity FROM incoming")
+            fresh = {bytes(identity): fresh[bytes(identity)] for (identity,) in left}
         tally = self.session.query("SELECT arm, count(*), sum(units) FROM incoming GROUP BY arm")
         for arm, count, total in tally:
             self.counts[arm] += count
             self.sums[arm] += int(total)
-        columns = _COLUMNS[self.mode]
+        columns = RECORD_COLUMNS[self.mode]
+        width = len(columns.split(","))
+        self.tallies = self.tallies.toggled(self.ring, "record", (row[:width] for row in fresh.values()))
         added = self.session.execute(
             f"{self.opened.database.insert_all} record ({columns})"
             f" SELECT {columns} FROM incoming ORDER BY identity"
@@ -173,7 +178,7 @@ class Loader:
 
     def finish(self) -> Ingested:
         """Store the new statistics and let the learner decide anew."""
-        state = self.state
+        state = replace(self.state, tallies=self.tallies)
         if self.added:
             stream = state.known_stream
             new = ArmStatistics(
@@ -231,7 +236,7 @@ class Loader:
 
     def _incoming_columns(self) -> str:
         extra = ", arm, units" if self.mode == EXTERNAL else ""
-        return _COLUMNS[self.mode] + extra
+        return RECORD_COLUMNS[self.mode] + extra
 
     def _source_number(self) -> int:
         """The number of this source; a source that is sent again keeps its number."""
@@ -241,4 +246,5 @@ class Loader:
             return int(found[0][0])
         ((number,),) = self.session.query("SELECT coalesce(max(number), 0) + 1 FROM source")
         self.session.execute("INSERT INTO source (number, description) VALUES (?, ?)", number, text)
+        self.tallies = self.tallies.toggled(self.ring, "source", [(number, text)])
         return int(number)

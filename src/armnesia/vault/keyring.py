@@ -144,15 +144,6 @@ class Keyring:
             and self.signing_keys[: older.signing_version] == older.signing_keys
         )
 
-    def check_value(self) -> str:
-        """A fingerprint of the digest keys that is no secret: it tells a wrong keyring from the right one.
-
-        >>> ring = Keyring.create("v-1")
-        >>> ring.check_value() == Keyring.create("v-1").check_value()
-        False
-        """
-        return hashlib.blake2b(b"".join(self.digest_keys), digest_size=8, person=b"check").hexdigest()
-
     def user_digest(self, user: str) -> bytes:
         """The chained digest of a user's id."""
         return self.digest_of_owner(self.owner_digest(user))
@@ -221,6 +212,10 @@ class Keyring:
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes under the newest digest key: data that were changed by hand do not match it."""
         return hashlib.blake2b(_utf8(data), digest_size=32, key=self.digest_keys[-1], person=b"seal").digest()
+
+    def hasher(self, purpose: bytes) -> "hashlib.blake2b":
+        """What makes digests for a purpose of up to 16 letters, under the newest digest key."""
+        return _prepared(self.digest_keys[-1], purpose).copy()
 
     def salt(self, sequence: int, version: int, name: str = "", nonce: str = "") -> bytes:
         """The salt of a name in a ledger entry: of the digest key of the version it names, and of a nonce.

@@ -1,4 +1,4 @@
-"""What an operator does now and then: rebuild, compact, upgrade, change the policy."""
+"""What an operator does now and then: rebuild, compact, change the policy."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,15 @@ import numpy as np
 from armnesia.arrays import IntArray
 from armnesia.errors import VaultError
 from armnesia.stream import Stream
-from armnesia.vault import schema
 from armnesia.vault.configuration import Configuration, Policy
-from armnesia.vault.database import Database, Session
+from armnesia.vault.database import Session
 from armnesia.vault.identities import Occurrences
 from armnesia.vault.ingesting import Loader
-from armnesia.vault.keyring import Keyring
 from armnesia.vault.opened import Opened, appended
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.sources import reopen_source
-from armnesia.vault.state import State, load_state
+from armnesia.vault.state import State
+from armnesia.vault.tallies import tallied
 from armnesia.vault.verifying import ledger_problems, statistics_of_rows, unsealed_state
 
 
@@ -58,13 +57,23 @@ def rebuild(opened: Opened) -> bool:
         for problem in ledger_problems(session, before, [] if pinned is None else [pinned]):
             raise VaultError(f"{problem}; restore a backup")
         _check_told(session, before)
+        tallies = tallied(session, opened.ring(before), opened.mode)
+        if tallies[1:3] != before.tallies[1:3]:
+            raise VaultError(
+                "the suppression list or the answered requests were changed by something other than armnesia:"
+                " run armnesia restore with the latest export"
+            )
+        state = replace(before, tallies=tallies)
         if opened.mode == EXTERNAL:
-            state = rebuilt_from_sources(opened, session, before)
+            state = rebuilt_from_sources(opened, session, state)
         else:
+            sealed = sealed and tallies == before.tallies
             stream = before.known_stream
-            state = before.with_stream(replace(stream, statistics=statistics_of_rows(session, before)))
+            state = state.with_stream(replace(stream, statistics=statistics_of_rows(session, before)))
         differs = not sealed or before.stream != state.stream
-        _, state, to_ledger = appended(state if differs else before, "rebuild", changed=differs)
+        if not differs:  # what is served stays, and by whom
+            state = replace(before, tallies=state.tallies)
+        _, state, to_ledger = appended(state, "rebuild", changed=differs)
         opened.store(session, before, state, to_ledger)
     opened.pin.write(state.head)
     return differs
@@ -101,7 +110,9 @@ def rebuilt_from_sources(opened: Opened, session: Session, before: State) -> Sta
     session.execute("DELETE FROM record")
     stream = before.known_stream
     nothing = stream.statistics.without(stream.statistics)
-    emptied = replace(before, stream=replace(stream, statistics=nothing))
+    emptied = replace(
+        before, stream=replace(stream, statistics=nothing), tallies=before.tallies._replace(record=0)
+    )
     opened.store(session, before, emptied)
     actions = nothing.actions
     for (description,) in session.query("SELECT description FROM source ORDER BY number"):
@@ -112,24 +123,6 @@ def rebuilt_from_sources(opened: Opened, session: Session, before: State) -> Sta
                 loader.take(rows)
             loader.finish()
     return opened.load(session)
-
-
-def upgrade(database: Database, keyring: Keyring) -> tuple[int, int]:
-    """Bring an older vault to this version, in one transaction; from which version, to which."""
-    with database.writing() as session:
-        ((version,),) = session.query("SELECT schema_version FROM vault")
-        if version > schema.VERSION:
-            schema.check_version(version)
-        if any(step not in schema.MIGRATIONS for step in range(version + 1, schema.VERSION + 1)):
-            raise VaultError(f"there is no way from schema version {version} to {schema.VERSION}")
-        for step in range(version + 1, schema.VERSION + 1):
-            schema.MIGRATIONS[step](session, database)
-            session.execute("UPDATE vault SET schema_version = ?", step)
-        if version < schema.VERSION:
-            state = load_state(session, keyring, check_seal=False)
-            ring = keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
-            session.execute("UPDATE vault SET seal = ?", ring.seal(state.sealed_text()))
-    return int(version), schema.VERSION
 
 
 def _entries(session: Session) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from armnesia.vault.database import Database, Session, open_database
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Entry
 from armnesia.vault.pin import Pin
+from armnesia.vault.schema import check_version
 from armnesia.vault.state import (
     State,
     StoredState,
@@ -114,7 +115,12 @@ def pin_of(keys_path: Path) -> Pin:
 
 
 def open_vault(
-    url: str, keys: str | Path | None = None, *, timeout: float = 30.0, check_pin: bool = True
+    url: str,
+    keys: str | Path | None = None,
+    *,
+    timeout: float = 30.0,
+    check_pin: bool = True,
+    check_schema: bool = True,
 ) -> Opened:
     """Connect to a vault and check that it is one, of this version, with these keys, and not an old copy."""
     path = keys_path_of(url, keys)
@@ -123,21 +129,23 @@ def open_vault(
         if not database.has_tables():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
         keyring = Keyring.load(path)
-        vault, mode = _told_by_tables(database)
+        vault, version, mode = _told_by_tables(database)
         check_keys(vault, keyring)
+        if check_schema:
+            check_version(version)
         opened = Opened(database, keyring, path, pin_of(path), mode)
         if check_pin:
             check_not_older(opened)
         return opened
 
 
-def _told_by_tables(database: Database) -> tuple[str, str]:
-    """Which vault it is, and whether its rows are in it or at their sources."""
+def _told_by_tables(database: Database) -> tuple[str, int, str]:
+    """Which vault it is, of which version, and whether its rows are in it or at their sources."""
     with database.reading() as session:
-        found = session.query("SELECT id, configuration FROM vault")
+        found = session.query("SELECT id, schema_version, configuration FROM vault")
     try:
-        vault, configuration = found[0]
-        return vault, str(json.loads(configuration)["mode"])
+        vault, version, configuration = found[0]
+        return vault, version, str(json.loads(configuration)["mode"])
     except (IndexError, ValueError, KeyError, TypeError):
         raise changed_outside() from None
 

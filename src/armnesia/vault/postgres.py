@@ -60,11 +60,6 @@ class PostgresSession:
             cursor.execute(_translated(sql), parameters)
             yield from cursor
 
-    def take(self, columns: str, condition: str, *parameters: Any) -> list[Row]:
-        """Delete and add up in one statement, half the time of two."""
-        taken = f"WITH record AS (DELETE FROM record WHERE {condition} RETURNING arm, units)"
-        return self.query(f"{taken} SELECT {columns} FROM record GROUP BY arm", *parameters)
-
     def load(self, table: str, columns: str, rows: list[Row]) -> None:
         """Insert many rows by COPY."""
         copying = f"COPY {table} ({columns}) FROM STDIN"

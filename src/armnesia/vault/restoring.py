@@ -8,8 +8,8 @@ from typing import Any
 from armnesia.errors import VaultError
 from armnesia.vault.canonical import canonical
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.database import Session
-from armnesia.vault.holdings import request_of
+from armnesia.vault.database import Session, rows_in
+from armnesia.vault.holdings import request_of_rows
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Head, check_chain
 from armnesia.vault.maintenance import gone_told, rebuilt_from_sources
@@ -17,6 +17,7 @@ from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.state import State, new_stream
 from armnesia.vault.suppression import LISTED
+from armnesia.vault.tallies import tallied
 
 
 def restore(opened: Opened, later: Mapping[str, Any]) -> int:
@@ -33,8 +34,10 @@ def restore(opened: Opened, later: Mapping[str, Any]) -> int:
         state = _brought_forward(before, later)
         if opened.mode != EXTERNAL:
             state = _without_forgotten(session, state, later, opened.ring(state), since=before.head)
+        session.execute_together(_statements(session, later, before.head))
         entry, state, to_ledger = appended(state, "restore", replayed=len(missing))
-        opened.store(session, before, state, *_statements(session, later, before.head), to_ledger)
+        state = replace(state, tallies=tallied(session, opened.ring(state), opened.mode))
+        opened.store(session, before, state, to_ledger)
         if opened.mode == EXTERNAL and state.stream is not None:  # it has no rows, its sources have
             opened.store(session, state, rebuilt_from_sources(opened, session, state))
     opened.pin.write(entry.head)
@@ -76,12 +79,8 @@ def _without_forgotten(
             by_owner = owner is not None and ring.digest_of_owner(bytes(owner)) in listed["user"]
             if by_owner or (listed["record"] and ring.suppressed_record_digest(name) in listed["record"]):
                 identities.append(name)
-    tallies = []
-    for start in range(0, len(identities), 500):
-        some = identities[start : start + 500]
-        marks = ", ".join("?" * len(some))
-        tallies += session.take("arm, count(*), sum(units), 0", f"identity IN ({marks})", *some)
-    found = request_of(before, ((arm, n, total, False) for arm, n, total, _ in tallies))
+    deleting = "DELETE FROM record WHERE identity IN ({}) RETURNING arm, units"
+    found = request_of_rows(before, rows_in(session, deleting, identities))
     if found is None:
         return before
     stream = before.known_stream

@@ -9,6 +9,8 @@ from dataclasses import replace
 from armnesia.vault.database import Session
 from armnesia.vault.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
 from armnesia.vault.opened import Opened, appended
+from armnesia.vault.schema import COLUMNS
+from armnesia.vault.tallies import tallied
 
 _PURPOSE = {"user": USER, "record": SUPPRESSED_RECORD}
 
@@ -43,7 +45,9 @@ def rotate_digest_key(opened: Opened) -> int:
             _save(opened, opened.keyring.with_new_digest_key())
         version = before.digest_key + 1
         _, state, to_ledger = appended(replace(before, digest_key=version), "rotate_digest", version=version)
-        _rewrap(session, opened.ring(state))
+        ring = opened.ring(state)
+        _rewrap(session, ring)
+        state = replace(state, tallies=tallied(session, ring, opened.mode))  # under the new key, too
         opened.store(session, before, state, to_ledger)
     opened.pin.write(state.head)
     opened.database.erase()  # what the old key made is to go, and is nobody's to wait for
@@ -57,17 +61,17 @@ def _save(opened: Opened, keyring: Keyring) -> None:
 
 
 def _rewrap(session: Session, ring: Keyring) -> None:
-    listed = session.query("SELECT digest, kind, since, readmitted FROM suppressed")
+    listed = session.query(f"SELECT {COLUMNS['suppressed']} FROM suppressed")
     session.execute("DELETE FROM suppressed")
     session.load(
         "suppressed",
-        "digest, kind, since, readmitted",
+        COLUMNS["suppressed"],
         [(ring.wrapped(bytes(digest), _PURPOSE[kind]), kind, *rest) for digest, kind, *rest in listed],
     )
-    answered = session.query("SELECT digest, sequence, opening FROM request")
+    answered = session.query(f"SELECT {COLUMNS['request']} FROM request")
     session.execute("DELETE FROM request")
     session.load(
         "request",
-        "digest, sequence, opening",
+        COLUMNS["request"],
         [(ring.wrapped(bytes(digest), REQUEST), *rest) for digest, *rest in answered],
     )

@@ -1,23 +1,20 @@
-"""The vault's tables, their version, and the way from an older version to this one.
-
-Forward only, one list of statements a version, in one transaction: a vault is a handful of tables that only
-this package writes, so a migration tool with branches, downgrades and its own table would be all weight.
-"""
-
-from collections.abc import Callable
+"""The vault's tables and their version."""
 
 from armnesia.errors import VaultError
 from armnesia.vault.database import Database, Session
 
-VERSION = 1
-"""The version that this code reads and writes."""
-
-Migration = Callable[[Session, Database], None]
-
-MIGRATIONS: dict[int, Migration] = {}
-"""What makes version n of version n − 1."""
+VERSION = 2
+"""The version that this code reads and writes; `upgrading` knows the way from older ones."""
 
 MANAGED, EXTERNAL = "managed", "external"
+RECORD_COLUMNS = {MANAGED: "identity, owner, arm, units", EXTERNAL: "identity, owner, content, source"}
+"""What is held of a row, by whether the row itself is in the vault."""
+COLUMNS = {
+    "suppressed": "digest, kind, since, readmitted",
+    "request": "digest, sequence, opening",
+    "source": "number, description",
+}
+"""The columns of the vault's other tables with rows of many."""
 
 
 def create_tables(session: Session, database: Database, mode: str) -> None:
@@ -31,7 +28,8 @@ def create_tables(session: Session, database: Database, mode: str) -> None:
             one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, schema_version INTEGER NOT NULL,
             configuration TEXT NOT NULL, served INTEGER, served_by TEXT NOT NULL,
             ledger_length BIGINT NOT NULL, ledger_head TEXT NOT NULL, erased_through BIGINT NOT NULL,
-            digest_key INTEGER NOT NULL, signing_key INTEGER NOT NULL, seal {blob} NOT NULL)""",
+            digest_key INTEGER NOT NULL, signing_key INTEGER NOT NULL, tallies TEXT NOT NULL,
+            seal {blob} NOT NULL)""",
         """CREATE TABLE arm (
             position INTEGER PRIMARY KEY, label TEXT NOT NULL,
             count BIGINT NOT NULL, total BIGINT NOT NULL, gone BIGINT NOT NULL)""",

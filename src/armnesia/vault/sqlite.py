@@ -49,12 +49,6 @@ class SqliteSession:
         """Run a query and hand out its rows one by one."""
         yield from self._connection.execute(sql, parameters)
 
-    def take(self, columns: str, condition: str, *parameters: Any) -> list[Row]:
-        """Add up, then delete: SQLite cannot aggregate what a deletion returns."""
-        found = self.query(f"SELECT {columns} FROM record WHERE {condition} GROUP BY arm", *parameters)
-        self._connection.execute(f"DELETE FROM record WHERE {condition}", parameters)
-        return found
-
     def load(self, table: str, columns: str, rows: list[Row]) -> None:
         """Insert many rows."""
         marks = ", ".join("?" * len(columns.split(",")))

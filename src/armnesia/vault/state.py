@@ -1,7 +1,7 @@
 """The vault's state: one row and the arms, sealed, so that a change by anyone else is noticed."""
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -17,13 +17,14 @@ from armnesia.vault.database import Row, Session
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Head
 from armnesia.vault.schema import check_version
+from armnesia.vault.tallies import Tallies
 
 LARGEST = 2**63 - 1
 """Counts and sums are held as 64-bit integers: 9.2·10⁹ rows of one arm."""
 
 _COLUMNS = (
     "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
-    " digest_key, signing_key, seal"
+    " digest_key, signing_key, tallies, seal"
 )
 
 
@@ -45,6 +46,7 @@ class State:
     erased_through: int
     digest_key: int
     signing_key: int
+    tallies: Tallies
 
     @property
     def known_stream(self) -> Stream:
@@ -64,15 +66,12 @@ class State:
         by = "default" if decision.no_data.all() else "learner"
         return replace(self, stream=stream, served=int(decision.index), served_by=by)
 
-    def sealed_text(self) -> str:
-        """What the seal is made of: every column of the state and the arms but the seal itself."""
-        return canonical([self.columns(), [] if self.stream is None else arm_rows(self.stream)])
-
-    def columns(self) -> list[Any]:
+    def columns(self, ring: Keyring) -> list[Any]:
         """The state as its table holds it, all but the seal."""
         return [
             *(self.vault, self.version, self.configuration.text, self.served, self.served_by),
             *(self.head.sequence, self.head.hash, self.erased_through, self.digest_key, self.signing_key),
+            self.tallies.masked(ring, self.head),
         ]
 
 
@@ -125,10 +124,11 @@ def state_of(stored: StoredState, keyring: Keyring, *, check_seal: bool = True) 
     """What the rows mean, if the seal on them is whole."""
     *columns, seal = stored.row
     arms = stored.arms
-    vault, version, text, served, by, length, head, erased, digest_key, signing_key = columns
+    vault, version, text, served, by, length, head, erased, digest_key, signing_key, tallies = columns
     check_version(version)
     check_keys(vault, keyring)
     try:
+        ring = keyring.at(digest_version=digest_key, signing_version=signing_key)
         configuration = Configuration.from_text(text)
         stream = _stream(configuration, arms) if arms else None
         state = State(
@@ -142,10 +142,10 @@ def state_of(stored: StoredState, keyring: Keyring, *, check_seal: bool = True) 
             erased,
             digest_key,
             signing_key,
+            Tallies.unmasked(tallies, ring, Head(length, head)),
         )
         # Of the columns as they are: two texts may mean the same configuration, but only one was sealed.
-        text_found = canonical([columns, arms])
-        sealed = keyring.at(digest_version=digest_key, signing_version=signing_key).seal(text_found)
+        sealed = seal_on(columns, arms, ring)
     except (ValueError, KeyError, TypeError):
         if check_seal:
             raise changed_outside() from None
@@ -153,6 +153,11 @@ def state_of(stored: StoredState, keyring: Keyring, *, check_seal: bool = True) 
     if check_seal and sealed != bytes(seal):
         raise changed_outside()
     return state
+
+
+def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes:
+    """The seal on every column of the state but the seal itself, and on the arms."""
+    return ring.seal(canonical([columns, arms]))
 
 
 def check_keys(vault: str, keyring: Keyring) -> None:
@@ -201,7 +206,8 @@ def store_statements(
         for row in new
         for position, _, count, total, gone in [row]
     ]
-    values = (*state.columns(), ring.seal(state.sealed_text()))
+    columns = state.columns(ring)
+    values = (*columns, seal_on(columns, arms, ring))
     if before is None:
         marks = ", ".join("?" * (len(values) + 1))
         statements.append((f"INSERT INTO vault (one, {_COLUMNS}) VALUES ({marks})", (1, *values)))

@@ -5,10 +5,13 @@ records in again. Until it is erased as well, an entry still says since when the
 the restoring of older backups.
 """
 
+from dataclasses import replace
+
 from armnesia.errors import VaultError
 from armnesia.vault.database import Session, rows_in
 from armnesia.vault.holdings import Wanted
-from armnesia.vault.opened import Opened, Statement, appended
+from armnesia.vault.lists import Lines, exchanged, read_lines
+from armnesia.vault.opened import Opened, appended
 
 LISTED = ("user", "record")
 """Who or what is on the list."""
@@ -31,19 +34,17 @@ def readmit(opened: Opened, wanted: Wanted, *, erase: bool = False) -> int:
         before = opened.load(session)
         ring = opened.ring(before)
         digests = [digest for digest, _ in wanted.digests(ring)]
-        on_list = suppressed_among(session, digests)
-        missing = len(digests) - len(on_list)
+        asked = {ring.request_digest(one.request) for one in (wanted, *wanted.singly())}
+        lines = read_lines(session, [*digests, *asked])
+        missing = sum(not lines.keeps_out(digest) for digest in digests)
         if missing:
             raise VaultError(f"{missing} of the {len(digests)} named are not on the suppression list")
         entry, state, to_ledger = appended(before, "readmit", number=len(digests), erased=erase)
-        change = "DELETE FROM suppressed WHERE digest = ?"
-        if not erase:
-            change = f"UPDATE suppressed SET readmitted = {entry.sequence} WHERE digest = ?"
-        changes: list[Statement] = [(change, (digest,)) for digest in digests]
-        if erase:
-            asked = {ring.request_digest(one.request) for one in (wanted, *wanted.singly())}
-            changes += [("DELETE FROM request WHERE digest = ?", (digest,)) for digest in asked]
-        opened.store(session, before, state, to_ledger, *changes)
+        let_in = {digest: (*line[:-1], entry.sequence) for digest, line in lines.suppressed.items()}
+        after = Lines() if erase else Lines(let_in, lines.request)
+        tallies, to_lists = exchanged(ring, before.tallies, lines, after)
+        state = replace(state, tallies=tallies)
+        opened.store(session, before, state, to_ledger, *to_lists)
     opened.pin.write(state.head)
     if erase:
         opened.database.erase()

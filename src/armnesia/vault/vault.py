@@ -22,6 +22,7 @@ from armnesia.vault.sources import open_source
 from armnesia.vault.sqlite import SqliteDatabase
 from armnesia.vault.state import State
 from armnesia.vault.status import Served, Status, status_of
+from armnesia.vault.upgrading import upgrade
 from armnesia.vault.verifying import Verification, check_ledger, verify
 
 DEFAULT_URL = "sqlite:///vault.db"
@@ -221,9 +222,9 @@ class Vault:
     @classmethod
     def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> tuple[int, int]:
         """Bring an older vault to this version; from which version, to which."""
-        opened = open_vault(url, keys, timeout=timeout)
+        opened = open_vault(url, keys, timeout=timeout, check_schema=False)
         with closing(opened.database):
-            return maintenance.upgrade(opened.database, opened.keyring)
+            return upgrade(opened)
 
     def close(self) -> None:
         """Let go of the database."""

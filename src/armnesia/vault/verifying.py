@@ -18,7 +18,10 @@ from armnesia.vault.opened import Opened
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.sources import Rows, reopen_source
 from armnesia.vault.state import State, arm_rows
-from armnesia.vault.suppression import LISTED, suppressed_among
+from armnesia.vault.suppression import suppressed_among
+from armnesia.vault.tallies import tallied
+
+_TALLIED = ("records", "suppression list", "answered requests", "sources")
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
         for problem in _certificate_problems(session, opened.keyring):
             certificates += 1
             problems += problem
-        problems += _list_problems(session)
+        problems += _tally_problems(session, state, ring, opened.mode)
         if opened.mode == EXTERNAL:
             found, remarks = _at_sources(session, state, ring)
             notes += remarks
@@ -142,17 +145,12 @@ def _certificate_problems(session: Session, keyring: Keyring) -> Iterator[list[s
             yield [f"certificate {sequence}: missing"]
 
 
-def _list_problems(session: Session) -> Iterator[str]:
-    """Where the suppression list or the answered requests name entries that the ledger does not have."""
-    kinds = {number: json_kind(text) for number, text in session.query("SELECT sequence, entry FROM ledger")}
-    for (number,) in session.query("SELECT DISTINCT sequence FROM request ORDER BY sequence"):
-        if kinds.get(number) not in CERTIFIED:
-            yield f"answered requests: one is filed under entry {number}, which is no deletion"
-    listed = "SELECT DISTINCT kind, since, readmitted FROM suppressed ORDER BY since"
-    for kind, since, readmitted in session.query(listed):
-        let_in = readmitted is None or (readmitted > since and kinds.get(readmitted) == "readmit")
-        if kind not in LISTED or kinds.get(since) not in CERTIFIED or not let_in:
-            yield f"suppression list: a {kind!r} of entry {since} is not as the ledger tells"
+def _tally_problems(session: Session, state: State, ring: Keyring, mode: str) -> Iterator[str]:
+    """The tables whose rows are not those that armnesia put there."""
+    found = tallied(session, ring, mode)
+    for table, noted, true in zip(_TALLIED, state.tallies, found, strict=True):
+        if noted != true:
+            yield f"{table}: rows were added, changed or taken away by something other than armnesia"
 
 
 def json_kind(text: str) -> str | None:
