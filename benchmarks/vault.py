@@ -30,6 +30,11 @@ from armnesia.vault.database import Database, open_database
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
 SMALL_TABLES = ("vault", "arm", "suppressed", "ledger", "certificate", "request")
+LINES = (
+    "WITH asked (one) AS (VALUES (?), (?))"
+    " SELECT digest, kind, since, readmitted FROM bare_suppressed JOIN asked ON digest = one"
+    " UNION ALL SELECT digest, opening, sequence, NULL FROM bare_request JOIN asked ON digest = one"
+)
 DELETE = "DELETE FROM record WHERE owner = ? RETURNING identity, owner, arm, units"
 
 
@@ -85,9 +90,9 @@ class BareSql:
         self.sequence += 1
         digest = self.sequence.to_bytes(16, "big")
         with self.database.writing() as session:
-            ((*_, length, head, erased, key, signing, seal),) = session.query("SELECT * FROM bare_vault")
+            ((*_, length, head, erased, key, signing, tallies, seal),) = session.query("SELECT * FROM bare_vault")
             session.query("SELECT label, count, total, gone FROM bare_arm ORDER BY position")
-            session.query("SELECT sequence FROM bare_request WHERE digest = ?", digest)
+            session.query(LINES, digest, digest)
             taken: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
             for *_, arm, units in session.query(DELETE, self.owner_digest(user)):
                 taken[arm][0] += 1
@@ -110,9 +115,10 @@ class BareSql:
                         (digest, self.sequence, "0" * 32),
                     ),
                     (
-                        "INSERT INTO bare_suppressed (digest, kind, since) VALUES (?, ?, ?)"
-                        " ON CONFLICT (digest) DO UPDATE SET since = excluded.since, readmitted = NULL",
-                        (digest, "user", self.sequence),
+                        "INSERT INTO bare_suppressed (digest, kind, since, readmitted) VALUES (?, ?, ?, ?)"
+                        " ON CONFLICT (digest) DO UPDATE SET kind = excluded.kind, since = excluded.since,"
+                        " readmitted = excluded.readmitted",
+                        (digest, "user", self.sequence, None),
                     ),
                     *(
                         (
@@ -124,8 +130,8 @@ class BareSql:
                     ),
                     (
                         "UPDATE bare_vault SET ledger_length = ?, ledger_head = ?, erased_through = ?,"
-                        " digest_key = ?, signing_key = ?, seal = ?",
-                        (length + 1, head, erased, key, signing, seal),
+                        " digest_key = ?, signing_key = ?, tallies = ?, seal = ?",
+                        (length + 1, head, erased, key, signing, tallies, seal),
                     ),
                 ]
             )
