@@ -90,7 +90,9 @@ class BareSql:
         self.sequence += 1
         digest = self.sequence.to_bytes(16, "big")
         with self.database.writing() as session:
-            ((*_, length, head, erased, key, signing, tallies, seal),) = session.query("SELECT * FROM bare_vault")
+            ((*_, length, head, erased, key, signing, tallies, seal),) = session.query(
+                "SELECT * FROM bare_vault"
+            )
             session.query("SELECT label, count, total, gone FROM bare_arm ORDER BY position")
             session.query(LINES, digest, digest)
             taken: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])

@@ -334,7 +334,7 @@ def test_scores_are_for_the_operator(run: Any, vault: Path) -> None:
     plain = run("status", "--json").json
     assert set(plain) == {
         *("vault", "location", "served", "configuration", "records", "suppressed", "head", "erasure"),
-        *("digest_key", "signing_key", "scores", "note"),
+        *("digest_key", "signing_key", "sources", "scores", "note"),
     }
     assert plain["scores"] is None
     assert (plain["records"], plain["erasure"]) == (200, "complete")
@@ -411,6 +411,11 @@ def test_an_external_vault_looks_at_the_source(run: Any) -> None:
     assert verified["holds"] is True
     assert "40 rows of forgotten people are still present" in verified["notes"][0]
     assert "Note: " in run("verify").out
+    (source,) = run("status", "--json").json["sources"]
+    assert source == {"name": source["name"], "records": 160}
+    assert "rows counted from it" in run("status").out
+    assert run("rebuild", "--without", source["name"], "--json").json["changed"] is True
+    assert run("status", "--json").json["records"] == 0
 
 
 def test_where_the_vault_is_may_come_from_the_environment(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from armnesia.errors import ArmnesiaError, VaultError
+from armnesia.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.source_base import RawRows
 from armnesia.vault.source_files import FileSource
@@ -232,3 +232,48 @@ def test_a_dataframe_cannot_be_looked_up_again(place: Place) -> None:
         with pytest.raises(VaultError, match="looks people up at the source: give a file or a table"):
             vault.ingest({"action": ["A"], "reward": [1], "who": ["ann"]}, user="who")
         assert dumped(vault) == before
+
+
+def test_a_source_that_is_gone_for_good_is_left_out_from_now_on(place: Place, source: Path) -> None:
+    other = source.with_name("other.csv")
+    write(other, [ROWS[0], ("B", "1.0", "dan", "r9")])
+    with filled(place, source) as vault:
+        before = counts(vault)
+        assert vault.ingest(str(other), user="who", id="id").added == 1
+        assert [(one.name, one.records) for one in vault.status().sources] == [
+            (str(source), len(ROWS)),
+            (str(other), 1),
+        ]
+        other.unlink()
+        assert any("other.csv" in problem for problem in vault.verify().problems)
+        with pytest.raises(ArmnesiaError, match=r"other\.csv"):
+            vault.rebuild()
+        refused = dumped(vault)
+        with pytest.raises(
+            InvalidInputError, match=r"has no source 'another'; its sources are: .*other\.csv"
+        ):
+            vault.rebuild(without=["another"])
+        assert dumped(vault) == refused
+        read: list[int] = []
+        assert vault.rebuild(without=[str(other), str(other)], progress=read.append)
+        assert read[-1] >= len(ROWS)
+        assert vault.ledger()[-1].fields["sources_dropped"] == 1
+        assert counts(vault) == before
+        assert [one.name for one in vault.status().sources] == [str(source)]
+        assert vault.verify().holds
+        assert vault.forget(users=["dan"]).records == 0
+        assert not vault.rebuild()
+        assert vault.ledger()[-1].fields["sources_dropped"] == 0
+
+
+def test_rows_of_a_dropped_source_that_another_has_too_still_count(place: Place, source: Path) -> None:
+    copy = source.with_name("copy.csv")
+    write(copy, ROWS)
+    with filled(place, source) as vault:
+        assert vault.ingest(str(copy), user="who", id="id").already_there == len(ROWS)
+        before = counts(vault)
+        source.unlink()
+        assert not vault.rebuild(without=[str(source)])
+        assert counts(vault) == before
+        assert vault.forget(users=["ann"]).records == 2
+        assert vault.verify().holds

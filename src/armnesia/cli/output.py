@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,14 @@ def progress_bar(*, quiet: bool) -> Progress:
     people = Console(stderr=True)
     columns = (TextColumn("{task.description:>9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=people, transient=True, disable=quiet or not people.is_terminal)
+
+
+@contextmanager
+def counting_rows(*, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar that counts rows, of which nobody knows yet how many there are."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("rows", total=None)
+        yield lambda rows: bar.update(task, completed=rows)
 
 
 def text(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table
+from armnesia.cli.output import counting_rows, table
 from armnesia.cli.vault_options import Column, Keys, Records, Url, Users, UsersFile, named, tell
 from armnesia.cli.vault_requests import certificate_facts, check_can_be_written
 from armnesia.errors import InvalidInputError, VaultError
@@ -26,8 +26,8 @@ def verify(
 ) -> None:
     """Recompute the statistics, check seal, ledger and certificates. Exit code 1 if anything is wrong."""
     kept = None if head is None else Head.parse(head)
-    with _opened_as_it_is(url, keys) as vault:
-        found = vault.verify(kept)
+    with _opened_as_it_is(url, keys) as vault, counting_rows(quiet=as_json) as progress:
+        found = vault.verify(kept, progress=progress)
     result = {
         "holds": found.holds,
         "problems": found.problems,

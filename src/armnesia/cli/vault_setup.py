@@ -9,7 +9,7 @@ import typer
 
 from armnesia import datasets
 from armnesia.cli import options as opt
-from armnesia.cli.output import progress_bar, table
+from armnesia.cli.output import counting_rows, table
 from armnesia.cli.vault_options import (
     BeyondPolicy,
     Keys,
@@ -133,8 +133,7 @@ def ingest(
         warnings.warn(
             "without --user the rows belong to nobody, and no person's can be found again", stacklevel=2
         )
-    with Vault.open(url, keys=keys) as vault, progress_bar(quiet=as_json) as bar:
-        task = bar.add_task("rows", total=None)
+    with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
         done = vault.ingest(
             source,
             action=action,
@@ -143,7 +142,7 @@ def ingest(
             id=id_,
             table=table_,
             batch_rows=batch_rows,
-            progress=lambda rows: bar.update(task, completed=rows),
+            progress=progress,
         )
     if done.already_there and id_ is None:
         warnings.warn(
@@ -191,6 +190,7 @@ def status(
         "erasure": found.erasure,
         "digest_key": found.digest_key,
         "signing_key": found.signing_key,
+        "sources": [asdict(source) for source in found.sources],
         "scores": None if found.scores is None else [asdict(arm) for arm in found.scores],
         "note": OPERATOR_ONLY,
     }
@@ -207,6 +207,9 @@ def status(
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
     ]
     shown = [table("The vault", ["", ""], facts)]
+    if found.sources:
+        sources = [[source.name, source.records] for source in found.sources]
+        shown.append(table("Its sources", ["source", "rows counted from it"], sources))
     if found.scores is not None:
         rows = [list(asdict(arm).values()) for arm in found.scores]
         shown.append(table("Its arms", ["action", "count", "mean", "score"], rows))

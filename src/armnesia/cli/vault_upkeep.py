@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.output import counting_rows
 from armnesia.cli.vault_options import (
     BeyondPolicy,
     Keys,
@@ -76,12 +77,21 @@ def compact(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = Fal
         raise typer.Exit(1)
 
 
-def rebuild(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
+def rebuild(
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="A source, as status names it, that is gone for good: its rows no longer count."),
+    ] = None,
+    as_json: opt.AsJson = False,
+) -> None:
     """Compute the statistics anew from the rows or sources, forgotten people left out."""
-    with Vault.open(url, keys=keys) as vault:
-        changed = vault.rebuild()
+    with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
+        changed = vault.rebuild(without=without or (), progress=progress)
         result = {"changed": changed, "head": vault.head}
-    tell(result, as_json, "The statistics were wrong and are right now." if changed else "Nothing to change.")
+    words = "The statistics were counted anew and are other ones now." if changed else "Nothing to change."
+    tell(result, as_json, words)
 
 
 def upgrade(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:

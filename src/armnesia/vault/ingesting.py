@@ -1,6 +1,6 @@
 """Ingesting: rows come in once, whatever is sent twice, and all of a batch or nothing of it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,13 +14,11 @@ from armnesia.vault.canonical import canonical
 from armnesia.vault.database import Row, Session
 from armnesia.vault.identities import Occurrences, identities
 from armnesia.vault.opened import Opened, appended
+from armnesia.vault.progress import Progress
 from armnesia.vault.schema import EXTERNAL, RECORD_COLUMNS
 from armnesia.vault.sources import Rows, Source
 from armnesia.vault.state import State, new_stream
 from armnesia.vault.suppression import suppressed_among
-
-Progress = Callable[[int], None]
-"""Told how many rows have been read so far."""
 
 _INCOMING = {
     "managed": "identity {blob} PRIMARY KEY, owner {blob}, arm INTEGER, units BIGINT",

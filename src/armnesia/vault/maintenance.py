@@ -1,22 +1,23 @@
 """What an operator does now and then: rebuild, compact, change the policy."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from armnesia.arrays import IntArray
-from armnesia.errors import VaultError
+from armnesia.errors import InvalidInputError, VaultError
 from armnesia.stream import Stream
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.database import Session
 from armnesia.vault.identities import Occurrences
 from armnesia.vault.ingesting import Loader
 from armnesia.vault.opened import Opened, appended
+from armnesia.vault.progress import Progress, Watched
 from armnesia.vault.schema import EXTERNAL
-from armnesia.vault.sources import reopen_source
+from armnesia.vault.sources import reopen_source, source_name
 from armnesia.vault.state import State
 from armnesia.vault.tallies import tallied
 from armnesia.vault.verifying import ledger_problems, statistics_of_rows, unsealed_state
@@ -45,19 +46,21 @@ def compact(opened: Opened) -> bool:
     return True
 
 
-def rebuild(opened: Opened) -> bool:
-    """Compute the statistics anew from the rows, forgotten people left out; whether anything was wrong.
+def rebuild(opened: Opened, without: Sequence[str] = (), progress: Progress | None = None) -> bool:
+    """Compute the statistics anew from the rows, forgotten people left out; whether anything has changed.
 
     Also the way out when a statistics row was changed by something else. The ledger must be whole, and the
-    configuration and the keys' versions still be those that it tells of.
+    configuration and the keys' versions still be those that it tells of. `without` names sources of an
+    external vault that are gone for good: their rows no longer count, unless another source has them too.
     """
-    pinned = opened.pin.read()
+    pinned, watched = opened.pin.read(), Watched(progress)
     with opened.database.writing() as session:
         before, sealed = _mended(session, opened)
         for problem in ledger_problems(session, before, [] if pinned is None else [pinned]):
             raise VaultError(f"{problem}; restore a backup")
         _check_told(session, before)
-        tallies = tallied(session, opened.ring(before), opened.mode)
+        _drop_sources(session, without)
+        tallies = tallied(session, opened.ring(before), opened.mode, watched)
         if tallies[1:3] != before.tallies[1:3]:
             raise VaultError(
                 "the suppression list or the answered requests were changed by something other than armnesia:"
@@ -65,7 +68,7 @@ def rebuild(opened: Opened) -> bool:
             )
         state = replace(before, tallies=tallies)
         if opened.mode == EXTERNAL:
-            state = rebuilt_from_sources(opened, session, state)
+            state = rebuilt_from_sources(opened, session, state, watched)
         else:
             sealed = sealed and tallies == before.tallies
             stream = before.known_stream
@@ -73,7 +76,7 @@ def rebuild(opened: Opened) -> bool:
         differs = not sealed or before.stream != state.stream
         if not differs:  # what is served stays, and by whom
             state = replace(before, tallies=state.tallies)
-        _, state, to_ledger = appended(state, "rebuild", changed=differs)
+        _, state, to_ledger = appended(state, "rebuild", changed=differs, sources_dropped=len(without))
         opened.store(session, before, state, to_ledger)
     opened.pin.write(state.head)
     return differs
@@ -105,7 +108,22 @@ def gone_told(entries: Iterable[Mapping[str, Any]], stream: Stream) -> IntArray:
     return gone
 
 
-def rebuilt_from_sources(opened: Opened, session: Session, before: State) -> State:
+def _drop_sources(session: Session, names: Sequence[str]) -> None:
+    known: dict[str, list[int]] = {}  # one place may have been read by different columns
+    for number, description in session.query("SELECT number, description FROM source ORDER BY number"):
+        known.setdefault(source_name(json.loads(description)), []).append(number)
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(
+                f"the vault has no source {name!r}; its sources are: {', '.join(known) or 'none'}"
+            )
+        for number in known[name]:
+            session.execute("DELETE FROM source WHERE number = ?", number)
+
+
+def rebuilt_from_sources(
+    opened: Opened, session: Session, before: State, watched: Watched | None = None
+) -> State:
     """Read every source of an external vault again, in this transaction."""
     session.execute("DELETE FROM record")
     stream = before.known_stream
@@ -121,6 +139,8 @@ def rebuilt_from_sources(opened: Opened, session: Session, before: State) -> Sta
             loader = Loader(opened, session, source, actions, occurrences)
             for rows in source.rows(actions, nothing.reward_range):
                 loader.take(rows)
+                if watched is not None:
+                    watched.add(len(rows.arms))
             loader.finish()
     return opened.load(session)
 

@@ -11,7 +11,7 @@ from armnesia.vault.source_frames import FrameSource
 from armnesia.vault.source_postgres import PostgresSource
 from armnesia.vault.source_tables import SqliteSource
 
-__all__ = ["Columns", "Rows", "Source", "open_source", "reopen_source"]
+__all__ = ["Columns", "Rows", "Source", "open_source", "reopen_source", "source_name"]
 
 
 def open_source(
@@ -63,3 +63,13 @@ def reopen_source(description: Mapping[str, Any]) -> Source:
             "rows that came from a dataframe cannot be looked up again; give a file or a table instead"
         )
     return open_source(description["location"], table=description["table"], **description["columns"])
+
+
+def source_name(description: Mapping[str, Any]) -> str:
+    """What people call a source: where it is, and which table.
+
+    >>> source_name({"kind": "table", "location": "sqlite:///logs.db", "table": "clicks", "columns": {}})
+    'sqlite:///logs.db#clicks'
+    """
+    table = description.get("table")
+    return str(description["location"]) + ("" if table is None else f"#{table}")

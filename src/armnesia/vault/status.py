@@ -1,11 +1,15 @@
 """How a vault stands, in a form for people and for JSON."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.database import Session
 from armnesia.vault.ledger import Head
 from armnesia.vault.opened import Opened
+from armnesia.vault.schema import EXTERNAL
+from armnesia.vault.sources import source_name
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,14 @@ class ArmScore:
 
 
 @dataclass(frozen=True)
+class HeldSource:
+    """Where an external vault has rows from, and how many it counts from there."""
+
+    name: str
+    records: int
+
+
+@dataclass(frozen=True)
 class Status:
     """How a vault stands. `scores` is None unless the operator asked for them."""
 
@@ -41,6 +53,7 @@ class Status:
     erasure: str
     digest_key: int
     signing_key: int
+    sources: tuple[HeldSource, ...]
     scores: tuple[ArmScore, ...] | None
 
 
@@ -56,6 +69,7 @@ def status_of(opened: Opened, *, scores: bool) -> Status:
             state.erased_through,
             '"kind":"forget"',
         )
+        sources = _sources(session) if opened.mode == EXTERNAL else ()
     stream = state.stream
     arms = None
     if scores and stream is not None:
@@ -78,5 +92,15 @@ def status_of(opened: Opened, *, scores: bool) -> Status:
         erasure="complete" if erased or not forgets else "pending",
         digest_key=state.digest_key,
         signing_key=state.signing_key,
+        sources=sources,
         scores=arms,
+    )
+
+
+def _sources(session: Session) -> tuple[HeldSource, ...]:
+    counts: dict[int, int] = dict(session.query("SELECT source, count(*) FROM record GROUP BY source"))
+    known = session.query("SELECT number, description FROM source ORDER BY number")
+    return tuple(
+        HeldSource(source_name(json.loads(description)), int(counts.get(number, 0)))
+        for number, description in known
     )

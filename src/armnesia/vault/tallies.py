@@ -13,6 +13,7 @@ from armnesia.randomness import secret_bytes
 from armnesia.vault.database import Row, Session
 from armnesia.vault.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger import Head
+from armnesia.vault.progress import Watched
 from armnesia.vault.schema import COLUMNS, RECORD_COLUMNS
 
 
@@ -73,9 +74,10 @@ class Tallies(NamedTuple):
         return masked
 
 
-def tallied(session: Session, ring: Keyring, mode: str) -> Tallies:
+def tallied(session: Session, ring: Keyring, mode: str, watched: Watched | None = None) -> Tallies:
     """The tallies of the tables as they are, row by row."""
-    tallies = Tallies()
+    tallies, watched = Tallies(), watched or Watched()
     for table, columns in {"record": RECORD_COLUMNS[mode], **COLUMNS}.items():
-        tallies = tallies.toggled(ring, table, session.stream(f"SELECT {columns} FROM {table}"))
+        rows = watched.each(session.stream(f"SELECT {columns} FROM {table}"))
+        tallies = tallies.toggled(ring, table, rows)
     return tallies

@@ -14,9 +14,10 @@ from armnesia.vault.creating import create_vault
 from armnesia.vault.exporting import read_export, write_export
 from armnesia.vault.forgetting import Asked, Forgotten, Preview, forget, preview
 from armnesia.vault.holdings import Wanted
-from armnesia.vault.ingesting import Ingested, Progress, ingest
+from armnesia.vault.ingesting import Ingested, ingest
 from armnesia.vault.ledger import Entry, Head
 from armnesia.vault.opened import Opened, open_vault
+from armnesia.vault.progress import Progress
 from armnesia.vault.restoring import restore
 from armnesia.vault.sources import open_source
 from armnesia.vault.sqlite import SqliteDatabase
@@ -126,9 +127,9 @@ class Vault:
         """Let new records of forgotten people in again; nothing that was deleted comes back."""
         return suppression.readmit(self._opened, Wanted.of(users, records), erase=erase)
 
-    def verify(self, head: Head | None = None) -> Verification:
+    def verify(self, head: Head | None = None, *, progress: Progress | None = None) -> Verification:
         """Recompute the statistics and check seal, ledger and certificates."""
-        return verify(self._opened, head)
+        return verify(self._opened, head, progress)
 
     def status(self, *, scores: bool = False) -> Status:
         """How the vault stands; `scores` are for the operator only: published before and after, they undo."""
@@ -192,9 +193,12 @@ class Vault:
         """Make deleted bytes leave the database's files, which may take long; whether they are gone."""
         return maintenance.compact(self._opened)
 
-    def rebuild(self) -> bool:
-        """Compute the statistics anew from the rows or sources; whether anything had to be changed."""
-        return maintenance.rebuild(self._opened)
+    def rebuild(self, *, without: Iterable[str] = (), progress: Progress | None = None) -> bool:
+        """Compute the statistics anew from the rows or sources; whether anything had to be changed.
+
+        `without` names sources of an external vault, as `status` does, that are gone for good.
+        """
+        return maintenance.rebuild(self._opened, tuple(dict.fromkeys(without)), progress)
 
     def export(self, path: str | Path, *, for_restore: bool = False) -> dict[str, Any]:
         """Write what an auditor needs, without personal data; or what restoring a backup needs."""

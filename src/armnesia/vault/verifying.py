@@ -15,8 +15,9 @@ from armnesia.vault.identities import Occurrences, identities
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Entry, Head, check_chain
 from armnesia.vault.opened import Opened
+from armnesia.vault.progress import Progress, Watched
 from armnesia.vault.schema import EXTERNAL
-from armnesia.vault.sources import Rows, reopen_source
+from armnesia.vault.sources import Rows, reopen_source, source_name
 from armnesia.vault.state import State, arm_rows
 from armnesia.vault.suppression import suppressed_among
 from armnesia.vault.tallies import tallied
@@ -53,14 +54,14 @@ class _Counted:
     forgotten: int = 0
 
 
-def verify(opened: Opened, head: Head | None = None) -> Verification:
+def verify(opened: Opened, head: Head | None = None, progress: Progress | None = None) -> Verification:
     """Recompute the statistics and compare bit for bit; check seal, ledger and certificates.
 
     `head` is a head that was kept elsewhere; the one pinned beside the keys is always checked.
     """
     problems: list[str] = []
     notes: list[str] = []
-    heads = _heads(opened, head)
+    heads, watched = _heads(opened, head), Watched(progress)
     with opened.database.reading() as session:
         try:
             state = opened.load(session)
@@ -76,9 +77,9 @@ def verify(opened: Opened, head: Head | None = None) -> Verification:
         for problem in _certificate_problems(session, opened.keyring):
             certificates += 1
             problems += problem
-        problems += _tally_problems(session, state, ring, opened.mode)
+        problems += _tally_problems(session, state, ring, opened.mode, watched)
         if opened.mode == EXTERNAL:
-            found, remarks = _at_sources(session, state, ring)
+            found, remarks = _at_sources(session, state, ring, watched)
             notes += remarks
         else:
             found = _from_rows(session, state, ring)
@@ -145,9 +146,11 @@ def _certificate_problems(session: Session, keyring: Keyring) -> Iterator[list[s
             yield [f"certificate {sequence}: missing"]
 
 
-def _tally_problems(session: Session, state: State, ring: Keyring, mode: str) -> Iterator[str]:
+def _tally_problems(
+    session: Session, state: State, ring: Keyring, mode: str, watched: Watched
+) -> Iterator[str]:
     """The tables whose rows are not those that armnesia put there."""
-    found = tallied(session, ring, mode)
+    found = tallied(session, ring, mode, watched)
     for table, noted, true in zip(_TALLIED, state.tallies, found, strict=True):
         if noted != true:
             yield f"{table}: rows were added, changed or taken away by something other than armnesia"
@@ -175,7 +178,9 @@ def _from_rows(session: Session, state: State, ring: Keyring) -> list[str]:
     return problems
 
 
-def _at_sources(session: Session, state: State, ring: Keyring) -> tuple[list[str], list[str]]:
+def _at_sources(
+    session: Session, state: State, ring: Keyring, watched: Watched
+) -> tuple[list[str], list[str]]:
     """Compare with the sources as they are now, forgotten people left out."""
     problems: list[str] = []
     notes: list[str] = []
@@ -183,11 +188,12 @@ def _at_sources(session: Session, state: State, ring: Keyring) -> tuple[list[str
     totals = np.zeros((m, 2), dtype=object)
     for number, description in session.query("SELECT number, description FROM source ORDER BY number"):
         what = json.loads(description)
-        where = f"source {what.get('location')!r}"
+        where = f"source {source_name(what)!r}"
         counted = _Counted()
         try:
             for rows, names in _rows_at(what, state, ring):
                 _compare(session, ring, number, rows, names, counted, totals)
+                watched.add(len(names))
         except ArmnesiaError as error:
             problems.append(f"{where}: {error}")
             continue
