@@ -14,8 +14,8 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from armnesia.errors import InvalidInputError, InvalidLogError
+from armnesia.vault.postgres_addresses import without_password
 from armnesia.vault.source_base import Rows, Source
-from armnesia.vault.source_postgres import without_password
 from armnesia.vault.sources import open_source, reopen_source
 
 if TYPE_CHECKING:  # the type checker knows the tests by their path from the root, pytest by their name

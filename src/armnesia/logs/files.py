@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from armnesia.errors import InvalidLogError
 from armnesia.logs import rules
+from armnesia.logs.addresses import shown
 from armnesia.logs.engine import query, stream
 from armnesia.scale import listed
 
@@ -137,7 +138,7 @@ def _paths(path: str) -> list[str]:
     )
     if not found:
         raise InvalidLogError(
-            f"source {path!r} is no file and matches none; give the path of a CSV or Parquet file"
+            f"source {shown(path)!r} is no file and matches none; give the path of a CSV or Parquet file"
         )
     return [os.path.abspath(name) for name in found]
 

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from armnesia.errors import InvalidInputError
+from armnesia.logs.addresses import may_hold_password, shown
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -96,9 +97,10 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
     from armnesia.vault.sqlite import SqliteDatabase  # noqa: PLC0415
 
     scheme, separator, rest = url.partition("://")
-    if separator and scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
+    if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/") and not may_hold_password(rest):
         return SqliteDatabase(rest[1:], create=create, timeout=timeout)
     if separator and scheme in ("postgresql", "postgres"):
         return PostgresDatabase(url, timeout=timeout)
-    shown = url if "@" not in url else f"{scheme}://…"
-    raise InvalidInputError(f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {shown!r}")
+    raise InvalidInputError(
+        f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {shown(url)!r}"
+    )

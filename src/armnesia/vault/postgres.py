@@ -4,16 +4,15 @@ One lock, taken first, in every writing transaction: so there is nothing to dead
 statistics and its ledger entry always belong together. The ledger is a chain, so forgetting is serial anyway.
 """
 
-import re
 import time
-import urllib.parse
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from armnesia.errors import InvalidInputError, MissingExtraError, VaultError
+from armnesia.errors import MissingExtraError, VaultError
 from armnesia.vault.database import Database, Row
+from armnesia.vault.postgres_addresses import place_of, without_schema
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -85,8 +84,8 @@ class PostgresDatabase(Database):
             raise MissingExtraError.naming("A vault on PostgreSQL", "vault") from error
         self._psycopg = psycopg
         self._timeout = timeout
-        address, self.schema = _without_schema(url)
-        self.location = _without_password(address)
+        address, self.schema = without_schema(url)
+        self.location = place_of(address)
         options = (
             f"-c search_path={self.schema} -c lock_timeout={int(timeout * 1000)} -c synchronous_commit=on"
         )
@@ -184,46 +183,6 @@ class PostgresDatabase(Database):
             yield
         except self._psycopg.Error as error:
             raise VaultError(f"the vault {self.location!r} {_meaning(error)}") from None
-
-
-def parts_of_address(url: str, what: str) -> urllib.parse.SplitResult:
-    """The parts of an address; one that would be misread is refused without showing it: it has a password.
-
-    >>> parts_of_address("postgresql://ann:a/b@db.example/logs", "url").path
-    Traceback (most recent call last):
-    armnesia.errors.InvalidInputError: url must be postgresql://USER@HOST/DATABASE; in a password, write
-    @ : / ? # as %40 %3A %2F %3F %23, or leave it to PGPASSWORD
-    """
-    try:
-        parts = urllib.parse.urlsplit(url)
-        sound = parts.port is None or parts.port > 0
-    except ValueError:
-        sound = False
-    account = parts.netloc.rpartition("@")[0] if sound else ""
-    if not sound or "@" in account + parts.path + parts.query or parts.fragment:
-        raise InvalidInputError(
-            f"{what} must be postgresql://USER@HOST/DATABASE; in a password, write @ : / ? # as"
-            " %40 %3A %2F %3F %23, or leave it to PGPASSWORD"
-        )
-    return parts
-
-
-def _without_schema(url: str) -> tuple[str, str]:
-    parts = parts_of_address(url, "url")
-    options = urllib.parse.parse_qsl(parts.query)
-    schema = dict(options).get("schema", "armnesia")
-    if not re.fullmatch("[a-z_][a-z0-9_]{0,40}", schema):
-        raise InvalidInputError(
-            f"schema must be made of small letters, digits and underscores; got {schema!r}"
-        )
-    rest = urllib.parse.urlencode([(key, value) for key, value in options if key != "schema"])
-    return urllib.parse.urlunsplit(parts._replace(query=rest)), schema
-
-
-def _without_password(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return f"postgresql://{host}{parts.path}"
 
 
 _MAY_NOT = "cannot be opened: this user may not (no permission, or a wrong password)"

@@ -1,19 +1,17 @@
 """Decisions in a table of a PostgreSQL server, streamed by a cursor on the server."""
 
-import urllib.parse
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from armnesia.errors import InvalidLogError, MissingExtraError
-from armnesia.vault.postgres import parts_of_address
+from armnesia.vault.postgres_addresses import without_password
 from armnesia.vault.source_base import Columns
 from armnesia.vault.source_tables import TableSource, no_table, quoted
 
 _TEXTS = {"text", "varchar", "bpchar", "name"}
 _INTEGERS = {"int2", "int4", "int8"}
-_SECRETS = {"password", "sslpassword"}
 
 
 class PostgresSource(TableSource):
@@ -78,20 +76,6 @@ class PostgresSource(TableSource):
         except self._psycopg.Error as error:
             # Not in the server's words: they may quote a row, or pieces of a password that was misread.
             raise InvalidLogError(f"source {self._shown!r} {_meaning(error)}") from None
-
-
-def without_password(url: str) -> str:
-    """Leave the password out of an address; refuse one that would be misread, without showing it.
-
-    >>> without_password("postgresql://ann:secret@db.example:5433/logs?sslmode=require")
-    'postgresql://ann@db.example:5433/logs?sslmode=require'
-    """
-    parts = parts_of_address(url, "the address of a PostgreSQL source")
-    account, at, host = parts.netloc.rpartition("@")
-    name = account.partition(":")[0]
-    kept = [(key, value) for key, value in urllib.parse.parse_qsl(parts.query) if key not in _SECRETS]
-    query = urllib.parse.urlencode(kept, safe="/")
-    return urllib.parse.urlunsplit(("postgresql", f"{name}{at}{host}", parts.path, query, ""))
 
 
 def _is_uuid(text: str) -> bool:

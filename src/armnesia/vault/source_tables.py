@@ -10,6 +10,7 @@ from typing import Any
 
 from armnesia.errors import InvalidInputError, InvalidLogError
 from armnesia.logs import rules
+from armnesia.logs.addresses import may_hold_password, shown
 from armnesia.vault.source_base import Columns, RawRows, Source
 from armnesia.vault.source_frames import of_user, raw_rows_of
 from armnesia.vault.source_text import heading
@@ -84,8 +85,10 @@ class SqliteSource(TableSource):
 
     def __init__(self, url: str, table: str, columns: Columns) -> None:
         path = url.removeprefix("sqlite:///")
-        if path == url or not path:
-            raise InvalidInputError(f"the address of an SQLite source must be sqlite:///FILE; got {url!r}")
+        if path == url or not path or may_hold_password(path):
+            raise InvalidInputError(
+                f"the address of an SQLite source must be sqlite:///FILE; got {shown(url)!r}"
+            )
         self._path = os.path.abspath(path)
         super().__init__(f"sqlite:///{self._path}", table, columns)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from armnesia.errors import InvalidInputError
+from armnesia.logs.addresses import shown
 from armnesia.vault.source_base import Columns, Rows, Source
 from armnesia.vault.source_files import FileSource
 from armnesia.vault.source_frames import FrameSource
@@ -38,7 +39,7 @@ def open_source(
     ([0, 1], [1000000000, 0], ['7', None])
     """
     columns = Columns(action, reward, user, id)
-    scheme = source.partition(":")[0] if isinstance(source, str) and "://" in source else None
+    scheme = source.partition("://")[0] if isinstance(source, str) and "://" in source else None
     if scheme is None:
         if table is not None:
             raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
@@ -49,7 +50,7 @@ def open_source(
         )
     if scheme not in ("sqlite", "postgresql", "postgres"):
         raise InvalidInputError(
-            f"the address of a source must begin with sqlite:/// or postgresql://; got {scheme}://…"
+            f"the address of a source must begin with sqlite:/// or postgresql://; got {shown(source)!r}"
         )
     if table is None:
         raise InvalidInputError("a database needs the name of a table, such as table='clicks'; got none")
