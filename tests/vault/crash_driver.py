@@ -62,20 +62,21 @@ def work(
     """What the child does; with `die_at` it counts its steps and dies at that one."""
     steps = [0]
     if die_at is not None:
-        _count_steps(steps, die_at)
+        count_steps(steps, die_at)
     with Vault.open(url, keys=keys) as vault, open(acknowledgements, "w", encoding="utf-8") as file:
         for operation in operations:
-            _acknowledge(file, perform(vault, operation))
-        _acknowledge(file, {"steps": steps[0]})
+            acknowledge(file, perform(vault, operation))
+        acknowledge(file, {"steps": steps[0]})
 
 
-def _acknowledge(file: Any, result: Any) -> None:
+def acknowledge(file: Any, result: Any) -> None:
+    """Write it down in a way that outlives the process."""
     file.write(json.dumps(result) + "\n")
     file.flush()
     os.fsync(file.fileno())
 
 
-def _count_steps(steps: list[int], die_at: int) -> None:
+def count_steps(steps: list[int], die_at: int) -> None:
     """Count the steps from now on, in this process."""
 
     def step() -> None:
@@ -166,7 +167,22 @@ def not_once(vault: Vault, acknowledged: dict[Request, list[Any]]) -> list[str]:
     return problems
 
 
-def _none(problems: list[str]) -> None:
+def end_of(nursery: Nursery, child: int, delay: float | None) -> int:
+    """How a child ended, which is killed after the delay, if there is one."""
+    if delay is not None:
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)  # it is not waited for yet, so the number is still its own
+    return nursery.wait(child)
+
+
+def acknowledged_in(file: Path) -> list[Any]:
+    """What a child has acknowledged; a line that it was killed in is left out."""
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def none_of(problems: list[str]) -> None:
+    """Fail if there are problems."""
     if problems:
         raise AssertionError("\n".join(problems))
 
@@ -220,20 +236,20 @@ class Crashes:
                 pass  # a server may still be at what the dead one sent last: then its lock is waited for
             if len(acknowledged) < len(operations):
                 self._finish(vault, operations[len(acknowledged)])
-            _none(half_done(vault, self.model, self.model))
-            _none(not_once(vault, {key: self.acknowledged[key] for key in list(self.acknowledged)[-4:]}))
+            none_of(half_done(vault, self.model, self.model))
+            none_of(not_once(vault, {key: self.acknowledged[key] for key in list(self.acknowledged)[-4:]}))
 
     def check_all(self) -> None:
         """Every deletion that was ever acknowledged."""
         with self.place.open() as vault:
-            _none(not_once(vault, self.acknowledged))
-            _none(half_done(vault, self.model, self.model))
+            none_of(not_once(vault, self.acknowledged))
+            none_of(half_done(vault, self.model, self.model))
 
     def _finish(self, vault: Vault, operation: Operation) -> None:
         """Look at what a kill has left of an operation, and do it again."""
         after = self.model.copy()
         self._in_model(after, operation)
-        _none(half_done(vault, self.model, after))
+        none_of(half_done(vault, self.model, after))
         was_done = observed(vault) == after.expected()
         self.killed_in[operation[0]] = self.killed_in.get(operation[0], 0) + 1
         self.done_unacknowledged += was_done
@@ -247,24 +263,11 @@ class Crashes:
         self, operations: list[Operation], delay: float | None, die_at: int | None
     ) -> tuple[int, list[Any]]:
         """How the child ended, and what it has acknowledged."""
-        file = self.folder / "acknowledged"
+        url, keys, file = self.place.url, str(self.place.keys), self.folder / "acknowledged"
         file.unlink(missing_ok=True)
-        url, keys = self.place.url, str(self.place.keys)
-        child = self.nursery.start(
-            "crash_driver",
-            "work",
-            url=url,
-            keys=keys,
-            operations=operations,
-            acknowledgements=str(file),
-            die_at=die_at,
-        )
-        if delay is not None:
-            time.sleep(delay)
-            os.kill(child, signal.SIGKILL)  # it is not waited for yet, so the number is still its own
-        end = self.nursery.wait(child)
-        lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
-        return end, [json.loads(line) for line in lines if line.endswith("\n")]
+        work = {"url": url, "keys": keys, "operations": operations, "acknowledgements": str(file)}
+        child = self.nursery.start("crash_driver", "work", **work, die_at=die_at)
+        return end_of(self.nursery, child, delay), acknowledged_in(file)
 
     def _follow(self, operations: list[Operation], acknowledged: list[Any]) -> None:
         """Do in the model what was acknowledged, and compare."""
