@@ -25,6 +25,10 @@ class VaultError(ArmnesiaError):
     """A vault that cannot be opened, read or changed as asked."""
 
 
+class VaultBusyError(VaultError):
+    """A vault that another process is changing just now: nothing was changed, and trying again may help."""
+
+
 class MissingExtraError(ArmnesiaError, ImportError):
     """A feature whose optional dependency is not installed."""
 

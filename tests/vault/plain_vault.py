@@ -126,6 +126,8 @@ class PlainVault:
     suppressed: set[tuple[str, Any]] = field(default_factory=set)
     answered: dict[Request, int] = field(default_factory=dict)
     """The entry that answered each request last."""
+    said: dict[Request, bool | None] = field(default_factory=dict)
+    """What the certificate of one among several says of them: whether anything of theirs was held."""
     gone: Counter[str] = field(default_factory=Counter)
     kinds: list[str] = field(default_factory=lambda: ["init"])
     served_by: str = "default"
@@ -171,8 +173,11 @@ class PlainVault:
         deleted: Counter[str] = Counter()
         if self.is_repeated(request):
             return dict(deleted)
+        found = set()
         for identity in self.held(request):
-            deleted[self.records.pop(identity).action] += 1
+            record = self.records.pop(identity)
+            deleted[record.action] += 1
+            found.add(record.user if request[0] == "users" else record.id)
         if deleted:
             self.served_by = "release"
         if self.frozen:
@@ -182,6 +187,7 @@ class PlainVault:
         new = [name for name in names if (kind, name) not in self.suppressed]
         for answered in (request, *((kind, (name,)) for name in new)):  # each can ask for it alone
             self.answered[answered] = len(self.kinds)
+            self.said[answered] = None if len(names) == 1 else answered[1][0] in found
         self.suppressed |= {(kind, name) for name in names}
         return dict(deleted)
 

@@ -325,7 +325,7 @@ def test_the_words_say_what_a_frozen_penalty_keeps_and_when_nothing_is_promised(
 def test_nothing_held_is_said_honestly() -> None:
     words = issued(entry_of("nothing_held"), covers="nothing had to be erased").words()
     assert "Request: not named here" in words
-    assert "Forgotten: nothing: the vault held no record of this request when it came in" in words
+    assert "Forgotten: nothing: the vault held no record of this user, or with this id, when" in words
     assert "Guarantee: none" in words
     assert "ε" not in words
     assert "bit for bit" not in words

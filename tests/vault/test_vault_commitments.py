@@ -108,7 +108,7 @@ def test_the_ledger_holds_the_root_of_what_is_handed_out(vault: Vault) -> None:
     for person in PEOPLE[:2]:
         opening = vault.certificate(users=[person]).opening
         assert opening is not None
-        leaves.append(commitment(bytes.fromhex(opening["salt"]), {"users": [person]}))
+        leaves.append(commitment(bytes.fromhex(opening["salt"]), {"users": [person], "held": True}))
     *_, last = vault.ledger()
     assert last.fields["commitment"] == root_of(leaves)
 

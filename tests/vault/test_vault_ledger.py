@@ -103,7 +103,7 @@ def test_a_change_with_its_hash_is_found_at_the_next_entry_or_by_the_head() -> N
         check_chain(last, vault="v-1") == []
     )  # nothing inside the ledger can tell: this is what heads are for
     assert check_chain(last, vault="v-1", head=END) == [
-        "sequence 4: another entry than that of the pinned head"
+        "sequence 4: another entry than that of the head that was kept"
     ]
     assert check_chain(last, vault="v-1", end=END) == [
         "sequence 4: another entry than that of the head that the vault's state names"
@@ -120,7 +120,7 @@ def test_a_chain_rewritten_from_some_entry_on_is_found_by_a_head_beyond_it() -> 
     for length in (2, 3, 4):
         pinned = Head(length, ROWS[length - 1][2])
         assert check_chain(rows, vault="v-1", head=pinned) == [
-            f"sequence {length}: another entry than that of the pinned head"
+            f"sequence {length}: another entry than that of the head that was kept"
         ]
 
 
@@ -130,7 +130,7 @@ def test_a_cut_end_is_found_by_the_head(length: int) -> None:
     where = "4" if length == 3 else f"{length + 1} to 4"
     assert check_chain(rows, vault="v-1") == []
     assert check_chain(rows, vault="v-1", head=END) == [
-        f"sequence {where}: missing, the ledger is shorter than its pinned head"
+        f"sequence {where}: missing, the ledger is shorter than the head that was kept"
     ]
     assert check_chain(rows, vault="v-1", end=END) == [
         f"sequence {where}: missing, the ledger is shorter than the vault's state says"

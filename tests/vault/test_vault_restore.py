@@ -267,7 +267,9 @@ def test_an_export_that_is_older_than_the_pinned_head_is_refused(place: Place, t
     vault.forget(users=["bob"])
     vault.close()
     backup.put_back()
-    with pytest.raises(VaultError, match="sequence 3: missing, the ledger is shorter than its pinned head"):
+    with pytest.raises(
+        VaultError, match="sequence 3: missing, the ledger is shorter than the head that was kept"
+    ):
         restored(place, tmp_path / "export.json")
 
 

@@ -319,7 +319,7 @@ def test_another_consistent_ledger_is_found_by_a_pinned_head(database: str, how:
         vault.close()
         put_back()
         said, refused = (
-            "sequence 3 to 4: missing, the ledger is shorter than its pinned head",
+            "sequence 3 to 4: missing, the ledger is shorter than the head that was kept",
             "older than its",
         )
     else:
@@ -327,7 +327,7 @@ def test_another_consistent_ledger_is_found_by_a_pinned_head(database: str, how:
         rewritten(vault)
         vault.close()
         said, refused = (
-            "sequence 2: another entry than that of the pinned head",
+            "sequence 2: another entry than that of the head that was kept",
             "not the one that was pinned",
         )
     with pytest.raises(VaultError, match=refused):

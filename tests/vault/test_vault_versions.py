@@ -131,3 +131,32 @@ def test_an_upgrade_that_fails_leaves_the_older_version(
         assert dumped(vault)["record"] == before["record"]
         with pytest.raises(VaultError):
             values(vault, "SELECT * FROM remark")
+
+
+def test_a_backup_of_version_1_is_upgraded_and_then_restored(place: Place, tmp_path: Path) -> None:
+    """Neither may send people to the other one first."""
+    put_old_vault(place)
+    backup = tables_of(place)
+    Vault.upgrade(place.url, keys=place.keys)
+    with place.open() as vault:
+        vault.forget(users=["bob"])
+        vault.export(tmp_path / "latest.json", for_restore=True)
+        pinned = vault.head
+    database = open_database(place.url)
+    with database.writing() as session:
+        session.execute("ALTER TABLE vault DROP COLUMN tallies")
+        for table, rows in backup.items():
+            session.execute(f"DELETE FROM {table}")
+            for row in rows:
+                session.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+    database.close()
+    with pytest.raises(VaultError, match="run armnesia upgrade"):
+        Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys)
+    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    with pytest.raises(VaultError, match="older than its pinned head"):
+        place.open()
+    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys) == 1
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["bob"]).repeated
+        assert vault.head.sequence == pinned.sequence + 1

@@ -242,6 +242,10 @@ class VaultMachine(RuleBasedStateMachine):
         done: Forgotten = self.vault.forget(**{kind: names})  # type: ignore[arg-type]
         assert done.repeated == would.repeated == repeated
         assert _nonzero(done.counts) == _nonzero(would.counts) == counts
+        assert done.named == would.named == len(names)
+        whose = {record.user if kind == "users" else record.id for record in held}
+        assert would.held == len(whose)
+        assert done.held == (0 if repeated else len(whose))
         sequence = self.model.answered[request]
         assert done.certificate.body["sequence"] == sequence
         assert (done.release is None) == (would.release is None) == (release is None)
@@ -286,8 +290,10 @@ class VaultMachine(RuleBasedStateMachine):
         assert certificate.verify(self.vault.public_keys()) == []
         if len(names) == 1:
             assert certificate.opening is not None
-            ((_, opened),) = certificate.opening["request"].items()
-            assert opened == list(names)
+            kind = "users" if names[0].startswith("user-") else "records"
+            said = self.model.said[kind, names]
+            held = {} if said is None else {"held": said}
+            assert certificate.opening["request"] == {kind: list(names), **held}
         text = certificate.text
         assert not any(name in text for name in (*USERS, "record-"))
 

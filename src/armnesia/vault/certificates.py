@@ -3,6 +3,7 @@
 from armnesia.errors import VaultError
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
+from armnesia.vault.commitments import Opening
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Wanted
 from armnesia.vault.keyring import Keyring
@@ -79,9 +80,9 @@ def with_opening(opened: Opened, certificate: Certificate, wanted: Wanted, openi
     if len(wanted.singly()) > 1:
         return certificate
     entry = certificate.body["entry"]
-    nonce, *path = opening.split()
-    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"], wanted.name, nonce)
-    return certificate.with_opening(salt, wanted.request, path)
+    opens = Opening.read(opening)
+    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"], wanted.name, opens.nonce)
+    return certificate.with_opening(salt, opens.request(wanted.request), opens.path)
 
 
 def _read(opened: Opened, session: Session, sequence: int) -> Certificate:

@@ -27,7 +27,7 @@ _FORGOTTEN = (
 )
 _COUNTS_KEPT = "; how many records of each arm were deleted is kept, because the penalty is frozen"
 _NOTHING_HELD = {
-    "forgotten": "nothing: the vault held no record of this request when it came in",
+    "forgotten": "nothing: the vault held no record of this user, or with this id, when the request came in",
     "level": "none: nothing was held, so nothing had to be forgotten",
     "guarantee": "none: the request changed neither the statistics nor the arm that is served",
 }
@@ -79,6 +79,8 @@ def request_words(opening: Mapping[str, Any] | None) -> str:
 
     >>> request_words({"salt": "", "request": {"users": ["ann", "bob"]}})
     "2 users: 'ann', 'bob'"
+    >>> request_words({"salt": "", "request": {"users": ["ann"], "held": False}})
+    "1 user: 'ann'; the vault held nothing under this name"
     >>> request_words(None)
     'not named here: the certificate comes without its opening'
     """
@@ -86,7 +88,8 @@ def request_words(opening: Mapping[str, Any] | None) -> str:
         return "not named here: the certificate comes without its opening"
     request = opening["request"]
     kinds = [kind for kind in ("users", "records") if kind in request]
-    return "; ".join(_listed(kind, request[kind]) for kind in kinds) or "names nothing"
+    named = "; ".join(_listed(kind, request[kind]) for kind in kinds) or "names nothing"
+    return named + ("; the vault held nothing under this name" if request.get("held") is False else "")
 
 
 def _listed(kind: str, names: list[Any]) -> str:

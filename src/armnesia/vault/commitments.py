@@ -6,12 +6,46 @@ With one name in the request the root is that commitment itself.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from armnesia.errors import InvalidInputError
 from armnesia.vault.canonical import canonical, sha256_hex
 
 LEFT, RIGHT = "left", "right"
+HELD, NOTHING = "held", "nothing"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the vault keeps to open one person's commitment again: the salt is made of the keys and the nonce.
+
+    `held` says of one among several whether there was any record of theirs.
+
+    >>> str(Opening("00ff", held=False, path=["left:ab"]))
+    '00ff nothing left:ab'
+    >>> Opening.read("00ff nothing left:ab").request({"users": ["ann"]})
+    {'users': ['ann'], 'held': False}
+    """
+
+    nonce: str
+    held: bool | None = None
+    path: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        said = [] if self.held is None else [HELD if self.held else NOTHING]
+        return " ".join([self.nonce, *said, *self.path])
+
+    @classmethod
+    def read(cls, text: str) -> "Opening":
+        """The opening that is written so."""
+        nonce, *rest = text.split()
+        said = rest[0] if rest and rest[0] in (HELD, NOTHING) else None
+        return cls(nonce, None if said is None else said == HELD, rest if said is None else rest[1:])
+
+    def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What is committed to."""
+        return {**request} if self.held is None else {**request, "held": self.held}
 
 
 def commitment(salt: bytes, request: Mapping[str, Any]) -> str:

@@ -107,7 +107,12 @@ class Configuration:
             object.__setattr__(self, "policy", Policy(self.epsilon, self.delta, tuple(allowed)))
         default = Guarantee(self.epsilon, self.delta, promised)
         if not self.requests.allows(default):
-            raise self.requests.refusal(default)
+            raise VaultError(
+                f"the vault's own answer, {unlearner.name} with epsilon = {self.epsilon:g}, delta ="
+                f" {self.delta:g} at level {promised}, is beyond a policy of up to epsilon ="
+                f" {self.requests.max_epsilon:g}, delta = {self.requests.max_delta:g} at level"
+                f" {' or '.join(self.requests.levels)}; allow at least that"
+            )
 
     @property
     def requests(self) -> Policy:

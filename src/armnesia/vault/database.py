@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from armnesia.errors import InvalidInputError
+from armnesia.errors import InvalidInputError, VaultBusyError, VaultError
 from armnesia.logs.addresses import may_hold_password, shown
 
 Row: TypeAlias = tuple[Any, ...]
+
+IN_USE = "is in use by another process; nothing was changed, try again"
 
 _AT_ONCE = 500
 
@@ -79,6 +81,12 @@ class Database(ABC):
     def discard(self) -> None:
         """Let go of a database in which no vault was made after all, and of the file made for it."""
         self.close()
+
+
+def refusal_by(location: str, meaning: str) -> VaultError:
+    """What a database refused, in one sentence."""
+    kind = VaultBusyError if meaning == IN_USE else VaultError
+    return kind(f"the vault {location!r} {meaning}")
 
 
 def rows_in(session: Session, sql: str, values: Sequence[Any]) -> Iterator[Row]:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from armnesia.errors import VaultError
+from armnesia.errors import ArmnesiaError, VaultError
 from armnesia.vault import owner_files
 from armnesia.vault.canonical import canonical, read_json
 from armnesia.vault.keyring import Keyring
@@ -61,10 +61,20 @@ def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
 
 
 def write_export(opened: Opened, path: str | Path, *, for_restore: bool = False) -> dict[str, Any]:
-    """Write the export to a new file, readable by its owner only."""
+    """Write the export to a file, readable by its owner only; one that is there must be an older export."""
     document = export_of(opened, for_restore=for_restore)
+    if Path(path).exists() and not _is_export(path, document["vault"]):
+        raise VaultError(f"{path} exists already and is no export of this vault; nothing was written")
     owner_files.write(path, canonical(document) + "\n", replace=True)
     return document
+
+
+def _is_export(path: str | Path, vault: str) -> bool:
+    try:
+        found = read_json(Path(path).read_text(encoding="utf-8"), str(path))
+    except (OSError, ValueError, ArmnesiaError):
+        return False
+    return isinstance(found, dict) and (found.get("schema"), found.get("vault")) == (SCHEMA, vault)
 
 
 def read_export(path: str | Path, keyring: Keyring) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from armnesia.unlearners import Release, Rollback, Unlearner
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.certificates import certificate_of, certify, storing, with_opening
-from armnesia.vault.commitments import commitment, paths_of, root_of
+from armnesia.vault.commitments import Opening, commitment, paths_of, root_of
 from armnesia.vault.configuration import Configuration, budget_of, unlearner_of
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Holding, Wanted, holding_of
@@ -62,11 +62,14 @@ class Answer:
 class Forgotten:
     """What came of a request, for the operator's eyes: the certificate is what may be handed out.
 
-    `repeated`: the same request was answered before, and this is its certificate. `counts` are the records of
-    each arm that were deleted; `release` is the distribution that the arm was drawn from.
+    `repeated`: the same request was answered before, and this is its certificate. Of the people or records
+    `named` there were records of `held`. `counts` are the records of each arm that were deleted; `release`
+    is the distribution that the arm was drawn from.
     """
 
     repeated: bool
+    named: int
+    held: int
     counts: Mapping[Hashable, int]
     served_before: Any
     served: Any
@@ -86,8 +89,14 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a request would do, without doing it: for the screen, never for a file that is kept."""
+    """What a request would do, without doing it: for the screen, never for a file that is kept.
 
+    `unlearner` is who would answer; None where nothing is held.
+    """
+
+    named: int
+    held: int
+    unlearner: str | None
     counts: Mapping[Hashable, int]
     served: Any
     release: Release | None
@@ -104,23 +113,29 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         lines = read_lines(session, _digests(ring, wanted))
         known = _answered_before(lines, ring, wanted)
         if not known:
-            found, release, stored, opening, state = _forget(
-                opened, session, before, wanted, holding, answer, lines
-            )
+            done = _forget(opened, session, before, wanted, holding, answer, lines)
     if known:
         certificate, served = certificate_of(opened, wanted), before.served_action
-        return Forgotten(True, {}, served, served, None, lambda: certificate)
-    opened.pin.write(state.head)
-    erased = release is not None and opened.database.erase()
+        return Forgotten(True, len(wanted.names), 0, {}, served, served, None, lambda: certificate)
+    opened.pin.write(done.state.head)
+    erased = done.release is not None and opened.database.erase()
     if erased:
-        opened.erased_through = state.head.sequence
+        opened.erased_through = done.state.head.sequence
 
     def hand_out() -> Certificate:
-        signed = stored.reissue(ring, erasure="complete", issued=utc_now()) if erased else stored
-        return with_opening(opened, signed, wanted, opening)
+        signed = done.stored.reissue(ring, erasure="complete", issued=utc_now()) if erased else done.stored
+        return with_opening(opened, signed, wanted, done.opening)
 
-    counts = {} if found is None else _by_action(found)
-    return Forgotten(False, counts, before.served_action, state.served_action, release, hand_out)
+    return Forgotten(
+        False,
+        len(wanted.names),
+        done.held,
+        {} if done.found is None else _by_action(done.found),
+        before.served_action,
+        done.state.served_action,
+        done.release,
+        hand_out,
+    )
 
 
 def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
@@ -132,10 +147,23 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
         ring = opened.ring(state)
         repeated = _answered_before(read_lines(session, _digests(ring, wanted)), ring, wanted)
         found = holding.found(session, state)
+        held = 0 if found is None else holding.names_with_records(session)
+    named, served = len(wanted.names), state.served_action
     if found is None:
-        return Preview({}, state.served_action, None, repeated)
-    _, release, _ = _release(state, found, answer)
-    return Preview(_by_action(found), state.served_action, release, repeated)
+        return Preview(named, held, None, {}, served, None, repeated)
+    used, release, _ = _release(state, found, answer)
+    return Preview(named, held, used.unlearner.name, _by_action(found), served, release, repeated)
+
+
+class _Done(NamedTuple):
+    """A request that was answered: `stored` is its certificate without the `opening`."""
+
+    found: DeletionRequest | None
+    held: int
+    release: Release | None
+    stored: Certificate
+    opening: str
+    state: State
 
 
 def _forget(
@@ -146,18 +174,12 @@ def _forget(
     holding: Holding,
     answer: Answer,
     lines: Lines,
-) -> tuple[DeletionRequest | None, Release | None, Certificate, str, State]:
-    """What was found, what was released, the certificate as stored, what opens it, and the new state."""
+) -> _Done:
     ring = opened.ring(before)
-    sequence = before.head.sequence + 1
-    nonces = [secret_bytes(16).hex() for _ in wanted.singly()]
-    leaves = [
-        commitment(ring.salt(sequence, before.digest_key, one.name, nonce), one.request)
-        for one, nonce in zip(wanted.singly(), nonces, strict=True)
-    ]
-    openings = [" ".join([nonce, *path]) for nonce, path in zip(nonces, paths_of(leaves), strict=True)]
-    facts: dict[str, Any] = {"commitment": root_of(leaves), "salt_key": before.digest_key}
     found, rows = holding.taken(session, before)
+    held = {bytes(owner if wanted.users else identity) for identity, owner, *_ in rows}
+    root, openings = _committed(ring, before, wanted, held)
+    facts: dict[str, Any] = {"commitment": root, "salt_key": before.digest_key}
     kind, release, state = "nothing_held", None, before
     if found is not None:
         used, release, later = _release(before, found, answer)
@@ -171,7 +193,24 @@ def _forget(
     tallies, to_lists = exchanged(ring, before.tallies.toggled(ring, "record", rows), lines, after)
     state = replace(state, tallies=tallies)
     opened.store(session, before, state, to_ledger, storing(certificate), *to_lists)
-    return found, release, certificate, openings[0], state
+    return _Done(found, len(held), release, certificate, openings[0], state)
+
+
+def _committed(ring: Keyring, before: State, wanted: Wanted, held: set[bytes]) -> tuple[str, list[str]]:
+    """The commitment to a request, and what opens it for each who is in it.
+
+    Of several people the entry says what was done for all of them: each one's own leaf says whether anything
+    was held of theirs.
+    """
+    sequence, leaves, openings = before.head.sequence + 1, [], []
+    for one, key in zip(wanted.singly(), wanted.row_keys(ring), strict=True):
+        opening = Opening(secret_bytes(16).hex(), None if len(wanted.names) == 1 else key in held)
+        salt = ring.salt(sequence, before.digest_key, one.name, opening.nonce)
+        leaves.append(commitment(salt, opening.request(one.request)))
+        openings.append(opening)
+    return root_of(leaves), [
+        str(replace(opening, path=path)) for opening, path in zip(openings, paths_of(leaves), strict=True)
+    ]
 
 
 def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:

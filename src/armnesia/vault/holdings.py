@@ -42,9 +42,10 @@ class Wanted:
         if (users is None) == (records is None):
             raise InvalidInputError("say what to forget: either users or records, not both")
         given = users if users is not None else records
-        if isinstance(given, str | bytes):
-            raise InvalidInputError("what to forget must be a list of names; got a single text")
-        labels = {label_text(label) for label in given or ()}
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            got = "a single text" if isinstance(given, str) else f"a single {type(given).__name__}"
+            raise InvalidInputError(f"what to forget must be a list of names; got {got}")
+        labels = {label_text(label) for label in given}
         texts = tuple(sorted(label for label in labels if label))
         if not texts or len(texts) < len(labels):
             raise InvalidInputError(
@@ -62,9 +63,14 @@ class Wanted:
         return [Wanted(users=(user,)) for user in self.users] or [Wanted(records=(r,)) for r in self.records]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the request, of people or of records."""
+        return self.users or self.records
+
+    @property
     def name(self) -> str:
         """The one name of a request of one."""
-        (name,) = self.users or self.records
+        (name,) = self.names
         return name
 
     def digests(self, ring: Keyring) -> list[tuple[bytes, str]]:
@@ -78,6 +84,15 @@ class Wanted:
     def record_identities(self, ring: Keyring) -> list[bytes]:
         """The identities of the records named by their id."""
         return [ring.record_identity("id", record) for record in self.records]
+
+    def row_keys(self, ring: Keyring) -> list[bytes]:
+        """What rows have in their `row_column` if they are meant, for each name."""
+        return [ring.owner_digest(user) for user in self.users] or self.record_identities(ring)
+
+    @property
+    def row_column(self) -> str:
+        """The column of rows by which they are found."""
+        return "owner" if self.users else "identity"
 
 
 class Holding(ABC):
@@ -97,13 +112,20 @@ class Holding(ABC):
 
     def conditions(self) -> Iterator[tuple[str, tuple[bytes, ...]]]:
         """The records as conditions in SQL, a few hundred at a time."""
-        column, values = "identity", self.wanted.record_identities(self.keyring)
-        if self.wanted.users:
-            column, values = "owner", [self.keyring.owner_digest(user) for user in self.wanted.users]
+        column, values = self.wanted.row_column, self.wanted.row_keys(self.keyring)
         for start in range(0, len(values), _AT_ONCE):
             some = tuple(values[start : start + _AT_ONCE])
             marks = ", ".join("?" * len(some))
             yield (f"{column} = ?" if len(some) == 1 else f"{column} IN ({marks})"), some
+
+    def names_with_records(self, session: Session) -> int:
+        """Of how many of those who are named there are records."""
+        counting = f"SELECT count(DISTINCT {self.wanted.row_column}) FROM record WHERE "
+        return sum(
+            int(number)
+            for condition, values in self.conditions()
+            for (number,) in session.query(counting + condition, *values)
+        )
 
     def _deleted(self, session: Session, mode: str) -> list[Row]:
         return [

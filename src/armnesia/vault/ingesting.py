@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.errors import VaultError
+from armnesia.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.scale import checked_actions
 from armnesia.statistics import ArmStatistics
 from armnesia.vault.canonical import canonical
@@ -16,10 +16,13 @@ from armnesia.vault.identities import Occurrences, identities
 from armnesia.vault.opened import Opened, appended
 from armnesia.vault.progress import Progress
 from armnesia.vault.schema import EXTERNAL, RECORD_COLUMNS
+from armnesia.vault.source_base import CHUNK
 from armnesia.vault.sources import Rows, Source
 from armnesia.vault.state import State, new_stream
 from armnesia.vault.suppression import suppressed_among
 
+_MOST_UNDECLARED = 100
+"""Actions that a first batch may fix; more of them are rather people, or times, or prices."""
 _INCOMING = {
     "managed": "identity {blob} PRIMARY KEY, owner {blob}, arm INTEGER, units BIGINT",
     "external": "identity {blob} PRIMARY KEY, owner {blob}, content {blob}, source INTEGER, arm INTEGER,"
@@ -59,13 +62,16 @@ def ingest(
     A batch that fails leaves nothing. What came in with earlier batches of the same source is not added
     twice when the source is sent again.
     """
+    if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
+        raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     with Occurrences() as occurrences:
         with opened.database.reading() as session:
             state = opened.load(session)
         if state.configuration.mode == EXTERNAL and source.description["kind"] == "frame":
             raise VaultError("an external vault looks people up at the source: give a file or a table")
         declared = _declared(state, source)
-        chunks = partial(source.rows, declared, state.configuration.reward_range)
+        size = min(batch_rows or CHUNK, CHUNK)
+        chunks = partial(source.rows, declared, state.configuration.reward_range, chunk=size)
         if batch_rows is not None:  # a bad row far down must not leave the batches before it
             for _ in chunks():
                 pass
@@ -86,7 +92,14 @@ def ingest(
 def _declared(state: State, source: Source) -> tuple[Any, ...]:
     if state.configuration.actions is not None:
         return state.configuration.actions
-    return checked_actions(source.labels())
+    labels = source.labels()
+    if len(labels) > _MOST_UNDECLARED:
+        raise InvalidLogError(
+            f"{source.columns.described('action')} has {len(labels)} different values, which would be the"
+            f" vault's actions for good, in public; is it the right column? Name more than {_MOST_UNDECLARED}"
+            " actions at armnesia init"
+        )
+    return checked_actions(labels)
 
 
 def _batches(chunks: Iterable[Rows], batch_rows: int | None) -> Iterator[Iterator[Rows]]:
@@ -154,7 +167,7 @@ class Loader:
         self.session.load(
             "incoming", self._incoming_columns(), sorted(fresh.values(), key=lambda row: row[0])
         )
-        self._check_same_content()
+        self._check_same_content(rows, names)
         known = self.session.execute("DELETE FROM incoming WHERE identity IN (SELECT identity FROM record)")
         if known:
             left = self.session.query("SELECT identity FROM incoming")
@@ -221,15 +234,18 @@ class Loader:
             places |= {place for place, digest in enumerate(of_rows) if digest in listed}
         return places
 
-    def _check_same_content(self) -> None:
-        ((different,),) = self.session.query(
-            "SELECT count(*) FROM incoming i JOIN record r ON r.identity = i.identity"
+    def _check_same_content(self, rows: Rows, names: list[bytes]) -> None:
+        different = self.session.query(
+            "SELECT i.identity FROM incoming i JOIN record r ON r.identity = i.identity"
             f" WHERE {_DIFFERS[self.mode]}"
         )
         if different:
+            others = {bytes(identity) for (identity,) in different}
+            first = next(place for place, name in enumerate(names) if name in others)
             raise VaultError(
-                f"{different} rows have an id that the vault holds with another action, reward or user; an id"
-                " must mean one row for ever; nothing was ingested"
+                f"{len(different)} rows have an id that the vault holds with another action, reward or user:"
+                f" the first is row {rows.positions[first]}; an id must mean one row for ever; nothing was"
+                " ingested"
             )
 
     def _incoming_columns(self) -> str:

@@ -188,7 +188,7 @@ def check_chain(
     must end exactly, as the vault's own state says. One pass, constant memory.
 
     >>> check_chain([], vault="v-1", head=Head(2, "ab" * 32))
-    ['sequence 1 to 2: missing, the ledger is shorter than its pinned head']
+    ['sequence 1 to 2: missing, the ledger is shorter than the head that was kept']
     """
     problems: list[str] = []
     length, linked = 0, {GENESIS}
@@ -203,12 +203,12 @@ def check_chain(
         found = list(_row_problems(sequence, text, vault, linked))
         if true_hash != stored_hash:
             found.append("the entry and its hash do not belong together")
-        for known, name in ((head, "pinned head"), (end, "head that the vault's state names")):
+        for known, name in ((head, "head that was kept"), (end, "head that the vault's state names")):
             if known is not None and known.sequence == sequence and known.hash != true_hash:
                 found.append(f"another entry than that of the {name}")
         problems += [f"sequence {sequence}: {what}" for what in found]
         linked = {true_hash, stored_hash}  # what was reported here is not reported again at the next entry
-    for known, name in ((head, "its pinned head"), (end, "the vault's state says")):
+    for known, name in ((head, "the head that was kept"), (end, "the vault's state says")):
         if known is not None and length < known.sequence:
             missing = _span(length + 1, known.sequence)
             problems.append(f"sequence {missing}: missing, the ledger is shorter than {name}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from armnesia.arrays import IntArray
 from armnesia.errors import InvalidInputError, VaultError
+from armnesia.logs.addresses import shown
 from armnesia.stream import Stream
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.database import Session
@@ -115,7 +116,7 @@ def _drop_sources(session: Session, names: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise InvalidInputError(
-                f"the vault has no source {name!r}; its sources are: {', '.join(known) or 'none'}"
+                f"the vault has no source {shown(name)!r}; its sources are: {', '.join(known) or 'none'}"
             )
         for number in known[name]:
             session.execute("DELETE FROM source WHERE number = ?", number)

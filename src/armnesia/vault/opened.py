@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from armnesia.errors import VaultError
+from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.database import Database, Session, open_database
 from armnesia.vault.keyring import Keyring
@@ -101,11 +101,13 @@ def appended(state: State, kind: str, **facts: Any) -> tuple[Entry, State, State
 def keys_path_of(url: str, keys: str | Path | None) -> Path:
     """Where the keys are: as said, beside an SQLite vault, or in the working folder."""
     if keys is not None:
+        if not Path(keys).name or Path(keys).is_dir():
+            raise InvalidInputError(f"keys must be a file; got the folder {str(keys)!r}")
         return Path(keys)
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite":
         return Path(f"{rest[1:]}.keys")
-    database = rest.partition("?")[0].rpartition("/")[2]
+    database = rest.partition("?")[0].partition("/")[2]  # never what may stand before an "@"
     return Path(f"armnesia-{database or 'postgres'}.keys")
 
 

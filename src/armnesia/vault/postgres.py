@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from armnesia.errors import MissingExtraError, VaultError
-from armnesia.vault.database import Database, Row
+from armnesia.errors import MissingExtraError
+from armnesia.vault.database import IN_USE, Database, Row, refusal_by
 from armnesia.vault.postgres_addresses import place_of, without_schema
 
 _CHUNK = 10_000
@@ -182,16 +182,17 @@ class PostgresDatabase(Database):
         try:
             yield
         except self._psycopg.Error as error:
-            raise VaultError(f"the vault {self.location!r} {_meaning(error)}") from None
+            raise refusal_by(self.location, _meaning(error)) from None
 
 
 _MAY_NOT = "cannot be opened: this user may not (no permission, or a wrong password)"
 _MEANINGS = {
-    "55P03": "is in use by another process; nothing was changed, try again",
+    "55P03": IN_USE,
     "42501": _MAY_NOT,
     "53100": "cannot grow: the disk is full; nothing was changed",
 }
 _NOT_CONNECTED = {
+    "URI query parameter": "cannot be opened: its address has an option that PostgreSQL does not know",
     "does not exist": "cannot be opened: there is no such database, or no such user",
     "authentication failed": _MAY_NOT,
 }

@@ -14,6 +14,9 @@ from armnesia.scale import checked_actions, checked_reward_range, to_units
 from armnesia.vault.repeated_ids import RepeatedIds
 from armnesia.vault.source_text import arm_of_text, label_text, storable_label
 
+CHUNK = 50_000
+"""How many rows are read at once."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -31,6 +34,10 @@ class Columns:
         if self.user in (self.action, self.reward):  # actions are public, and for good: people must not be
             raise InvalidInputError(
                 f"user must be another column than action and reward; got {self.user!r} for both"
+            )
+        if self.id is not None and self.id == self.user:  # rows of one user that agree would be one row
+            raise InvalidInputError(
+                f"id must tell rows apart, by another column than user; got {self.id!r} for both"
             )
 
     def labels(self) -> dict[str, str]:
@@ -138,7 +145,7 @@ class Source(ABC):
         actions: Sequence[Hashable],
         reward_range: tuple[float, float],
         *,
-        chunk: int = 50_000,
+        chunk: int = CHUNK,
         user: str | None = None,
     ) -> Iterator[Rows]:
         """Read all rows, or those of one user, in chunks; the first wrong row ends it with a refusal.
@@ -167,7 +174,7 @@ class Source(ABC):
             raise rules.contradicting_ids(self.columns.described("id"), contradiction)
 
     def _missing_actions(self) -> Iterator[tuple[int, Any]]:
-        for raw in self.raw_rows(50_000, None):
+        for raw in self.raw_rows(CHUNK, None):
             for position, action in zip(raw.positions, raw.actions, strict=True):
                 if is_missing(action):
                     yield position, None

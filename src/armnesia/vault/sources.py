@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from armnesia.errors import InvalidInputError
+from armnesia.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.logs.addresses import shown
 from armnesia.vault.source_base import Columns, Rows, Source
 from armnesia.vault.source_files import FileSource
@@ -63,7 +63,13 @@ def reopen_source(description: Mapping[str, Any]) -> Source:
         raise InvalidInputError(
             "rows that came from a dataframe cannot be looked up again; give a file or a table instead"
         )
-    return open_source(description["location"], table=description["table"], **description["columns"])
+    try:
+        return open_source(description["location"], table=description["table"], **description["columns"])
+    except ArmnesiaError as error:
+        raise VaultError(
+            f"{error}; the vault has rows from there: put it back, or if it is gone for good, run armnesia"
+            f" rebuild --without {source_name(description)}"
+        ) from None
 
 
 def source_name(description: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from armnesia.errors import VaultError
 from armnesia.vault import owner_files
-from armnesia.vault.database import Database, Row
+from armnesia.vault.database import IN_USE, Database, Row, refusal_by
 
 _CACHE, _LARGE_CACHE = 65_536, 262_144  # KiB
 _SETTINGS = (
@@ -170,7 +170,7 @@ class SqliteDatabase(Database):
         try:
             yield
         except sqlite3.Error as error:
-            raise VaultError(f"the vault {self.location!r} {_meaning(error)}") from None
+            raise refusal_by(self.location, _meaning(error)) from None
 
 
 def _create_private(path: str) -> None:
@@ -183,8 +183,8 @@ def _create_private(path: str) -> None:
 
 
 _MEANINGS = {
-    "locked": "is in use by another process; nothing was changed, try again",
-    "busy": "is in use by another process; nothing was changed, try again",
+    "locked": IN_USE,
+    "busy": IN_USE,
     "not a database": "is not a vault, or is damaged: {}",
     "malformed": "is not a vault, or is damaged: {}",
     "full": "cannot grow: the disk is full; nothing was changed",

@@ -52,7 +52,7 @@ class Tallies(NamedTuple):
     def unmasked(cls, text: str, ring: Keyring, head: Head) -> "Tallies":
         """The tallies that `masked` made this text of, at the same head of the ledger.
 
-        >>> ring, head = Keyring.create("v-1"), Head(0, "ab")
+        >>> ring, head = Keyring.create("v-1"), Head(0, "ab" * 32)
         >>> Tallies.unmasked(Tallies(1, 2, 3, 4).masked(ring, head), ring, head)
         Tallies(record=1, suppressed=2, request=3, source=4)
         """

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from armnesia.errors import VaultError
+from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault import maintenance, rotation, suppression
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.certificates import certificate_of, stored_certificate
@@ -65,6 +65,10 @@ class Vault:
         timeout: float = 30.0,
     ) -> Self:
         """Make a new vault and its keys, readable by their owner only."""
+        if not isinstance(configuration, Configuration | None):
+            raise InvalidInputError(
+                f"configuration must be a Configuration; got a {type(configuration).__name__}"
+            )
         return cls(create_vault(url, configuration or Configuration(actions=None), keys, timeout=timeout))
 
     @classmethod
@@ -127,9 +131,9 @@ class Vault:
         """Let new records of forgotten people in again; nothing that was deleted comes back."""
         return suppression.readmit(self._opened, Wanted.of(users, records), erase=erase)
 
-    def verify(self, head: Head | None = None, *, progress: Progress | None = None) -> Verification:
+    def verify(self, head: Head | str | None = None, *, progress: Progress | None = None) -> Verification:
         """Recompute the statistics and check seal, ledger and certificates."""
-        return verify(self._opened, head, progress)
+        return verify(self._opened, Head.parse(head) if isinstance(head, str) else head, progress)
 
     def status(self, *, scores: bool = False) -> Status:
         """How the vault stands; `scores` are for the operator only: published before and after, they undo."""
@@ -141,9 +145,9 @@ class Vault:
             texts = session.query("SELECT entry FROM ledger ORDER BY sequence")
         return [Entry.from_text(text) for (text,) in texts]
 
-    def check_ledger(self, head: Head) -> list[str]:
+    def check_ledger(self, head: Head | str) -> list[str]:
         """Check the ledger alone against a head that was kept elsewhere; one sentence for each problem."""
-        return check_ledger(self._opened, head)
+        return check_ledger(self._opened, Head.parse(head) if isinstance(head, str) else head)
 
     @property
     def head(self) -> Head:
@@ -225,8 +229,11 @@ class Vault:
 
     @classmethod
     def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> tuple[int, int]:
-        """Bring an older vault to this version; from which version, to which."""
-        opened = open_vault(url, keys, timeout=timeout, check_schema=False)
+        """Bring an older vault to this version; from which version, to which.
+
+        Also a backup that was put back: it still opens only after `restore`.
+        """
+        opened = open_vault(url, keys, timeout=timeout, check_pin=False, check_schema=False)
         with closing(opened.database):
             return upgrade(opened)
 

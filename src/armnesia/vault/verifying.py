@@ -62,6 +62,10 @@ def verify(opened: Opened, head: Head | None = None, progress: Progress | None =
     problems: list[str] = []
     notes: list[str] = []
     heads, watched = _heads(opened, head), Watched(progress)
+    if opened.pin.read() is None:
+        notes.append(
+            "no head is pinned beside the keys: an old copy of the vault in its place is not noticed"
+        )
     with opened.database.reading() as session:
         try:
             state = opened.load(session)
