@@ -12,9 +12,10 @@ from armnesia.cli.demo import demo
 from armnesia.cli.levels import levels
 from armnesia.cli.privacy import calibrate, curve
 from armnesia.cli.reproduction import reproduce
+from armnesia.cli.vault_ingest import ingest
 from armnesia.cli.vault_proofs import certificate, ledger, public_key, verify
 from armnesia.cli.vault_requests import forget, readmit
-from armnesia.cli.vault_setup import ingest, init, status
+from armnesia.cli.vault_setup import init, status
 from armnesia.cli.vault_upkeep import backup, compact, export, policy, rebuild, restore, rotate_key, upgrade
 from armnesia.cli.worlds import bounds, evaluate
 

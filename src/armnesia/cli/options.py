@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia import datasets
+from armnesia.cli import load_beforehand
 from armnesia.errors import InvalidInputError
 from armnesia.learners import LEARNERS, ConfidenceLearner, Learner
 from armnesia.logs import Log, read_log
@@ -64,13 +65,13 @@ def open_log(
                 " leave --action, --reward, --actions and --reward-range out"
             )
         return datasets.flights()
-    declared = None if actions is None else [label.strip() for label in actions.split(",")]
+    load_beforehand("duckdb")
     return read_log(
         source,
         action=action,
         reward=reward,
         user=user,
-        actions=declared,
+        actions=action_labels(actions),
         reward_range=two_numbers(reward_range),
     )
 
@@ -140,6 +141,20 @@ def make_budget(
     raise InvalidInputError(
         f"a budget is --epsilon with --delta, or --gamma with --delta; got {got or 'none'}"
     )
+
+
+def action_labels(given: str | None) -> tuple[str, ...] | None:
+    """The labels that --actions names; an empty one would be an arm that nobody can serve.
+
+    >>> action_labels("A, B")
+    ('A', 'B')
+    """
+    if given is None:
+        return None
+    labels = tuple(label.strip() for label in given.split(","))
+    if "" in labels:
+        raise InvalidInputError(f"--actions must be labels such as A,B,C, none of them empty; got {given!r}")
+    return labels
 
 
 def two_numbers(given: str) -> tuple[float, float]:

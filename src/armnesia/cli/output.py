@@ -1,14 +1,16 @@
 """Results as tables for people and as JSON for programs, from the same values."""
 
+import codecs
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from rich.console import Console, Group
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -38,21 +40,40 @@ def plain(value: Any) -> Any:
 def emit(result: Mapping[str, Any], as_json: bool, *shown: Any) -> None:
     """Print the result as JSON, or else what is shown of it to people."""
     if as_json:
-        print(json.dumps(plain(result), ensure_ascii=False, indent=2))
+        print(json.dumps(plain(result), ensure_ascii=not _prints_unicode(), indent=2))
     else:
         for item in shown:
             console.print(item, soft_wrap=isinstance(item, str))  # so that paths are not broken
 
 
-def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Group:
-    """Make a table below its title; numbers go right."""
+def print_as_utf8(written: str) -> None:
+    """Print a file's text so that, sent into a file, it is that file: whatever the terminal's encoding."""
+    if _prints_unicode():
+        print(written, end="")
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(written.encode("utf-8"))
+    sys.stdout.flush()
+
+
+def _prints_unicode() -> bool:
+    """Whether stdout takes every letter; what is no file, such as a notebook, has no encoding and does."""
+    encoding = getattr(sys.stdout, "encoding", None)
+    return encoding is None or codecs.lookup(encoding).name.startswith("utf")
+
+
+def table(
+    title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]], whole: Collection[str] = ()
+) -> Group:
+    """Make a table below its title; numbers go right, and columns that are `whole` are never wrapped."""
     made = Table()
     listed = [[text(cell) for cell in row] for row in rows]
     for position, column in enumerate(columns):
         cells = [row[position] for row in listed]
         numeric = all(_looks_numeric(cell) for cell in cells)
         is_name = position == 0 and all(len(cell) <= _LONGEST_NAME for cell in cells)
-        made.add_column(column, justify="right" if numeric else "left", no_wrap=is_name)
+        no_wrap = is_name or column in whole
+        made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap)
     for row in listed:
         made.add_row(*map(Text, row))  # a name may look like markup
     return Group(Text(title, style="bold"), made)
@@ -61,8 +82,25 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> 
 def progress_bar(*, quiet: bool) -> Progress:
     """A bar on stderr for people who wait; nothing where nobody looks."""
     people = Console(stderr=True)
-    columns = (TextColumn("{task.description:>9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description:>9}"), BarColumn(), DoneColumn(), TimeElapsedColumn())
     return Progress(*columns, console=people, transient=True, disable=quiet or not people.is_terminal)
+
+
+class DoneColumn(ProgressColumn):
+    """How much is done, and of how much, where that is known.
+
+    >>> [DoneColumn.words(1234567, total) for total in (None, 2e6)]
+    ['1,234,567', '1,234,567/2,000,000']
+    """
+
+    def render(self, task: Task) -> Text:
+        """Write it for one bar."""
+        return Text(self.words(task.completed, task.total), style="progress.download")
+
+    @staticmethod
+    def words(completed: float, total: float | None) -> str:
+        """Write it, in thousands."""
+        return f"{int(completed):,}" + ("" if total is None else f"/{int(total):,}")
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Commands that show what happened, and check it: ledger, certificate, public-key, verify."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,13 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_rows, table
-from armnesia.cli.vault_options import Column, Keys, Records, Url, Users, UsersFile, named, tell
-from armnesia.cli.vault_requests import certificate_facts, check_can_be_written
+from armnesia.cli.output import counting_rows, print_as_utf8, table
+from armnesia.cli.vault_names import Column, Records, RecordsFile, Users, UsersFile, named
+from armnesia.cli.vault_options import Keys, Url, tell
+from armnesia.cli.vault_requests import certificate_document, certificate_facts, check_can_be_written
 from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault import DEFAULT_URL, Certificate, Entry, Head, Vault, owner_files
 from armnesia.vault.certificate import INTEGRITY_ONLY
+from armnesia.vault.ed25519 import checked_public_key
 from armnesia.vault.opened import open_vault
+
+_WITHOUT_OPENING = b'\n  "opening": null,\n'
 
 certificate = typer.Typer(help="Show a certificate, or check one without any vault.", no_args_is_help=True)
 
@@ -87,6 +92,7 @@ def show(
     file: UsersFile = None,
     column: Column = None,
     records: Records = None,
+    records_file: RecordsFile = None,
     sequence: Annotated[int | None, typer.Option(help="By its entry of the ledger: it names nobody.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write it to this new file.")] = None,
     as_json: opt.AsJson = False,
@@ -94,17 +100,17 @@ def show(
     """The certificate of a request, named as it was made; --json prints the file to hand out."""
     if out is not None:
         check_can_be_written(out)
-    if sequence is not None and (user or file or records):
-        raise InvalidInputError("--sequence names an entry; leave --user, --file and --records out")
-    wanted: dict[str, Any] = (
-        {"sequence": sequence} if sequence is not None else named(user, file, column, records)
-    )
+    wanted: dict[str, Any] = {"sequence": sequence}
+    if sequence is None:
+        wanted = named(user, file, column, records, records_file)
+    elif user or file or column or records or records_file:
+        raise InvalidInputError("--sequence names an entry; leave --user, --file, --records and the like out")
     with Vault.open(url, keys=keys) as vault:
         found = vault.certificate(**wanted)
     if out is not None:
         owner_files.write(out, found.to_json())
     if as_json:
-        print(found.to_json(), end="")  # byte for byte what `certificate verify` reads
+        print_as_utf8(_handed_out(found))
     else:
         tell({}, False, found.words())
 
@@ -164,18 +170,32 @@ def _check_ledger(url: str, keys: Path | None, kept: Head, as_json: bool) -> Non
 
 
 def _ledger_table(entries: Sequence[Entry]) -> Any:
+    """A line an entry, in 80 columns: where it must wrap, it does between the unlearner and its level."""
     rows = [
         [
             entry.sequence,
             entry.time[:19].replace("T", " "),
             entry.kind,
-            entry.fields.get("unlearner", {}).get("name", ""),
-            entry.fields.get("level", ""),
+            _how_answered(entry),
             entry.fields.get("released", ""),
         ]
         for entry in entries
     ]
-    return table("The ledger", ["", "time (UTC)", "what", "unlearner", "level", "released"], rows)
+    columns = ["", "time (UTC)", "what", "unlearner, level", "released"]
+    return table("The ledger", columns, rows, whole=columns[:3])
+
+
+def _how_answered(entry: Entry) -> str:
+    if "unlearner" not in entry.fields:
+        return ""
+    return f"{entry.fields['unlearner']['name']}, {entry.fields.get('level', '')}"
+
+
+def _handed_out(found: Certificate) -> str:
+    """The certificate's file, byte for byte what `certificate verify` reads; `opening` is always a key."""
+    if found.opening is not None:
+        return found.to_json()
+    return json.dumps(certificate_document(found), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
 def _read_and_check(file: Path, trusted: list[str] | None) -> tuple[Certificate | None, list[str]]:
@@ -184,7 +204,7 @@ def _read_and_check(file: Path, trusted: list[str] | None) -> tuple[Certificate 
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
     try:
-        found = Certificate.from_json(data)
+        found = Certificate.from_json(data.replace(_WITHOUT_OPENING, b"\n", 1))
         found.words()
     except VaultError as error:
         return None, [str(error)]
@@ -193,7 +213,13 @@ def _read_and_check(file: Path, trusted: list[str] | None) -> tuple[Certificate 
 
 def _public_keys(given: str) -> list[str]:
     if not Path(given).is_file():
-        return [given]
+        try:
+            return [checked_public_key(given)]
+        except InvalidInputError:
+            raise InvalidInputError(
+                "--public-key must be 64 hexadecimal digits in small letters, or a file that exists;"
+                f" got {given!r}"
+            ) from None
     try:
         return Path(given).read_text(encoding="ascii").split()
     except UnicodeDecodeError:

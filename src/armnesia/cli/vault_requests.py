@@ -1,7 +1,8 @@
 """Commands for people's requests: forget, readmit."""
 
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +11,8 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.case import guarantee_facts
 from armnesia.cli.output import table
-from armnesia.cli.vault_options import (
-    Column,
-    Keys,
-    Records,
-    Url,
-    Users,
-    UsersFile,
-    named,
-    tell,
-)
+from armnesia.cli.vault_names import Column, Records, RecordsFile, Users, UsersFile, named
+from armnesia.cli.vault_options import Keys, Url, tell, unsigned_zero
 from armnesia.errors import InvalidInputError, VaultError
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_URL, Certificate, Forgotten, Preview, Vault, owner_files
@@ -37,6 +30,7 @@ def forget(
     file: UsersFile = None,
     column: Column = None,
     records: Records = None,
+    records_file: RecordsFile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[
@@ -48,11 +42,11 @@ def forget(
     as_json: opt.AsJson = False,
 ) -> None:
     """Forget people or records, for good: everyone named together is one request and one certificate."""
-    wanted = named(user, file, column, records)
+    wanted = named(user, file, column, records, records_file)
     asked: dict[str, Any] = {
         "unlearner": unlearner,
-        "epsilon": epsilon,
-        "delta": delta,
+        "epsilon": unsigned_zero(epsilon),
+        "delta": unsigned_zero(delta),
         "options": variants or None,
     }
     if certificate is not None:
@@ -60,11 +54,17 @@ def forget(
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_can_be_written(certificate)
     with Vault.open(url, keys=keys) as vault:
-        if dry_run:
-            _show_preview(vault.preview(**wanted, **asked), as_json)
-            return
-        done = vault.forget(**wanted, **asked)
-        head = vault.head
+        done = vault.preview(**wanted, **asked) if dry_run else vault.forget(**wanted, **asked)
+        head, actions = vault.head, vault.configuration.actions or ()
+    if "records" in wanted and not done.repeated and done.held < done.named:
+        warnings.warn(
+            f"{done.named - done.held} of {done.named} ids are those of no row; rows that came in without"
+            " --id have none, and are forgotten by user only",
+            stacklevel=2,
+        )
+    if isinstance(done, Preview):
+        _show_preview(done, actions, as_json)
+        return
     if certificate is not None:
         try:
             owner_files.write(certificate, done.certificate.to_json())
@@ -75,16 +75,18 @@ def forget(
     result = {
         "dry_run": False,
         "repeated": done.repeated,
+        "named": done.named,
+        "held": done.held,
         "records": done.records,
-        "counts": done.counts,
+        "counts": _counts(done.counts, actions),
         "served_before": done.served_before,
         "served": done.served,
         "head": head,
         **certificate_facts(done.certificate),
-        "certificate": done.certificate.to_dict(),
+        "certificate": certificate_document(done.certificate),
         "certificate_file": certificate,
     }
-    tell(result, as_json, *_words(done, certificate))
+    tell(result, as_json, *_words(done, certificate), *still_to_do(done, url, wanted))
 
 
 def readmit(
@@ -94,17 +96,25 @@ def readmit(
     file: UsersFile = None,
     column: Column = None,
     records: Records = None,
+    records_file: RecordsFile = None,
     erase: Annotated[
         bool, typer.Option("--erase", help="Take them off the list altogether: see docs/vault.md.")
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Let new records of forgotten people in again. Nothing that was deleted comes back."""
-    wanted = named(user, file, column, records)
+    wanted = named(user, file, column, records, records_file)
     with Vault.open(url, keys=keys) as vault:
         number = vault.readmit(**wanted, erase=erase)
         result = {"readmitted": number, "erased": erase, "head": vault.head}
-    tell(result, as_json, f"{number} readmitted: their new records are taken in from now on")
+    words = [f"{number} readmitted: their new records are taken in from now on"]
+    if erase:
+        words.append(
+            "Their digests are erased: nobody can look them up in the suppression list any more, certificate"
+            " show no longer finds their certificate, and a backup from before their deletion, if it is"
+            " restored, brings their old records back"
+        )
+    tell(result, as_json, *words)
 
 
 def certificate_facts(certificate: Certificate) -> dict[str, Any]:
@@ -119,6 +129,12 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "budget": entry.get("budget"),
         "erasure": body["erasure"]["state"],
     }
+
+
+def certificate_document(certificate: Certificate) -> dict[str, Any]:
+    """The certificate as JSON has it: `opening` is null where it names nobody."""
+    document = certificate.to_dict()
+    return {**document, "opening": document.get("opening")}
 
 
 def check_can_be_written(file: Path) -> None:
@@ -141,6 +157,7 @@ def _words(done: Forgotten, file: Path | None) -> list[str]:
         first = f"Forgotten: {done.records} records. Served before: {done.served_before}; now: {done.served}."
     return [
         first,
+        *_named_words(done),
         f"Guarantee: {body['claims']['guarantee']}",
         f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
         f"Ledger: entry {body['sequence']}",
@@ -153,7 +170,35 @@ def _words(done: Forgotten, file: Path | None) -> list[str]:
     ]
 
 
-def _show_preview(found: Preview, as_json: bool) -> None:
+def still_to_do(done: Forgotten, url: str, wanted: Mapping[str, Any]) -> list[str]:
+    """What the operator can do about bytes that are not gone yet."""
+    if done.certificate.body["erasure"]["state"] == "complete":
+        return []
+    name = "--user U" if "users" in wanted else "--records ID"
+    handed_out = (
+        f"armnesia certificate show {name} --out FILE hands out the certificate with erasure complete"
+    )
+    if url.startswith("sqlite:"):
+        return [
+            "To do: another process was reading, so the bytes are not gone yet; armnesia status tries again,"
+            f" and then {handed_out}."
+        ]
+    return [f"To do: armnesia compact makes the bytes leave the tables' files, and then {handed_out}."]
+
+
+def _named_words(found: Forgotten | Preview) -> list[str]:
+    """Of how many there was something, where several are named and the vault still knows."""
+    if found.named == 1 or found.repeated:
+        return []
+    return [f"{found.named} named, of {found.held} there were records"]
+
+
+def _counts(found: Mapping[Hashable, int], actions: Iterable[Hashable]) -> dict[Hashable, int]:
+    """The records of every action, also where there are none."""
+    return {action: found.get(action, 0) for action in actions}
+
+
+def _show_preview(found: Preview, actions: Iterable[Hashable], as_json: bool) -> None:
     release = found.release
     probabilities = {}
     if release is not None:
@@ -161,9 +206,12 @@ def _show_preview(found: Preview, as_json: bool) -> None:
     result = {
         "dry_run": True,
         "repeated": found.repeated,
+        "named": found.named,
+        "held": found.held,
         "records": sum(found.counts.values()),
-        "counts": found.counts,
+        "counts": _counts(found.counts, actions),
         "served_before": found.served,
+        "unlearner": found.unlearner,
         "probabilities": None if release is None else probabilities,
         "branch": None if release is None else release.branch,
         "guarantee": None if release is None else guarantee_facts(release.guarantee),
@@ -181,6 +229,8 @@ def _show_preview(found: Preview, as_json: bool) -> None:
             ["action", "records", "P(served then)"],
             rows,
         ),
+        *_named_words(found),
+        f"Would be answered by: {found.unlearner}",
         f"Guarantee: {release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
     )

@@ -1,15 +1,13 @@
-"""Commands that make a vault, fill it and look at it: init, ingest, status, and what decide says of one."""
+"""Commands that make a vault and look at it: init, status, and what decide says of one."""
 
-import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from armnesia import datasets
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_rows, table
+from armnesia.cli.output import table
 from armnesia.cli.vault_options import (
     BeyondPolicy,
     Keys,
@@ -18,6 +16,7 @@ from armnesia.cli.vault_options import (
     MaxEpsilon,
     Url,
     changed_policy,
+    policy_words,
     tell,
 )
 from armnesia.errors import InvalidInputError
@@ -69,7 +68,7 @@ def init(
     if unlearner in UNLEARNERS and UNLEARNERS[unlearner].needs_budget and None in (epsilon, delta):
         raise InvalidInputError(f"--unlearner {unlearner} needs both --epsilon and --delta")
     configuration = Configuration(
-        actions=None if actions is None else tuple(label.strip() for label in actions.split(",")),
+        actions=opt.action_labels(actions),
         reward_range=opt.two_numbers(reward_range),
         learner=name,
         confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
@@ -100,63 +99,6 @@ def init(
             " forgotten, and whoever has both can test who was.",
             f"Head of the ledger, to be kept elsewhere: {status.head}",
         )
-
-
-def ingest(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|URL", help="CSV or Parquet files, a database with --table, or 'flights'."
-        ),
-    ],
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    action: opt.ActionColumn = "action",
-    reward: opt.RewardColumn = "reward",
-    user: Annotated[str | None, typer.Option("--user", help="Column of the user.")] = None,
-    id_: Annotated[str | None, typer.Option("--id", help="Column that names each row, for good.")] = None,
-    table_: Annotated[str | None, typer.Option("--table", help="The table of a database.")] = None,
-    batch_rows: Annotated[
-        int | None, typer.Option(min=1, help="Commit every so many rows; all at once if not given.")
-    ] = None,
-    as_json: opt.AsJson = False,
-) -> None:
-    """Take rows in, each once, whatever is sent twice. Rows of forgotten people are left out and counted."""
-    if source == opt.BUNDLED and not Path(source).exists():
-        if (action, reward, user, id_) != ("action", "reward", None, None):
-            raise InvalidInputError(
-                f"the bundled log {opt.BUNDLED!r} has its own columns: leave --action, --reward, --user and"
-                " --id out"
-            )
-        source, action, reward, user = str(datasets.flights_path()), "airline", "on_time", "aircraft"
-    elif user is None:
-        warnings.warn(
-            "without --user the rows belong to nobody, and no person's can be found again", stacklevel=2
-        )
-    with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
-        done = vault.ingest(
-            source,
-            action=action,
-            reward=reward,
-            user=user,
-            id=id_,
-            table=table_,
-            batch_rows=batch_rows,
-            progress=progress,
-        )
-    if done.already_there and id_ is None:
-        warnings.warn(
-            f"{done.already_there} rows were taken for rows that are there already, because all their columns"
-            " are the same; if they are not, name a column that tells them apart by --id",
-            stacklevel=2,
-        )
-    tell(
-        asdict(done),
-        as_json,
-        f"{done.rows} rows: {done.added} added, {done.already_there} already there,"
-        f" {done.suppressed} of forgotten people left out",
-        f"Served now: {done.served}",
-    )
 
 
 def decide_in_vault(url: str, keys: Path | None, as_json: bool) -> None:
@@ -202,6 +144,8 @@ def status(
         ["learner", f"{configuration.learner}, τ = {configuration.confidence:g}"],
         ["unlearner", configuration.unlearner],
         ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
+        ["penalty", configuration.penalty],
+        ["policy", policy_words(configuration.requests)],
         ["on the suppression list", found.suppressed],
         ["erasure", found.erasure],
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],

@@ -15,6 +15,7 @@ from armnesia.cli.vault_options import (
     MaxEpsilon,
     Url,
     changed_policy,
+    policy_words,
     tell,
 )
 from armnesia.errors import InvalidInputError
@@ -42,8 +43,7 @@ def policy(
     tell(
         result,
         as_json,
-        f"A request may be answered with up to ε = {now.max_epsilon:g} and δ = {now.max_delta:g} at level"
-        f" {' or '.join(now.levels)}; beyond that: {now.beyond}",
+        f"A request may be answered with {policy_words(now)}",
         *(["The policy is changed; the ledger says so."] if now != before else []),
     )
 
@@ -147,4 +147,9 @@ def restore(
     replayed = Vault.restore(url, export_file, keys=keys)
     with Vault.open(url, keys=keys) as vault:
         result = {"replayed": replayed, "head": vault.head}
-    tell(result, as_json, f"{replayed} entries of the ledger replayed; the vault is up to date")
+    tell(
+        result,
+        as_json,
+        f"{replayed} entries of the ledger replayed: who was forgotten since the backup is forgotten again",
+        "Rows that were ingested after the backup was made are not in it: ingest them again.",
+    )
