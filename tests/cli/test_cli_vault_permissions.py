@@ -71,7 +71,7 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
     "a pinned head that is closed": (
         {PIN: 0},
         FORGET,
-        f"the pinned head '{PIN}' cannot be read: Permission denied",
+        f"{PIN}' cannot be read: Permission denied",
     ),
     "a log that is closed": (
         {"clicks.csv": 0},

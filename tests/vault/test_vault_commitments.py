@@ -1,6 +1,7 @@
 """One person opens a request of many without naming the others."""
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -130,11 +131,12 @@ def test_no_name_can_be_tested_against_the_ledger_once_its_nonce_is_erased(vault
 
 def test_the_same_request_is_committed_to_differently_each_time(vault: Vault) -> None:
     """Also in two copies of one vault, where the entries have the same number."""
-    vault.back_up(Path(vault.status().location).with_name("copy.db"))
-    copy = Vault.open(
-        f"sqlite:///{vault.status().location.replace('vault.db', 'copy.db')}",
-        keys=f"{vault.status().location}.keys",
-    )
+    first = Path(vault.status().location)
+    second = first.parent / "copy"
+    second.mkdir()
+    vault.back_up(second / "vault.db")
+    shutil.copy(f"{first}.keys", second / "vault.db.keys")  # without the pin, which would know better
+    copy = Vault.open(f"sqlite:///{second / 'vault.db'}")
     mine, other = (one.forget(users=["eve"]).certificate.body["entry"] for one in (vault, copy))
     copy.close()
     assert mine["sequence"] == other["sequence"]

@@ -120,7 +120,7 @@ def _read_anew(url: str, keys: Path | None) -> State:
 
 
 def _state_of(opened: Opened) -> State:
-    with opened.database.reading() as session:
+    with opened.reading() as session:
         return opened.load(session)
 
 

@@ -141,10 +141,13 @@ def restore(
     export_file: Annotated[Path, typer.Argument(metavar="EXPORT", help="Made by export --for-restore.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    as_it_is: Annotated[
+        bool, typer.Option("--as-it-is", help="Also a copy that something other than armnesia has changed.")
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Bring a vault put back from a backup up to date: who was forgotten since is forgotten again."""
-    replayed = Vault.restore(url, export_file, keys=keys)
+    replayed = Vault.restore(url, export_file, keys=keys, as_it_is=as_it_is)
     with Vault.open(url, keys=keys) as vault:
         result = {"replayed": replayed, "head": vault.head}
     tell(

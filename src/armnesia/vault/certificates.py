@@ -14,13 +14,17 @@ from armnesia.vault.schema import EXTERNAL
 _AT_SOURCE = "; not the source of the records, where they stay until they are deleted there"
 
 
-def certify(opened: Opened, ring: Keyring, entry: Entry, *, complete: bool) -> Certificate:
-    """Sign what the ledger's entry says, and whether the bytes are gone."""
+def certify(opened: Opened, ring: Keyring, entry: Entry) -> Certificate:
+    """Sign what the ledger's entry says; the bytes are still there.
+
+    Also where nothing was held: those of an earlier request may not have gone yet, nor those of rows on
+    their way in that were refused.
+    """
     at_source = _AT_SOURCE if opened.mode == EXTERNAL and entry.kind == "forget" else ""
     return Certificate.issue(
         entry,
         ring,
-        erasure="complete" if complete else "pending",
+        erasure="pending",
         covers=opened.database.erasure_covers + at_source,
         issued=utc_now(),
     )
@@ -40,15 +44,14 @@ def stored_certificate(opened: Opened, sequence: int) -> Certificate:
 
     Or if they have come back: a backup that was restored had them.
     """
-    with opened.database.reading() as session:
+    with opened.reading() as session:
         certificate = _read(opened, session, sequence)
         erased_through = opened.load(session).erased_through
-    entry = Entry(certificate.body["entry"])
     complete = certificate.body["erasure"]["state"] == "complete"
-    if complete and (entry.kind == "nothing_held" or erased_through >= sequence):
+    if complete and erased_through >= sequence:
         return certificate
     opened.retry_erasure()
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         state = opened.load(session)
         gone = state.erased_through >= sequence
         if gone == complete:
@@ -62,7 +65,7 @@ def stored_certificate(opened: Opened, sequence: int) -> Certificate:
 
 def certificate_of(opened: Opened, wanted: Wanted) -> Certificate:
     """The certificate of a request, or of one person in a request, opened for them alone."""
-    with opened.database.reading() as session:
+    with opened.reading() as session:
         state = opened.load(session)
         digest = opened.ring(state).request_digest(wanted.request)
         found = session.query("SELECT sequence, opening FROM request WHERE digest = ?", digest)

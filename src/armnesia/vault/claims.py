@@ -87,6 +87,8 @@ def request_words(opening: Mapping[str, Any] | None) -> str:
     if opening is None:
         return "not named here: the certificate comes without its opening"
     request = opening["request"]
+    if not isinstance(request, Mapping):  # of a file that somebody made up
+        return "names nothing"
     kinds = [kind for kind in ("users", "records") if kind in request]
     named = "; ".join(_listed(kind, request[kind]) for kind in kinds) or "names nothing"
     return named + ("; the vault held nothing under this name" if request.get("held") is False else "")

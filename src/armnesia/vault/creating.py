@@ -38,7 +38,8 @@ def create_vault(
         keyring = Keyring.create(str(uuid.UUID(bytes=secret_bytes(16), version=4)))
         keyring.save(path)
         undoing.callback(path.unlink)
-        opened = Opened(database, keyring, path, pin_of(path), configuration.mode)
+        absolute = path.absolute()
+        opened = Opened(database, keyring, absolute, pin_of(absolute), configuration.mode)
         state = _write_first_state(opened, configuration)
         undoing.pop_all()  # from here on there is a vault, and it needs its keys
     database.has_tables()  # from now on writers take the lock of its row
@@ -56,7 +57,7 @@ def _write_first_state(opened: Opened, configuration: Configuration) -> State:
     _, state, to_ledger = appended(
         first, "init", configuration=configuration.to_facts(), public_key=opened.keyring.public_key()
     )
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         create_tables(session, opened.database, configuration.mode)
         opened.store(session, None, state, to_ledger)
     return state

@@ -20,7 +20,7 @@ def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
     With `for_restore` also the suppression list and the answered requests, as keyed digests: whoever has the
     keys can test with them whether somebody was forgotten. Keep such an export as you keep the vault.
     """
-    with opened.database.reading() as session:
+    with opened.reading() as session:
         state = opened.load(session)
         document: dict[str, Any] = {
             "schema": SCHEMA,

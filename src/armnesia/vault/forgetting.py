@@ -106,7 +106,7 @@ class Preview:
 def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, note it in the ledger, certify it: all or nothing."""
     holding = holding_of(opened, wanted)
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         before = opened.load(session)
         ring = opened.ring(before)
         answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
@@ -118,7 +118,7 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         certificate, served = certificate_of(opened, wanted), before.served_action
         return Forgotten(True, len(wanted.names), 0, {}, served, served, None, lambda: certificate)
     opened.pin.write(done.state.head)
-    erased = done.release is not None and opened.database.erase()
+    erased = opened.database.erase()
     if erased:
         opened.erased_through = done.state.head.sequence
 
@@ -141,7 +141,7 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
 def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
     """What the request would do now; nothing is written."""
     holding = holding_of(opened, wanted)
-    with opened.database.reading() as session:
+    with opened.reading() as session:
         state = opened.load(session)
         answer = asked.answer(state.configuration)
         ring = opened.ring(state)
@@ -188,7 +188,7 @@ def _forget(
         served = later.statistics.actions.index(released)
         state = replace(before, stream=later, served=served, served_by="release")
     entry, state, to_ledger = appended(state, kind, **facts)
-    certificate = certify(opened, ring, entry, complete=kind == "nothing_held")
+    certificate = certify(opened, ring, entry)
     after = _noted(lines, ring, wanted, openings, entry.sequence)
     tallies, to_lists = exchanged(ring, before.tallies.toggled(ring, "record", rows), lines, after)
     state = replace(state, tallies=tallies)

@@ -161,7 +161,7 @@ class ExternalHolding(Holding):
     def __init__(self, wanted: Wanted, opened: Opened) -> None:
         super().__init__(wanted, opened.keyring)
         self.at_source: dict[bytes, tuple[bytes, int, int]] = {}
-        with opened.database.reading() as session:
+        with opened.reading() as session:
             state, sources = opened.load(session), self._sources(session)
         self._look_up(sources, state)  # may take long, so not in the transaction that others wait for
 

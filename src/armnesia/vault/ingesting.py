@@ -65,7 +65,7 @@ def ingest(
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     with Occurrences() as occurrences:
-        with opened.database.reading() as session:
+        with opened.reading() as session:
             state = opened.load(session)
         if state.configuration.mode == EXTERNAL and source.description["kind"] == "frame":
             raise VaultError("an external vault looks people up at the source: give a file or a table")
@@ -77,7 +77,7 @@ def ingest(
                 pass
         done = Ingested(0, 0, 0, 0, state.served_action)
         for batch in _batches(chunks(), batch_rows):
-            with opened.database.expecting_many_rows(), opened.database.writing() as session:
+            with opened.database.expecting_many_rows(), opened.writing() as session:
                 loader = Loader(opened, session, source, declared, occurrences)
                 for rows in batch:
                     loader.take(rows)

@@ -1,32 +1,32 @@
 """What an operator does now and then: rebuild, compact, change the policy."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from armnesia.arrays import IntArray
 from armnesia.errors import InvalidInputError, VaultError
 from armnesia.logs.addresses import shown
-from armnesia.stream import Stream
-from armnesia.vault.configuration import Configuration, Policy
-from armnesia.vault.database import Session
+from armnesia.vault.comparing import RowsSeen, listed_now
+from armnesia.vault.configuration import Policy
+from armnesia.vault.database import Session, rows_in
+from armnesia.vault.holdings import request_of_rows
 from armnesia.vault.identities import Occurrences
 from armnesia.vault.ingesting import Loader
-from armnesia.vault.opened import Opened, appended
+from armnesia.vault.keyring import Keyring
+from armnesia.vault.ledger import check_chain
+from armnesia.vault.opened import Opened, appended, older
 from armnesia.vault.progress import Progress, Watched
-from armnesia.vault.schema import EXTERNAL
+from armnesia.vault.schema import EXTERNAL, MANAGED, RECORD_COLUMNS
 from armnesia.vault.sources import reopen_source, source_name
 from armnesia.vault.state import State
-from armnesia.vault.tallies import tallied
-from armnesia.vault.verifying import ledger_problems, statistics_of_rows, unsealed_state
+from armnesia.vault.tallies import Tallies, tallied
+from armnesia.vault.told import Told, ledger_rows
 
 
 def change_policy(opened: Opened, policy: Policy) -> None:
     """Allow more or less from now on; the ledger says so."""
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         before = opened.load(session)
         changed = replace(before, configuration=replace(before.configuration, policy=policy))
         _, state, to_ledger = appended(changed, "policy", policy=policy.to_dict())
@@ -36,12 +36,12 @@ def change_policy(opened: Opened, policy: Policy) -> None:
 
 def compact(opened: Opened) -> bool:
     """Make deleted bytes leave the database's files, which may take long; whether they are gone."""
-    with opened.database.reading() as session:
+    with opened.reading() as session:
         length = opened.load(session).head.sequence
     if not opened.database.compact():
         return False
     opened.erased_through = length
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         state = opened.load(session)
         opened.store(session, state, state)
     return True
@@ -50,31 +50,30 @@ def compact(opened: Opened) -> bool:
 def rebuild(opened: Opened, without: Sequence[str] = (), progress: Progress | None = None) -> bool:
     """Compute the statistics anew from the rows, forgotten people left out; whether anything has changed.
 
-    Also the way out when a statistics row was changed by something else. The ledger must be whole, and the
-    configuration and the keys' versions still be those that it tells of. `without` names sources of an
-    external vault that are gone for good: their rows no longer count, unless another source has them too.
+    Also the way out when the state was changed by something else: then nothing is taken from it but what the
+    ledger, which must be whole, does not tell. `without` names sources of an external vault that are gone
+    for good: their rows no longer count, unless another source has them too.
     """
-    pinned, watched = opened.pin.read(), Watched(progress)
-    with opened.database.writing() as session:
-        before, sealed = _mended(session, opened)
-        for problem in ledger_problems(session, before, [] if pinned is None else [pinned]):
-            raise VaultError(f"{problem}; restore a backup")
-        _check_told(session, before)
+    watched = Watched(progress)
+    with opened.writing() as session:
+        before, sealed = _loaded_or_told(session, opened)
+        ring = opened.ring(before)
         _drop_sources(session, without)
-        tallies = tallied(session, opened.ring(before), opened.mode, watched)
+        seen = None if opened.mode == EXTERNAL else RowsSeen(ring, listed_now(session))
+        tallies = tallied(session, ring, opened.mode, watched, seen)
         if tallies[1:3] != before.tallies[1:3]:
             raise VaultError(
-                "the suppression list or the answered requests were changed by something other than armnesia:"
-                " run armnesia restore with the latest export"
+                "the suppression list, the answered requests or their tallies were changed by something other"
+                " than armnesia: run armnesia restore with the latest export"
             )
+        whole = sealed and tallies == before.tallies
         state = replace(before, tallies=tallies)
-        if opened.mode == EXTERNAL:
-            state = rebuilt_from_sources(opened, session, state, watched)
+        if seen is not None:
+            state = counted_anew(session, state, ring, seen)
         else:
-            sealed = sealed and tallies == before.tallies
-            stream = before.known_stream
-            state = state.with_stream(replace(stream, statistics=statistics_of_rows(session, before)))
-        differs = not sealed or before.stream != state.stream
+            whole = sealed  # rows of several sources may be counted with another of them
+            state = rebuilt_from_sources(opened, session, state, watched)
+        differs = not whole or before.stream != state.stream
         if not differs:  # what is served stays, and by whom
             state = replace(before, tallies=state.tallies)
         _, state, to_ledger = appended(state, "rebuild", changed=differs, sources_dropped=len(without))
@@ -83,30 +82,49 @@ def rebuild(opened: Opened, without: Sequence[str] = (), progress: Progress | No
     return differs
 
 
-def _mended(session: Session, opened: Opened) -> tuple[State, bool]:
-    """The state, and whether its seal was whole; if not, it is sealed anew, for what follows to work on.
+def _loaded_or_told(session: Session, opened: Opened) -> tuple[State, bool]:
+    """The state, and whether its seal was whole; if not, what the ledger tells, sealed anew to work on."""
+    rows, state = ledger_rows(session), None
+    if opened.pinned is not None and (not rows or rows[-1][0] < opened.pinned.sequence):
+        raise older(opened.pinned)
+    with suppress(VaultError):
+        state = opened.load(session)
+    end = None if state is None else state.head
+    for problem in check_chain(rows, vault=opened.keyring.vault, head=opened.pin.read(), end=end):
+        raise VaultError(f"ledger: {problem}; restore a backup")
+    if state is not None:
+        return state, True
+    return told_state(session, opened, Told.by(rows)), False
 
-    Nothing is taken from a broken state that can be had elsewhere.
-    """
+
+def told_state(session: Session, opened: Opened, told: Told) -> State:
+    """Put what the ledger tells in the place of a broken state; no rows are counted in it."""
+    ring = opened.keyring.at(digest_version=told.digest_key, signing_version=len(told.public_keys))
+    found = session.query("SELECT tallies FROM vault")
     try:
-        return opened.load(session), True
-    except VaultError:
-        found = unsealed_state(session, opened)
-    stream = found.known_stream
-    if stream.gone is not None:
-        stream = replace(stream, gone=gone_told(_entries(session), stream))
-    mended = replace(found, stream=stream, erased_through=0)
+        tallies = Tallies.unmasked(found[0][0], ring, told.head)
+    except (IndexError, ValueError, TypeError):
+        tallies = Tallies(-1, -1, -1, -1)  # which no rows have
+    state = told.state(ring.vault, tallies)
     session.execute("DELETE FROM arm")
-    opened.store(session, replace(mended, stream=None), mended)
-    return mended, False
+    opened.store(session, replace(state, stream=None) if found else None, state)
+    return state
 
 
-def gone_told(entries: Iterable[Mapping[str, Any]], stream: Stream) -> IntArray:
-    """How many records of each arm were deleted, as the ledger tells."""
-    gone = np.zeros_like(stream.statistics.counts)
-    for entry in entries:
-        gone += np.array(entry.get("counts", 0), dtype=np.int64)
-    return gone
+def counted_anew(session: Session, state: State, ring: Keyring, seen: RowsSeen) -> State:
+    """The state of a managed vault by its rows alone, without those that should not be there."""
+    if state.stream is None:
+        return state
+    statistics = seen.statistics(state.stream.statistics)
+    columns = RECORD_COLUMNS[MANAGED]
+    gone = list(
+        rows_in(session, f"DELETE FROM record WHERE identity IN ({{}}) RETURNING {columns}", seen.forgotten)
+    )
+    forgotten = request_of_rows(state, ((arm, units) for *_, arm, units in gone))
+    if forgotten is not None:
+        statistics = statistics.without(forgotten)
+        state = replace(state, tallies=state.tallies.toggled(ring, "record", gone))
+    return state.with_stream(replace(state.known_stream, statistics=statistics))
 
 
 def _drop_sources(session: Session, names: Sequence[str]) -> None:
@@ -144,23 +162,3 @@ def rebuilt_from_sources(
                     watched.add(len(rows.arms))
             loader.finish()
     return opened.load(session)
-
-
-def _entries(session: Session) -> list[dict[str, Any]]:
-    return [json.loads(text) for (text,) in session.query("SELECT entry FROM ledger ORDER BY sequence")]
-
-
-def _check_told(session: Session, state: State) -> None:
-    """The configuration of the ledger's first entry, with the last policy; keys as often as rotated."""
-    entries = _entries(session)
-    told = dict(entries[0]["configuration"])
-    for entry in entries:
-        told |= {name: entry[name] for name in ("actions", "policy") if entry["kind"] == name}
-    if Configuration.from_facts(told) != state.configuration:
-        raise VaultError("the vault's configuration is not the one its ledger tells of; restore a backup")
-    if state.known_stream.statistics.actions != state.configuration.actions:
-        raise VaultError("the labels of the arms are not the configuration's actions; restore a backup")
-    kinds = [entry["kind"] for entry in entries]
-    versions = (1 + kinds.count("rotate_digest"), 1 + kinds.count("rotate_signing"))
-    if (state.digest_key, state.signing_key) != versions:
-        raise VaultError("the keys in use are not those that the ledger tells of; restore a backup")

@@ -1,7 +1,9 @@
 """An opened vault: its database, its keys, and what every operation on it needs."""
 
 import json
-from contextlib import closing
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -11,14 +13,15 @@ from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.database import Database, Session, open_database
 from armnesia.vault.keyring import Keyring
-from armnesia.vault.ledger import Entry
+from armnesia.vault.ledger import Entry, Head
 from armnesia.vault.pin import Pin
-from armnesia.vault.schema import check_version
+from armnesia.vault.schema import RECORD_COLUMNS, VERSION, check_version
 from armnesia.vault.state import (
     State,
     StoredState,
     changed_outside,
     check_keys,
+    head_columns,
     read_state,
     state_of,
     store_statements,
@@ -39,13 +42,33 @@ class Opened:
     keys_path: Path
     pin: Pin
     mode: str
+    check_pin: bool = True
+    """False for whatever is to work on an old copy, too: `verify`, `upgrade`, `restore`."""
+    pinned: Head | None = None
+    """The head that was pinned when the transaction began: what is read in it is not older."""
     erased_through: int = 0
     known: tuple[StoredState, State] | None = None
     """The rows this process last stored or found sealed, and what they mean: not to be worked out again."""
 
-    def load(self, session: Session, *, check_seal: bool = True) -> State:
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that sees one state of the vault, which is not older than the pinned head."""
+        self.pinned = self.pin.read() if self.check_pin else None
+        with self.database.reading() as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """The one writing transaction at a time, on a state that is not older than the pinned head."""
+        self.pinned = self.pin.read() if self.check_pin else None
+        with self.database.writing() as session:
+            yield session
+
+    def load(self, session: Session, *, check_seal: bool = True, check_pin: bool = True) -> State:
         """The state, with what this process knows of erasure; keys that others made meanwhile are read."""
         stored = read_state(session)
+        if check_pin:
+            self._refuse_older(stored)
         if self.known is not None and self.known[0] == stored:
             state = self.known[1]
         else:
@@ -53,6 +76,15 @@ class Opened:
             if check_seal:
                 self.known = (stored, state)
         return replace(state, erased_through=max(state.erased_through, self.erased_through))
+
+    def _refuse_older(self, stored: StoredState) -> None:
+        """The database may have been put back from a backup while this process has it open."""
+        length, head = head_columns(stored)
+        if self.pinned is not None and (length, head) != (self.pinned.sequence, self.pinned.hash):
+            if not isinstance(length, int) or length < self.pinned.sequence:
+                raise older(self.pinned)
+            if length == self.pinned.sequence:
+                raise rewritten(self.pinned)
 
     def _state_of(self, stored: StoredState, check_seal: bool) -> State:
         try:
@@ -76,7 +108,7 @@ class Opened:
 
     def retry_erasure(self) -> bool:
         """Make the bytes of what was forgotten leave the files, if they have not; whether they have."""
-        with self.database.reading() as session:
+        with self.reading() as session:
             state = self.load(session)
         if state.erased_through >= state.head.sequence:
             return True
@@ -101,7 +133,7 @@ def appended(state: State, kind: str, **facts: Any) -> tuple[Entry, State, State
 def keys_path_of(url: str, keys: str | Path | None) -> Path:
     """Where the keys are: as said, beside an SQLite vault, or in the working folder."""
     if keys is not None:
-        if not Path(keys).name or Path(keys).is_dir():
+        if not Path(keys).name or os.path.isdir(keys):
             raise InvalidInputError(f"keys must be a file; got the folder {str(keys)!r}")
         return Path(keys)
     scheme, _, rest = url.partition("://")
@@ -135,7 +167,8 @@ def open_vault(
         check_keys(vault, keyring)
         if check_schema:
             check_version(version)
-        opened = Opened(database, keyring, path, pin_of(path), mode)
+        path = path.absolute()  # the process may go to another folder
+        opened = Opened(database, keyring, path, pin_of(path), mode, check_pin)
         if check_pin:
             check_not_older(opened)
         return opened
@@ -145,11 +178,18 @@ def _told_by_tables(database: Database) -> tuple[str, int, str]:
     """Which vault it is, of which version, and whether its rows are in it or at their sources."""
     with database.reading() as session:
         found = session.query("SELECT id, schema_version, configuration FROM vault")
-    try:
-        vault, version, configuration = found[0]
-        return vault, version, str(json.loads(configuration)["mode"])
-    except (IndexError, ValueError, KeyError, TypeError):
-        raise changed_outside() from None
+        first = session.query("SELECT entry FROM ledger WHERE sequence = 1")
+    told: dict[str, Any] = {}
+    with suppress(IndexError, ValueError, TypeError, KeyError):
+        vault, version, text = found[0]
+        told = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
+    with suppress(IndexError, ValueError, TypeError, KeyError):
+        # A state that was changed can be verified and mended by how the ledger says that it began.
+        entry = json.loads(first[0][0])
+        told = {"vault": entry["vault"], "version": VERSION} | told | {"mode": entry["configuration"]["mode"]}
+    if told.get("mode") not in RECORD_COLUMNS:
+        raise changed_outside()
+    return told["vault"], told["version"], told["mode"]
 
 
 class closing_on_error:  # noqa: N801 (reads as a function, as in contextlib)
@@ -175,12 +215,22 @@ def check_not_older(opened: Opened) -> None:
     with opened.database.reading() as session:
         found = session.query("SELECT hash FROM ledger WHERE sequence = ?", pinned.sequence)
     if not found:
-        raise VaultError(
-            f"the vault is older than its pinned head (entry {pinned.sequence} is not there): people"
-            " forgotten since may be in it; run armnesia restore"
-        )
+        raise older(pinned)
     if found[0][0] != pinned.hash:
-        raise VaultError(
-            f"the vault's ledger is not the one that was pinned (entry {pinned.sequence} differs):"
-            " it was rewritten, or the keys' folder belongs to another vault; run armnesia verify"
-        )
+        raise rewritten(pinned)
+
+
+def older(pinned: Head) -> VaultError:
+    """The pinned entry is not in the ledger."""
+    return VaultError(
+        f"the vault is older than its pinned head (entry {pinned.sequence} is not there): people"
+        " forgotten since may be in it; run armnesia restore"
+    )
+
+
+def rewritten(pinned: Head) -> VaultError:
+    """The ledger has another entry than the pinned one."""
+    return VaultError(
+        f"the vault's ledger is not the one that was pinned (entry {pinned.sequence} differs):"
+        " it was rewritten, or the keys' folder belongs to another vault; run armnesia verify"
+    )

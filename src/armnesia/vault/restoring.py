@@ -1,42 +1,60 @@
 """Restoring: a backup forgets again, before it opens, everyone who was forgotten since it was made."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from armnesia.errors import VaultError
-from armnesia.vault.canonical import canonical
-from armnesia.vault.configuration import Configuration
-from armnesia.vault.database import Session, rows_in
-from armnesia.vault.holdings import request_of_rows
+from armnesia.vault.canonical import canonical, utc_now
+from armnesia.vault.certificate import Certificate
+from armnesia.vault.certificates import storing
+from armnesia.vault.comparing import Listed, RowsSeen
+from armnesia.vault.database import Session
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Head, check_chain
-from armnesia.vault.maintenance import gone_told, rebuilt_from_sources
+from armnesia.vault.maintenance import counted_anew, rebuilt_from_sources, told_state
 from armnesia.vault.opened import Opened, Statement, appended
 from armnesia.vault.schema import EXTERNAL
 from armnesia.vault.state import State, new_stream
 from armnesia.vault.suppression import LISTED
 from armnesia.vault.tallies import tallied
+from armnesia.vault.told import Told, exported_rows, ledger_rows
 
 
-def restore(opened: Opened, later: Mapping[str, Any]) -> int:
+def restore(opened: Opened, later: Mapping[str, Any], *, as_it_is: bool = False) -> int:
     """Replay on an older state what `later`, an export of the same vault, says came after; how many entries.
 
     The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
     certificates and suppression list brought up to date. If that changed the statistics, the learner decides
     anew from what is left, which is rollback: as if the records had never been there.
+
+    A copy whose rows or state were changed by something else is refused, or taken `as_it_is`: then its rows
+    are counted anew, and the ledger says so.
     """
-    pinned = opened.pin.read()
-    with opened.database.writing() as session:
-        before = opened.load(session)
-        missing = _missing_entries(session, before, later, pinned)
+    with opened.writing() as session:
+        missing, told = _missing_entries(session, opened, later)
+        before, whole = _older_state(session, opened, told)
+        old_ring = opened.ring(before)
         state = _brought_forward(before, later)
+        ring = opened.ring(state)
+        seen = None
         if opened.mode != EXTERNAL:
-            state = _without_forgotten(session, state, later, opened.ring(state), since=before.head)
-        session.execute_together(_statements(session, later, before.head))
-        entry, state, to_ledger = appended(state, "restore", replayed=len(missing))
-        state = replace(state, tallies=tallied(session, opened.ring(state), opened.mode))
+            seen = RowsSeen(ring, _kept_out(later, told.head))
+        tallies = tallied(session, old_ring, opened.mode, seen=seen)
+        # The lists come from the export; what else was changed in this copy must not pass unnoticed.
+        whole = whole and (tallies.record, tallies.source) == (before.tallies.record, before.tallies.source)
+        if not whole and not as_it_is:
+            raise VaultError(
+                "the rows or the state of this copy were changed by something other than armnesia: put"
+                " another backup in its place, or take it as it is by --as-it-is, which the ledger tells"
+            )
+        if seen is not None and (seen.forgotten or not whole):
+            state = counted_anew(session, state, old_ring, seen)
+        session.execute_together(_statements(session, later, told.head, ring))
+        entry, state, to_ledger = appended(state, "restore", replayed=len(missing), as_it_was=whole)
+        state = replace(state, tallies=tallied(session, ring, opened.mode))
         opened.store(session, before, state, to_ledger)
         if opened.mode == EXTERNAL and state.stream is not None:  # it has no rows, its sources have
             opened.store(session, state, rebuilt_from_sources(opened, session, state))
@@ -47,85 +65,74 @@ def restore(opened: Opened, later: Mapping[str, Any]) -> int:
 
 
 def _missing_entries(
-    session: Session, before: State, later: Mapping[str, Any], pinned: Head | None
-) -> list[Mapping[str, Any]]:
-    """The entries after the backup; refused if the two ledgers are not the same up to it."""
-    rows = [(row["sequence"], row["entry"], row["hash"]) for row in later["ledger"]]
-    problems = check_chain(rows, vault=before.vault, head=pinned, end=Head.parse(later["head"]))
+    session: Session, opened: Opened, later: Mapping[str, Any]
+) -> tuple[list[Mapping[str, Any]], Told]:
+    """The entries after this copy, and what its own tell; refused if the ledgers are not the same before."""
+    rows, own = exported_rows(later), ledger_rows(session)
+    end = Head.parse(later["head"])
+    problems = check_chain(rows, vault=opened.keyring.vault, head=opened.pin.read(), end=end)
     if problems:
         raise VaultError(f"the export cannot be used: {problems[0]}")
-    own = session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
-    if rows[: len(own)] != [tuple(row) for row in own]:
+    if not own or rows[: len(own)] != [tuple(row) for row in own]:
         raise VaultError("the ledger of the vault is not the beginning of the export's: they went apart")
-    return later["ledger"][len(own) :]  # type: ignore[no-any-return]
+    return later["ledger"][len(own) :], Told.by(own)
 
 
-def _without_forgotten(
-    session: Session, before: State, later: Mapping[str, Any], ring: Keyring, since: Head
-) -> State:
-    """Delete what was forgotten after the backup, by owner or by record, and roll back."""
-    listed = {
-        kind: {
-            bytes.fromhex(digest)
-            for digest, of, when, _ in later["suppressed"]
-            if of == kind and when > since.sequence
-        }
-        for kind in LISTED
-    }
-    identities = []
-    if listed["user"] or listed["record"]:
-        for identity, owner in session.stream("SELECT identity, owner FROM record"):
-            name = bytes(identity)
-            by_owner = owner is not None and ring.digest_of_owner(bytes(owner)) in listed["user"]
-            if by_owner or (listed["record"] and ring.suppressed_record_digest(name) in listed["record"]):
-                identities.append(name)
-    deleting = "DELETE FROM record WHERE identity IN ({}) RETURNING arm, units"
-    found = request_of_rows(before, rows_in(session, deleting, identities))
-    if found is None:
-        return before
-    stream = before.known_stream
-    return before.with_stream(replace(stream, statistics=stream.statistics.without(found)))
+def _older_state(session: Session, opened: Opened, told: Told) -> tuple[State, bool]:
+    """The state of the copy, and whether it is as it was stored; if not, what its ledger tells."""
+    try:
+        state = opened.load(session)
+        if state.head == told.head:
+            return state, True
+    except VaultError:
+        pass
+    return told_state(session, opened, told), False
+
+
+def _kept_out(later: Mapping[str, Any], copied: Head) -> Listed:
+    """Whose rows must not be in the copy any more: all but theirs who had been readmitted when it was made.
+
+    Rows of those who were readmitted later are older than that, and stay deleted.
+    """
+    listed: Listed = {kind: set() for kind in LISTED}
+    for digest, kind, since, readmitted in later["suppressed"]:
+        if since > copied.sequence or readmitted is None or readmitted > copied.sequence:
+            listed[kind].add(bytes.fromhex(digest))
+    return listed
 
 
 def _brought_forward(state: State, later: Mapping[str, Any]) -> State:
     """What the later state was told: its configuration, its keys' versions, its ledger, what is gone."""
-    configuration = Configuration.from_facts(later["configuration"])
-    empty = new_stream(configuration) if state.stream is None else None
-    if empty is not None:
-        state = state.with_stream(empty)
+    told = Told.by(exported_rows(later))
     stream = state.stream
-    if stream is not None and stream.gone is not None:  # of rows, too, that came in after the backup
-        told = gone_told((json.loads(row["entry"]) for row in later["ledger"]), stream)
-        if (told != stream.gone).any():
-            state = state.with_stream(replace(stream, gone=told))
+    if stream is None:
+        empty = new_stream(told.configuration, told.gone)
+        state = state if empty is None else state.with_stream(empty)
+    elif stream.gone is not None and (told.gone != stream.gone).any():
+        # Of rows, too, that came in after the copy was made.
+        state = state.with_stream(replace(stream, gone=np.zeros_like(stream.gone) + told.gone))
     return replace(
         state,
-        configuration=configuration,
-        head=Head.parse(later["head"]),
-        digest_key=later["digest_key"],
-        signing_key=len(later["public_keys"]),
+        configuration=told.configuration,
+        head=told.head,
+        digest_key=told.digest_key,
+        signing_key=len(told.public_keys),
     )
 
 
-def _statements(session: Session, later: Mapping[str, Any], since: Head) -> list[Statement]:
+def _statements(session: Session, later: Mapping[str, Any], since: Head, ring: Keyring) -> list[Statement]:
     session.execute("DELETE FROM suppressed")
     session.execute("DELETE FROM request")
     statements: list[Statement] = [
-        (
-            "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)",
-            (row["sequence"], row["entry"], row["hash"]),
-        )
-        for row in later["ledger"]
-        if row["sequence"] > since.sequence
+        ("INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", row)
+        for row in exported_rows(later)
+        if row[0] > since.sequence
     ]
-    statements += [
-        (
-            "INSERT INTO certificate (sequence, body, signature) VALUES (?, ?, ?)",
-            (row["sequence"], canonical(row["body"]), bytes.fromhex(row["signature"])),
-        )
-        for row in later["certificates"]
-        if row["sequence"] > since.sequence
-    ]
+    for row in later["certificates"]:
+        if row["sequence"] > since.sequence:
+            certificate = Certificate.from_stored(canonical(row["body"]), bytes.fromhex(row["signature"]))
+            # The bytes came back with the copy.
+            statements.append(storing(certificate.reissue(ring, erasure="pending", issued=utc_now())))
     statements += [
         (
             "INSERT INTO suppressed (digest, kind, since, readmitted) VALUES (?, ?, ?, ?)",

@@ -6,6 +6,7 @@ in use yet; the versions in the database say which ones are.
 
 from dataclasses import replace
 
+from armnesia.errors import VaultError
 from armnesia.vault.database import Session
 from armnesia.vault.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
 from armnesia.vault.opened import Opened, appended
@@ -17,7 +18,7 @@ _PURPOSE = {"user": USER, "record": SUPPRESSED_RECORD}
 
 def rotate_signing_key(opened: Opened) -> int:
     """Sign with a new key from now on; certificates signed before stay valid, their keys stay in the ring."""
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         before = opened.load(session)
         ring = opened.ring(before)
         opened.keyring = Keyring.load(opened.keys_path)  # a crash may have left a key there
@@ -38,8 +39,13 @@ def rotate_signing_key(opened: Opened) -> int:
 
 def rotate_digest_key(opened: Opened) -> int:
     """Wrap every digest of a person or a request in a new key, in one transaction."""
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         before = opened.load(session)
+        if tallied(session, opened.ring(before), opened.mode) != before.tallies:
+            # Tallied anew under the new key, it would look as if nothing had happened.
+            raise VaultError(
+                "rows of the vault were changed by something other than armnesia; run armnesia verify first"
+            )
         opened.keyring = Keyring.load(opened.keys_path)  # a crash may have left a key there
         if opened.keyring.digest_version == before.digest_key:
             _save(opened, opened.keyring.with_new_digest_key())

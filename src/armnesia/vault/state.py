@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from armnesia.arrays import IntArray
 from armnesia.errors import VaultError
 from armnesia.statistics import ArmStatistics
 from armnesia.stream import Stream
@@ -90,12 +91,15 @@ def _label_text(label: Hashable) -> str:
     return canonical(label)
 
 
-def new_stream(configuration: Configuration) -> Stream | None:
-    """The stream of a vault that holds nothing yet."""
+def new_stream(configuration: Configuration, gone: IntArray | None = None) -> Stream | None:
+    """The stream of a vault that holds nothing yet, or, with a frozen penalty, nothing any more."""
     if configuration.actions is None:
         return None
     nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
-    return Stream(configuration.learning(), nothing, configuration.penalty)
+    stream = Stream(configuration.learning(), nothing, configuration.penalty)
+    if gone is None or stream.gone is None:
+        return stream
+    return replace(stream, gone=stream.gone + gone)
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,10 @@ def read_state(session: Session) -> StoredState:
     return StoredState(rows[0], arms)
 
 
-def load_state(session: Session, keyring: Keyring, *, check_seal: bool = True) -> State:
-    """Read the state; refused if it was changed by anything but armnesia, or if the keys are another's."""
-    return state_of(read_state(session), keyring, check_seal=check_seal)
+def head_columns(stored: StoredState) -> tuple[Any, Any]:
+    """The length and the hash of the ledger, as the row says."""
+    names = _COLUMNS.split(", ")
+    return stored.row[names.index("ledger_length")], stored.row[names.index("ledger_head")]
 
 
 def state_of(stored: StoredState, keyring: Keyring, *, check_seal: bool = True) -> State:

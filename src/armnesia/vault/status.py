@@ -60,14 +60,11 @@ class Status:
 def status_of(opened: Opened, *, scores: bool) -> Status:
     """Look, and try again to erase what could not be erased at once."""
     erased = opened.retry_erasure()
-    with opened.database.reading() as session:
+    with opened.reading() as session:
         state = opened.load(session)
         ((suppressed,),) = session.query("SELECT count(*) FROM suppressed WHERE readmitted IS NULL")
-        # A request for which nothing was held has left no bytes.
-        ((forgets,),) = session.query(
-            "SELECT count(*) FROM certificate WHERE sequence > ? AND replace(body, ?, '') <> body",
-            state.erased_through,
-            '"kind":"forget"',
+        ((waiting,),) = session.query(
+            "SELECT count(*) FROM certificate WHERE sequence > ?", state.erased_through
         )
         sources = _sources(session) if opened.mode == EXTERNAL else ()
     stream = state.stream
@@ -89,7 +86,7 @@ def status_of(opened: Opened, *, scores: bool) -> Status:
         records=0 if stream is None else int(stream.statistics.total),
         suppressed=int(suppressed),
         head=state.head,
-        erasure="complete" if erased or not forgets else "pending",
+        erasure="complete" if erased or not waiting else "pending",
         digest_key=state.digest_key,
         signing_key=state.signing_key,
         sources=sources,

@@ -30,7 +30,7 @@ def readmit(opened: Opened, wanted: Wanted, *, erase: bool = False) -> int:
     these names is found again: then a backup from before their deletion, if it is ever restored, brings their
     old records back.
     """
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         before = opened.load(session)
         ring = opened.ring(before)
         digests = [digest for digest, _ in wanted.digests(ring)]

@@ -6,8 +6,8 @@ off two tallies, and rows be exchanged whose digests cancel out. That is the MSe
 van Dijk, Gassend and Suh (Asiacrypt 2003).
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 from armnesia.randomness import secret_bytes
 from armnesia.vault.database import Row, Session
@@ -74,10 +74,21 @@ class Tallies(NamedTuple):
         return masked
 
 
-def tallied(session: Session, ring: Keyring, mode: str, watched: Watched | None = None) -> Tallies:
-    """The tallies of the tables as they are, row by row."""
+class Seen(Protocol):
+    """Somebody who looks at the records as they go by."""
+
+    def each(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows."""
+
+
+def tallied(
+    session: Session, ring: Keyring, mode: str, watched: Watched | None = None, seen: Seen | None = None
+) -> Tallies:
+    """The tallies of the tables as they are, row by row; `seen` looks at the records on the way."""
     tallies, watched = Tallies(), watched or Watched()
     for table, columns in {"record": RECORD_COLUMNS[mode], **COLUMNS}.items():
         rows = watched.each(session.stream(f"SELECT {columns} FROM {table}"))
+        if seen is not None and table == "record":
+            rows = seen.each(rows)
         tallies = tallies.toggled(ring, table, rows)
     return tallies

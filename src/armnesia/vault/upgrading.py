@@ -40,7 +40,7 @@ def upgrade(opened: Opened) -> tuple[int, int]:
 
     Refused if its state was changed by anything but armnesia: the new seal would hide it.
     """
-    with opened.database.writing() as session:
+    with opened.writing() as session:
         ((version, digest_key, signing_key),) = session.query(
             "SELECT schema_version, digest_key, signing_key FROM vault"
         )

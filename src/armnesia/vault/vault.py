@@ -141,7 +141,7 @@ class Vault:
 
     def ledger(self) -> list[Entry]:
         """The entries of the ledger, from the first."""
-        with self._opened.database.reading() as session:
+        with self._opened.reading() as session:
             texts = session.query("SELECT entry FROM ledger ORDER BY sequence")
         return [Entry.from_text(text) for (text,) in texts]
 
@@ -217,15 +217,23 @@ class Vault:
 
     @classmethod
     def restore(
-        cls, url: str, export: str | Path, *, keys: str | Path | None = None, timeout: float = 30.0
+        cls,
+        url: str,
+        export: str | Path,
+        *,
+        keys: str | Path | None = None,
+        as_it_is: bool = False,
+        timeout: float = 30.0,
     ) -> int:
         """Bring a vault that was put back from a backup up to date, by an export made for restoring.
 
         Everyone forgotten since is forgotten again before the vault opens; how many entries were replayed.
+        A copy that was changed by something other than armnesia is refused, unless it is to be taken
+        `as_it_is`.
         """
         opened = open_vault(url, keys, timeout=timeout, check_pin=False)
         with closing(opened.database):
-            return restore(opened, read_export(export, opened.keyring))
+            return restore(opened, read_export(export, opened.keyring), as_it_is=as_it_is)
 
     @classmethod
     def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> tuple[int, int]:
@@ -248,5 +256,5 @@ class Vault:
         self.close()
 
     def _state(self) -> State:
-        with self._opened.database.reading() as session:
+        with self._opened.reading() as session:
             return self._opened.load(session)
