@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     from vault_databases import Place, postgres_url
 
-TABLES = ("vault", "arm", "record", "source", "suppressed", "ledger", "certificate", "request")
+TABLES = ("vault", "arm", "record", "source", "suppressed", "ledger", "certificate", "request", "tree")
 LOG: dict[str, list[Any]] = {
     "action": ["A", "A", "B", "A", "B", "B"],
     "reward": [1.0, 0.5, 0.25, 0.75, 1.0, 0.0],

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,14 @@ from hypothesis import strategies as st
 
 from armnesia.errors import InvalidInputError
 from armnesia.vault import Certificate, Configuration, Vault
-from armnesia.vault.commitments import climbed, commitment, paths_of, root_of
+from armnesia.vault.commitments import climbed, commitment, path_of, root_of
+
+if TYPE_CHECKING:
+    from tests.vault.raw_vaults import values
+    from tests.vault.vault_databases import fresh_place
+else:
+    from raw_vaults import values
+    from vault_databases import fresh_place
 
 HASHES = st.lists(st.binary(min_size=32, max_size=32).map(bytes.hex), min_size=1, max_size=40, unique=True)
 PEOPLE = ["ann", "bob", "cleo", "dan", "eve"]
@@ -35,13 +43,13 @@ def test_nobody_is_no_request() -> None:
 @given(HASHES)
 def test_every_path_leads_to_the_root(leaves: list[str]) -> None:
     root = root_of(leaves)
-    assert all(climbed(leaf, path) == root for leaf, path in zip(leaves, paths_of(leaves), strict=True))
+    assert all(climbed(leaf, path_of(leaves, place)) == root for place, leaf in enumerate(leaves))
 
 
 @given(HASHES, st.data())
 def test_another_leaf_or_a_changed_path_leads_elsewhere(leaves: list[str], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(leaves) - 1))
-    path = paths_of(leaves)[place]
+    path = path_of(leaves, place)
     stranger = sha(bytes.fromhex(leaves[place])).hex()
     assert climbed(stranger, path) != root_of(leaves)
     if path:
@@ -141,3 +149,22 @@ def test_the_same_request_is_committed_to_differently_each_time(vault: Vault) ->
     copy.close()
     assert mine["sequence"] == other["sequence"]
     assert mine["commitment"] != other["commitment"]
+
+
+def test_a_request_of_many_is_kept_in_little_room(tmp_path: Path) -> None:
+    """The tree once, and for each who is in it a nonce and a place: not everyone's whole way to the root."""
+    people = [f"user-{number}" for number in range(2000)]
+    with fresh_place("sqlite", tmp_path).create(Configuration(actions=("A",))) as vault:
+        vault.ingest({"action": ["A"] * 2000, "reward": [1] * 2000, "who": people}, user="who")
+        done = vault.forget(users=[*people, "nobody"])
+        assert (done.named, done.held) == (2001, 2000)
+        ((largest,),) = values(vault, "SELECT max(length(opening)) FROM request")
+        ((leaves,),) = values(vault, "SELECT length(leaves) FROM tree")
+        assert largest <= 32 + len(" nothing 2000")
+        assert leaves == 32 * 2001
+        for name in ("user-0", "user-1999", "nobody"):
+            certificate = vault.certificate(users=[name])
+            assert certificate.verify(vault.public_keys()) == []
+            assert certificate.opening is not None
+            assert certificate.opening["request"]["held"] is (name != "nobody")
+        assert vault.verify().holds

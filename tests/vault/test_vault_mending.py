@@ -113,8 +113,11 @@ def test_rebuild_takes_out_again_whoever_was_forgotten(place: Place) -> None:
             if row not in left:
                 change(vault, "INSERT INTO record VALUES (?, ?, ?, ?)", *row)
         assert any("3 rows of forgotten people, or that were forgotten" in p for p in vault.verify().problems)
+        with pytest.raises(VaultError, match="are in the vault again, by another way than armnesia's"):
+            vault.forget(users=["ann"])
         assert vault.rebuild()
         assert vault.verify().problems == ()
+        assert vault.forget(users=["ann"]).repeated
         assert dumped(vault)["record"] == left
         assert vault.decide().action == served
 

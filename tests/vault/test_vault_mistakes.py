@@ -95,6 +95,17 @@ def test_each_of_several_is_told_whether_anything_of_theirs_was_held(place: Plac
         assert (nobody.named, nobody.held, nobody.unlearner) == (1, 0, None)
 
 
+def test_the_certificate_may_be_looked_at_when_the_vault_is_closed(place: Place) -> None:
+    with filled(place) as vault:
+        one, several, keys = (
+            vault.forget(users=["ann"]),
+            vault.forget(users=["bob", "x"]),
+            vault.public_keys(),
+        )
+    for done in (one, several):
+        assert done.certificate.verify(keys) == []
+
+
 def test_a_head_may_be_given_as_it_is_printed(place: Place) -> None:
     with filled(place) as vault:
         head = str(vault.head)

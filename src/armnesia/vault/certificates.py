@@ -1,14 +1,16 @@
 """Certificates in the vault: stored without the request, handed out with it, reissued when bytes are gone."""
 
+from collections.abc import Sequence
+
 from armnesia.errors import VaultError
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
-from armnesia.vault.commitments import Opening
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Wanted
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Entry
 from armnesia.vault.opened import Opened, Statement
+from armnesia.vault.openings import Opening
 from armnesia.vault.schema import EXTERNAL
 
 _AT_SOURCE = "; not the source of the records, where they stay until they are deleted there"
@@ -72,20 +74,24 @@ def certificate_of(opened: Opened, wanted: Wanted) -> Certificate:
     if not found:
         raise VaultError("there is no certificate for just this request: it was not made, or in another form")
     sequence, opening = found[0]
-    return with_opening(opened, stored_certificate(opened, int(sequence)), wanted, opening)
+    certificate = stored_certificate(opened, int(sequence))
+    return with_opening(opened, certificate, wanted, Opening.read(opening)) if opening else certificate
 
 
-def with_opening(opened: Opened, certificate: Certificate, wanted: Wanted, opening: str) -> Certificate:
+def with_opening(opened: Opened, certificate: Certificate, wanted: Wanted, opening: Opening) -> Certificate:
     """The certificate with what opens its commitment: the salt is made again, from the keys and the nonce.
 
     That of a request of many names nobody: each of them can have it opened for them alone.
     """
-    if len(wanted.singly()) > 1:
+    if len(wanted.names) > 1:
         return certificate
     entry = certificate.body["entry"]
-    opens = Opening.read(opening)
-    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"], wanted.name, opens.nonce)
-    return certificate.with_opening(salt, opens.request(wanted.request), opens.path)
+    salt = opened.keyring.salt(entry["sequence"], entry["salt_key"], wanted.name, opening.nonce)
+    path: Sequence[str] = opening.path
+    if opening.place is not None:
+        with opened.reading() as session:
+            path = opening.path_in(session, entry["sequence"])
+    return certificate.with_opening(salt, opening.request(wanted.request), path)
 
 
 def _read(opened: Opened, session: Session, sequence: int) -> Certificate:

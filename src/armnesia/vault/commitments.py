@@ -6,46 +6,12 @@ With one name in the request the root is that commitment itself.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from armnesia.errors import InvalidInputError
 from armnesia.vault.canonical import canonical, sha256_hex
 
 LEFT, RIGHT = "left", "right"
-HELD, NOTHING = "held", "nothing"
-
-
-@dataclass(frozen=True)
-class Opening:
-    """What the vault keeps to open one person's commitment again: the salt is made of the keys and the nonce.
-
-    `held` says of one among several whether there was any record of theirs.
-
-    >>> str(Opening("00ff", held=False, path=["left:ab"]))
-    '00ff nothing left:ab'
-    >>> Opening.read("00ff nothing left:ab").request({"users": ["ann"]})
-    {'users': ['ann'], 'held': False}
-    """
-
-    nonce: str
-    held: bool | None = None
-    path: Sequence[str] = ()
-
-    def __str__(self) -> str:
-        said = [] if self.held is None else [HELD if self.held else NOTHING]
-        return " ".join([self.nonce, *said, *self.path])
-
-    @classmethod
-    def read(cls, text: str) -> "Opening":
-        """The opening that is written so."""
-        nonce, *rest = text.split()
-        said = rest[0] if rest and rest[0] in (HELD, NOTHING) else None
-        return cls(nonce, None if said is None else said == HELD, rest if said is None else rest[1:])
-
-    def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """What is committed to."""
-        return {**request} if self.held is None else {**request, "held": self.held}
 
 
 def commitment(salt: bytes, request: Mapping[str, Any]) -> str:
@@ -66,21 +32,26 @@ def root_of(leaves: Sequence[str]) -> str:
     return _levels(leaves)[-1][0]
 
 
-def paths_of(leaves: Sequence[str]) -> list[list[str]]:
-    """For each commitment the hashes beside its way to the root, each with the side it stands on.
+def path_of(leaves: Sequence[str], place: int) -> list[str]:
+    """The hashes beside the way of a commitment to the root, each with the side it stands on.
 
-    >>> paths_of(["aa" * 32, "bb" * 32])[1] == ["left:" + "aa" * 32]
+    >>> path_of(["aa" * 32, "bb" * 32], 1) == ["left:" + "aa" * 32]
     True
     """
-    levels = _levels(leaves)
-    return [_path(levels, place) for place in range(len(leaves))]
+    path = []
+    for level in _levels(leaves)[:-1]:
+        beside = place ^ 1
+        if beside < len(level):
+            path.append(f"{LEFT if beside < place else RIGHT}:{level[beside]}")
+        place //= 2
+    return path
 
 
 def climbed(leaf: str, path: Sequence[str]) -> str:
     """The root that a commitment and its path lead to.
 
     >>> leaves = ["aa" * 32, "bb" * 32, "cc" * 32]
-    >>> all(climbed(leaf, path) == root_of(leaves) for leaf, path in zip(leaves, paths_of(leaves)))
+    >>> all(climbed(leaf, path_of(leaves, place)) == root_of(leaves) for place, leaf in enumerate(leaves))
     True
     """
     for step in path:
@@ -99,16 +70,6 @@ def _levels(leaves: Sequence[str]) -> list[list[str]]:
         odd = below[-1:] if len(below) % 2 else []  # goes up alone
         levels.append([*(_joined(left, right) for left, right in pairs), *odd])
     return levels
-
-
-def _path(levels: list[list[str]], place: int) -> list[str]:
-    path = []
-    for level in levels[:-1]:
-        beside = place ^ 1
-        if beside < len(level):
-            path.append(f"{LEFT if beside < place else RIGHT}:{level[beside]}")
-        place //= 2
-    return path
 
 
 def _joined(left: str, right: str) -> str:

@@ -56,6 +56,10 @@ def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
                     "SELECT digest, sequence, opening FROM request ORDER BY digest"
                 )
             ]
+            document["trees"] = [
+                [sequence, bytes(leaves).hex()]
+                for sequence, leaves in session.query("SELECT sequence, leaves FROM tree ORDER BY sequence")
+            ]
             document["seal"] = opened.ring(state).seal(canonical(document)).hex()
     return document
 

@@ -7,22 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armnesia.errors import ArmnesiaError, UnsupportedError
+from armnesia.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.randomness import secret_bytes
 from armnesia.request import DeletionRequest
 from armnesia.stream import Stream
 from armnesia.unlearners import Release, Rollback, Unlearner
 from armnesia.vault.canonical import utc_now
 from armnesia.vault.certificate import Certificate
 from armnesia.vault.certificates import certificate_of, certify, storing, with_opening
-from armnesia.vault.commitments import Opening, commitment, paths_of, root_of
 from armnesia.vault.configuration import Configuration, budget_of, unlearner_of
 from armnesia.vault.database import Session
 from armnesia.vault.holdings import Holding, Wanted, holding_of
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.lists import Lines, exchanged, read_lines
 from armnesia.vault.opened import Opened, appended
+from armnesia.vault.openings import Opening, committed
 from armnesia.vault.state import State
 
 
@@ -112,6 +111,11 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
         lines = read_lines(session, _digests(ring, wanted))
         known = _answered_before(lines, ring, wanted)
+        if known and holding.names_with_records(session):
+            raise VaultError(
+                "rows of whoever was forgotten by this request are in the vault again, by another way than"
+                " armnesia's: run armnesia verify, and armnesia rebuild to take them out"
+            )
         if not known:
             done = _forget(opened, session, before, wanted, holding, answer, lines)
     if known:
@@ -162,7 +166,7 @@ class _Done(NamedTuple):
     held: int
     release: Release | None
     stored: Certificate
-    opening: str
+    opening: Opening
     state: State
 
 
@@ -178,8 +182,8 @@ def _forget(
     ring = opened.ring(before)
     found, rows = holding.taken(session, before)
     held = {bytes(owner if wanted.users else identity) for identity, owner, *_ in rows}
-    root, openings = _committed(ring, before, wanted, held)
-    facts: dict[str, Any] = {"commitment": root, "salt_key": before.digest_key}
+    promise = committed(ring, before, wanted, held)
+    facts: dict[str, Any] = {"commitment": promise.root, "salt_key": before.digest_key}
     kind, release, state = "nothing_held", None, before
     if found is not None:
         used, release, later = _release(before, found, answer)
@@ -189,28 +193,12 @@ def _forget(
         state = replace(before, stream=later, served=served, served_by="release")
     entry, state, to_ledger = appended(state, kind, **facts)
     certificate = certify(opened, ring, entry)
-    after = _noted(lines, ring, wanted, openings, entry.sequence)
+    after = _noted(lines, ring, wanted, promise.openings, entry.sequence)
     tallies, to_lists = exchanged(ring, before.tallies.toggled(ring, "record", rows), lines, after)
-    state = replace(state, tallies=tallies)
-    opened.store(session, before, state, to_ledger, storing(certificate), *to_lists)
-    return _Done(found, len(held), release, certificate, openings[0], state)
-
-
-def _committed(ring: Keyring, before: State, wanted: Wanted, held: set[bytes]) -> tuple[str, list[str]]:
-    """The commitment to a request, and what opens it for each who is in it.
-
-    Of several people the entry says what was done for all of them: each one's own leaf says whether anything
-    was held of theirs.
-    """
-    sequence, leaves, openings = before.head.sequence + 1, [], []
-    for one, key in zip(wanted.singly(), wanted.row_keys(ring), strict=True):
-        opening = Opening(secret_bytes(16).hex(), None if len(wanted.names) == 1 else key in held)
-        salt = ring.salt(sequence, before.digest_key, one.name, opening.nonce)
-        leaves.append(commitment(salt, opening.request(one.request)))
-        openings.append(opening)
-    return root_of(leaves), [
-        str(replace(opening, path=path)) for opening, path in zip(openings, paths_of(leaves), strict=True)
-    ]
+    state = replace(state, tallies=tallies.toggled(ring, "tree", promise.trees))
+    to_trees = [("INSERT INTO tree (sequence, leaves) VALUES (?, ?)", tree) for tree in promise.trees]
+    opened.store(session, before, state, to_ledger, storing(certificate), *to_lists, *to_trees)
+    return _Done(found, len(held), release, certificate, promise.openings[0], state)
 
 
 def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:
@@ -270,19 +258,19 @@ def _answered_before(lines: Lines, ring: Keyring, wanted: Wanted) -> bool:
     return answered and all(lines.keeps_out(digest) for digest, _ in wanted.digests(ring))
 
 
-def _noted(lines: Lines, ring: Keyring, wanted: Wanted, openings: list[str], sequence: int) -> Lines:
+def _noted(lines: Lines, ring: Keyring, wanted: Wanted, openings: list[Opening], sequence: int) -> Lines:
     """Everyone is kept out from now on, and it is noted by which entry the request was answered.
 
     As a whole, and for each who is in it; whoever was forgotten before keeps the certificate of that time.
     """
     answered, suppressed = dict(lines.request), dict(lines.suppressed)
     whole = ring.request_digest(wanted.request)
-    answered[whole] = (whole, sequence, openings[0] if len(openings) == 1 else "")
+    answered[whole] = (whole, sequence, str(openings[0]) if len(openings) == 1 else "")
     for one, opening in zip(wanted.singly(), openings, strict=True):
         ((person, kind),) = one.digests(ring)
         if not lines.keeps_out(person):
             alone = ring.request_digest(one.request)
-            answered[alone] = (alone, sequence, opening)
+            answered[alone] = (alone, sequence, str(opening))
         suppressed[person] = (person, kind, sequence, None)
     return Lines(suppressed, answered)
 

@@ -104,7 +104,7 @@ def told_state(session: Session, opened: Opened, told: Told) -> State:
     try:
         tallies = Tallies.unmasked(found[0][0], ring, told.head)
     except (IndexError, ValueError, TypeError):
-        tallies = Tallies(-1, -1, -1, -1)  # which no rows have
+        tallies = Tallies(*[-1] * len(Tallies._fields))  # which no rows have
     state = told.state(ring.vault, tallies)
     session.execute("DELETE FROM arm")
     opened.store(session, replace(state, stream=None) if found else None, state)

@@ -123,6 +123,7 @@ def _brought_forward(state: State, later: Mapping[str, Any]) -> State:
 def _statements(session: Session, later: Mapping[str, Any], since: Head, ring: Keyring) -> list[Statement]:
     session.execute("DELETE FROM suppressed")
     session.execute("DELETE FROM request")
+    session.execute("DELETE FROM tree")
     statements: list[Statement] = [
         ("INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", row)
         for row in exported_rows(later)
@@ -143,5 +144,9 @@ def _statements(session: Session, later: Mapping[str, Any], since: Head, ring: K
     statements += [
         ("INSERT INTO request (digest, sequence, opening) VALUES (?, ?, ?)", (bytes.fromhex(digest), *rest))
         for digest, *rest in later["requests"]
+    ]
+    statements += [
+        ("INSERT INTO tree (sequence, leaves) VALUES (?, ?)", (sequence, bytes.fromhex(leaves)))
+        for sequence, leaves in later.get("trees", [])
     ]
     return statements

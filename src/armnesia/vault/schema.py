@@ -13,8 +13,12 @@ COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",
     "request": "digest, sequence, opening",
     "source": "number, description",
+    "tree": "sequence, leaves",
 }
 """The columns of the vault's other tables with rows of many."""
+
+
+TREE = "CREATE TABLE tree (sequence BIGINT PRIMARY KEY, leaves {blob} NOT NULL)"
 
 
 def create_tables(session: Session, database: Database, mode: str) -> None:
@@ -41,6 +45,7 @@ def create_tables(session: Session, database: Database, mode: str) -> None:
         "CREATE TABLE ledger (sequence BIGINT PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
         f"""CREATE TABLE certificate (
             sequence BIGINT PRIMARY KEY, body TEXT NOT NULL, signature {blob} NOT NULL)""",
+        TREE.format(blob=blob),
         f"CREATE TABLE request (digest {blob} PRIMARY KEY, sequence BIGINT NOT NULL, opening TEXT NOT NULL)",
     ):
         session.execute(statement)

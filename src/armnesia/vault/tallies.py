@@ -24,6 +24,7 @@ class Tallies(NamedTuple):
     suppressed: int = 0
     request: int = 0
     source: int = 0
+    tree: int = 0
 
     def toggled(self, ring: Keyring, table: str, rows: Iterable[Row]) -> "Tallies":
         """The tallies after these rows have come into a table, or have gone from it.
@@ -53,8 +54,8 @@ class Tallies(NamedTuple):
         """The tallies that `masked` made this text of, at the same head of the ledger.
 
         >>> ring, head = Keyring.create("v-1"), Head(0, "ab" * 32)
-        >>> Tallies.unmasked(Tallies(1, 2, 3, 4).masked(ring, head), ring, head)
-        Tallies(record=1, suppressed=2, request=3, source=4)
+        >>> Tallies.unmasked(Tallies(1, 2, 3, 4, 5).masked(ring, head), ring, head)
+        Tallies(record=1, suppressed=2, request=3, source=4, tree=5)
         """
         size = DIGEST_BYTES
         values = bytes.fromhex(text)

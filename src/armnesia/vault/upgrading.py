@@ -7,11 +7,11 @@ package writes, so a migration tool with branches, downgrades and its own table 
 from collections.abc import Callable
 
 from armnesia.errors import VaultError
-from armnesia.vault.database import Row, Session
+from armnesia.vault.database import Database, Row, Session
 from armnesia.vault.keyring import Keyring
 from armnesia.vault.ledger import Head
 from armnesia.vault.opened import Opened
-from armnesia.vault.schema import VERSION, check_version
+from armnesia.vault.schema import TREE, VERSION, check_version
 from armnesia.vault.state import changed_outside, seal_on
 from armnesia.vault.tallies import tallied
 
@@ -23,15 +23,19 @@ _SEALED = {1: _FIRST, 2: f"{_FIRST}, tallies"}
 """The columns of the state that a vault of each version seals, in order."""
 
 
-def _tally_every_table(session: Session, ring: Keyring, mode: str) -> None:
-    """From 1 to 2: rows of every table are tallied, so that `verify` notices any change of any."""
+def _tally_every_table(session: Session, database: Database, ring: Keyring, mode: str) -> None:
+    """From 1 to 2: rows of every table are tallied, so that `verify` notices any change of any.
+
+    The hash tree of a request of several is kept once, not in parts with everyone in it.
+    """
+    session.execute(TREE.format(blob=database.blob))
     session.execute("ALTER TABLE vault ADD COLUMN tallies TEXT NOT NULL DEFAULT ''")
     ((length, head),) = session.query("SELECT ledger_length, ledger_head FROM vault")
     tallies = tallied(session, ring, mode).masked(ring, Head(length, head))
     session.execute("UPDATE vault SET tallies = ?", tallies)
 
 
-STEPS: dict[int, Callable[[Session, Keyring, str], None]] = {2: _tally_every_table}
+STEPS: dict[int, Callable[[Session, Database, Keyring, str], None]] = {2: _tally_every_table}
 """What makes version n of version n − 1."""
 
 
@@ -53,7 +57,7 @@ def upgrade(opened: Opened) -> tuple[int, int]:
         if bytes(seal) != _seal_on_tables(session, version, ring):
             raise changed_outside()
         for step in range(version + 1, VERSION + 1):
-            STEPS[step](session, ring, opened.mode)
+            STEPS[step](session, opened.database, ring, opened.mode)
             session.execute("UPDATE vault SET schema_version = ?", step)
         session.execute("UPDATE vault SET seal = ?", _seal_on_tables(session, VERSION, ring))
     return int(version), VERSION

@@ -18,7 +18,7 @@ from armnesia.vault.state import State
 from armnesia.vault.tallies import tallied
 from armnesia.vault.told import Told, ledger_rows
 
-_TALLIED = ("records", "suppression list", "answered requests", "sources")
+_TALLIED = ("records", "suppression list", "answered requests", "sources", "commitments")
 
 
 @dataclass(frozen=True)
