@@ -134,3 +134,12 @@ def test_one_way_to_name_is_enough(run: Any, arguments: tuple[str, ...], sentenc
     refused = run(*arguments)
     assert (refused.code, refused.out) == (2, "")
     assert sentence in refused.err
+
+
+@pytest.mark.parametrize("header", ["user_id", "User ID", "id", "EMAIL"])
+def test_a_header_is_nobody(run: Any, vault: Path, header: str) -> None:
+    (vault / "people.csv").write_text(f"{header}\nu1\n")
+    refused = run("forget", "--file", vault / "people.csv")
+    assert (refused.code, refused.out) == (2, "")
+    assert "looks like a header" in refused.err
+    assert run("forget", "--file", vault / "people.csv", "--column", header, "--json").json["named"] == 1

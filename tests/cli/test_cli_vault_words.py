@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import sqlite3
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,3 +188,15 @@ def test_the_first_batch_tells_which_actions_are_fixed(run: Any) -> None:
 def test_declared_actions_need_no_words(run: Any) -> None:
     run("init", "--actions", "A,B")
     assert run(*INGEST).err == ""
+
+
+def test_a_vault_in_use_has_an_exit_code_of_its_own(
+    run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that gets it may try again."""
+    monkeypatch.setattr(Vault, "open", partial(Vault.open, timeout=0.1))
+    with closing(sqlite3.connect(vault / "vault.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        refused = run("forget", "--user", "u1")
+    assert (refused.code, refused.out) == (75, "")
+    assert "in use by another process; nothing was changed, try again" in refused.err

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from armnesia.errors import ArmnesiaError, MissingExtraError
+from armnesia.errors import ArmnesiaError, MissingExtraError, VaultBusyError
 
 INTERRUPTED = 130
+BUSY = 75  # EX_TEMPFAIL: a script may try again
 _SPELLED_OUT = {"ε": "epsilon", "δ": "delta", "τ": "tau", "γ": "gamma", "σ": "sigma", "Δ": "Delta", "π": "pi"}
 _SPELLED_OUT |= {"→": "->", "←": "<-", "–": "-", "…": "...", "±": "+-", "∖": "\\"}
 
@@ -26,7 +27,7 @@ class Interrupted(Exception):  # noqa: N818 (nothing went wrong)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line: bad input is answered by one sentence on stderr and exit code 2."""
+    """Run the command line: what is refused is answered by one sentence on stderr and exit code 2."""
     with nothing_begun():
         _print_whatever_comes()
         try:
@@ -81,7 +82,7 @@ def _answered(app: Any, abort: type[Exception], arguments: list[str] | None) -> 
     except Interrupted as told:
         return _complain(told, INTERRUPTED)
     except ArmnesiaError as error:
-        return _complain(error)
+        return _complain(error, BUSY if isinstance(error, VaultBusyError) else 2)
     except OSError as error:
         named = error.filename is not None and error.strerror is not None
         return _complain(f"{error.filename!r} cannot be used: {error.strerror}" if named else error)

@@ -20,6 +20,8 @@ RecordsFile = Annotated[
     Path | None,
     typer.Option("--records-file", help="A file of records' ids: one a line, or CSV as for --file."),
 ]
+_HEADERS = {"user", "users", "user_id", "userid", "username", "user_name", "customer_id", "account_id"}
+_HEADERS |= {"id", "ids", "record", "records", "record_id", "event_id", "name", "names", "email", "who"}
 _OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
 
 
@@ -92,7 +94,9 @@ def _rows(file: Path, option: str) -> list[list[str]]:
 
 
 def _check_one_column(names: list[str], where: str) -> None:
-    """Refuse what looks like several columns: as names they would be nobody's, and nobody be forgotten."""
+    """Refuse what looks like several columns, or a header: such names would be nobody's."""
+    if names[0].strip().casefold().replace("-", "_").replace(" ", "_") in _HEADERS:
+        raise InvalidInputError(f"{where} begins with what looks like a header, {names[0]!r}; give --column")
     for separator, called in _OTHER_SEPARATORS.items():
         if all(separator in name for name in names):
             raise InvalidInputError(

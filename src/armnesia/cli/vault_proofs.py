@@ -1,6 +1,5 @@
 """Commands that show what happened, and check it: ledger, certificate, public-key, verify."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +10,12 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_as_utf8, table
 from armnesia.cli.vault_names import Column, Records, RecordsFile, Users, UsersFile, named
 from armnesia.cli.vault_options import Keys, Url, tell
-from armnesia.cli.vault_requests import certificate_document, certificate_facts, check_can_be_written
+from armnesia.cli.vault_requests import certificate_facts, check_can_be_written
 from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault import DEFAULT_URL, Certificate, Entry, Head, Vault, owner_files
 from armnesia.vault.certificate import INTEGRITY_ONLY
 from armnesia.vault.ed25519 import checked_public_key
 from armnesia.vault.opened import open_vault
-
-_WITHOUT_OPENING = b'\n  "opening": null,\n'
 
 certificate = typer.Typer(help="Show a certificate, or check one without any vault.", no_args_is_help=True)
 
@@ -110,7 +107,7 @@ def show(
     if out is not None:
         owner_files.write(out, found.to_json())
     if as_json:
-        print_as_utf8(_handed_out(found))
+        print_as_utf8(found.to_json())
     else:
         tell({}, False, found.words())
 
@@ -191,20 +188,13 @@ def _how_answered(entry: Entry) -> str:
     return f"{entry.fields['unlearner']['name']}, {entry.fields.get('level', '')}"
 
 
-def _handed_out(found: Certificate) -> str:
-    """The certificate's file, byte for byte what `certificate verify` reads; `opening` is always a key."""
-    if found.opening is not None:
-        return found.to_json()
-    return json.dumps(certificate_document(found), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
-
-
 def _read_and_check(file: Path, trusted: list[str] | None) -> tuple[Certificate | None, list[str]]:
     try:
         data = file.read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
     try:
-        found = Certificate.from_json(data.replace(_WITHOUT_OPENING, b"\n", 1))
+        found = Certificate.from_json(data)
         found.words()
     except VaultError as error:
         return None, [str(error)]

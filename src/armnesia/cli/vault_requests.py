@@ -83,7 +83,7 @@ def forget(
         "served": done.served,
         "head": head,
         **certificate_facts(done.certificate),
-        "certificate": certificate_document(done.certificate),
+        "certificate": done.certificate.to_dict(),
         "certificate_file": certificate,
     }
     tell(result, as_json, *_words(done, certificate), *still_to_do(done, url, wanted))
@@ -129,12 +129,6 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "budget": entry.get("budget"),
         "erasure": body["erasure"]["state"],
     }
-
-
-def certificate_document(certificate: Certificate) -> dict[str, Any]:
-    """The certificate as JSON has it: `opening` is null where it names nobody."""
-    document = certificate.to_dict()
-    return {**document, "opening": document.get("opening")}
 
 
 def check_can_be_written(file: Path) -> None:

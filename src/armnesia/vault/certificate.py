@@ -176,21 +176,23 @@ class Certificate:
         except UnicodeDecodeError:
             raise VaultError("the certificate must be text in UTF-8") from None
         certificate = cls.from_dict(_read(text, "the certificate"))
-        written = (certificate.to_json(), canonical(certificate.to_dict()))
-        if text not in written:
-            lines = zip(text.split("\n"), written[0].split("\n"), strict=False)
+        documents = [certificate.to_dict()]
+        if certificate.opening is None:  # which was left out where there was none
+            documents.append({name: part for name, part in documents[0].items() if name != "opening"})
+        if text not in [written for one in documents for written in (_pretty(one), canonical(one))]:
+            lines = zip(text.split("\n"), _pretty(documents[0]).split("\n"), strict=False)
             line = next((number for number, (ours, theirs) in enumerate(lines, 1) if ours != theirs), 1)
             raise VaultError(f"the certificate's file has been changed: line {line} is not as it was written")
         return certificate
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as it is written to its file."""
-        document = {"body": plain(self.body), "signature": self.signature.hex()}
-        return document if self.opening is None else {**document, "opening": plain(self.opening)}
+        """The certificate as it is written to its file; the opening is null where it names nobody."""
+        opening = None if self.opening is None else plain(self.opening)
+        return {"body": plain(self.body), "signature": self.signature.hex(), "opening": opening}
 
     def to_json(self) -> str:
         """The text of the certificate's file, laid out for people."""
-        return json.dumps(self.to_dict(), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+        return _pretty(self.to_dict())
 
     def verify(self, public_key: str | Sequence[str] | None) -> list[str]:
         """Check everything that the file alone can show; one sentence for each problem.
@@ -278,6 +280,10 @@ class Certificate:
         if not isinstance(fields, Mapping):
             raise InvalidInputError("it must be a JSON object")
         return Entry(fields)
+
+
+def _pretty(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
 def _is_path(path: Any) -> bool:
