@@ -131,6 +131,16 @@ def test_a_single_record_that_came_back_is_found(place: Place) -> None:
         assert any("1 rows of forgotten people, or that were forgotten" in p for p in vault.verify().problems)
 
 
+@pytest.mark.parametrize("sql", ["UPDATE record SET arm = 7 WHERE arm = 1", "UPDATE record SET units = -1"])
+def test_rows_that_cannot_be_are_not_counted(place: Place, sql: str) -> None:
+    with filled(place) as vault:
+        assert change(vault, sql) > 0
+        before = dumped(vault)
+        with pytest.raises(VaultError, match="rows that no ingest has put there"):
+            vault.rebuild()
+        assert dumped(vault) == before
+
+
 # What would make a change look as if nothing had happened.
 
 

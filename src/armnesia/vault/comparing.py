@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armnesia.errors import ArmnesiaError
+from armnesia.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.statistics import ArmStatistics
 from armnesia.vault.database import Row, Session, rows_in
 from armnesia.vault.identities import Occurrences, identities
@@ -58,7 +58,15 @@ class RowsSeen:
         """The statistics that all rows add up to."""
         tallies = [self.arms[arm] for arm in range(like.n_actions)]
         counts, sums = ([tally[part] for tally in tallies] for part in (0, 1))
-        return ArmStatistics(like.actions, np.array(counts), np.array(sums), like.reward_range)
+        try:
+            if len(self.arms) == like.n_actions:
+                return ArmStatistics(like.actions, np.array(counts), np.array(sums), like.reward_range)
+        except InvalidInputError:
+            pass
+        raise VaultError(
+            "the vault has rows that no ingest has put there, of arms or rewards that there are not: put a"
+            " backup in its place"
+        )
 
     def problems(self, state: State) -> list[str]:
         """What is wrong with the rows, or with the statistics."""
