@@ -6,22 +6,27 @@ checkpoint brings the overwritten pages into the file and empties the write-ahea
 
 import os
 import sqlite3
-import urllib.parse
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, ClassVar
 
 from armnesia.errors import VaultError
-from armnesia.vault import owner_files
+from armnesia.vault import owner_files, sqlite_files
 from armnesia.vault.database import IN_USE, Database, Row, refusal_by
 
-_CACHE, _LARGE_CACHE = 65_536, 262_144  # KiB
+_SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
+_ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
 _SETTINGS = (
-    "PRAGMA synchronous = FULL",
-    "PRAGMA secure_delete = ON",
+    *_ON_DISK_AND_OVERWRITTEN,
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",  # rows on their way in must not reach a temporary file
     f"PRAGMA cache_size = -{_CACHE}",
+)
+_REWRITING = (
+    *_ON_DISK_AND_OVERWRITTEN,
+    "PRAGMA temp_store = FILE",  # in memory it would be all rows at once
+    f"PRAGMA cache_size = -{_SMALL_CACHE}",
+    "VACUUM",
 )
 _OLDEST = (3, 37, 0)
 
@@ -66,23 +71,38 @@ class SqliteDatabase(Database):
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
         self.location = path
+        self._path, *_ = self._names = sqlite_files.names_of(path)
         self._timeout = timeout
         if sqlite3.sqlite_version_info < _OLDEST:
             raise VaultError(f"SQLite 3.37 or newer is needed; this Python has {sqlite3.sqlite_version}")
         if create:
-            _create_private(path)
+            sqlite_files.create_private(path)
         elif not os.path.isfile(path):
             raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
         elif not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             # SQLite would read it, and leave files beside it by which it stays for reading only ever after.
             raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
-        address = f"file:{urllib.parse.quote(path)}?mode=rw"
-        with self._told():
-            self._connection = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
-            if create or self.has_tables():  # a file that is no vault is left as it is
-                self._connection.execute("PRAGMA journal_mode = WAL")
-            for setting in _SETTINGS:
-                self._connection.execute(setting)
+        with ExitStack() as undoing:
+            if create:
+                undoing.callback(sqlite_files.remove, self._names)
+            with self._told():
+                self._connection = sqlite3.connect(
+                    sqlite_files.address_of(self._path), uri=True, timeout=timeout, isolation_level=None
+                )
+                undoing.callback(self._connection.close)
+                self._set_up(create)
+            undoing.pop_all()
+
+    def _set_up(self, create: bool) -> None:
+        is_vault = self.has_tables()
+        if is_vault:
+            sqlite_files.check_private(self._names)
+        if create or is_vault:  # a file that is no vault is left as it is
+            self._connection.execute("PRAGMA journal_mode = WAL")
+        for setting in _SETTINGS:
+            self._connection.execute(setting)
+        self.has_tables()  # reading makes the write-ahead log, which is there from now on
+        self._files = sqlite_files.files_at(self._names)
 
     def has_tables(self) -> bool:
         """Whether there is a vault in the file."""
@@ -116,6 +136,7 @@ class SqliteDatabase(Database):
     def erase(self) -> bool:
         """A truncating checkpoint; it does not wait for a reader that still needs the old pages."""
         with self._told():
+            self._check_same_files()
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -128,7 +149,9 @@ class SqliteDatabase(Database):
     def compact(self) -> bool:
         """Rewrite the whole file, then the checkpoint."""
         with self._told():
-            self._connection.execute("VACUUM")
+            self._check_same_files()
+            if not sqlite_files.run_with_temporary_files(self._path, _REWRITING, self._timeout):
+                self._connection.execute("VACUUM")
         return self.erase()
 
     def back_up(self, path: str) -> None:
@@ -138,6 +161,7 @@ class SqliteDatabase(Database):
                 with closing(sqlite3.connect(beside)) as copy:
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is thrown away
                     self._connection.backup(copy)
+                self._check_same_files()
             except sqlite3.Error as error:
                 raise VaultError(
                     f"{path} cannot be written: {error} (is there room?); the vault is as it was"
@@ -145,24 +169,36 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the connection."""
+        if sqlite_files.files_at(self._names) != self._files:
+            # SQLite would end by writing what its log still has into the file; an interrupted one does not.
+            with suppress(sqlite3.ProgrammingError):  # it is closed already
+                self._connection.interrupt()
         self._connection.close()
 
     def discard(self) -> None:
         """Close the connection and remove the new file."""
         self.close()
-        os.unlink(self.location)
+        sqlite_files.remove(self._names)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[SqliteSession]:
         with self._told():
+            self._check_same_files()
             self._connection.execute(begin)
             try:
                 yield SqliteSession(self._connection)
+                self._check_same_files()
                 self._connection.execute("COMMIT")
+                self._check_same_files()  # a commit is not acknowledged that went to a file without a name
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _check_same_files(self) -> None:
+        """Refuse to go on where somebody has put another file in the vault's place, or none."""
+        if sqlite_files.files_at(self._names) != self._files:
+            raise refusal_by(self.location, "was replaced by another file while it was open; open it again")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -171,15 +207,6 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise refusal_by(self.location, _meaning(error)) from None
-
-
-def _create_private(path: str) -> None:
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        raise VaultError(f"there is already a file {path!r}; choose another name") from None
-    except OSError as error:
-        raise VaultError(f"the file {path!r} cannot be made: {error.strerror}") from None
 
 
 _MEANINGS = {
