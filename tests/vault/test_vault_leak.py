@@ -220,19 +220,6 @@ def test_compacted_tables_of_postgresql_have_no_trace(
         assert vault.verify().holds
 
 
-def test_the_planner_forgets_too(tmp_path: Path) -> None:
-    """PostgreSQL notes the commonest owners of rows, and how common they are."""
-    sql = "SELECT most_common_vals::text FROM pg_stats WHERE attname = 'owner' AND schemaname = ?"
-    with filled(fresh_place("postgresql", tmp_path)) as vault:
-        digest = vault._opened.keyring.owner_digest(PERSON).hex()
-        schema = vault._opened.database.schema  # type: ignore[attr-defined]
-        change(vault, "ANALYZE record")
-        assert digest in str(values(vault, sql, schema))
-        vault.forget(users=[PERSON])
-        assert vault.compact()
-        assert digest not in str(values(vault, sql, schema))
-
-
 def test_a_busy_reader_of_postgresql_keeps_erasure_pending(
     tmp_path: Path, server_files: Callable[[Vault], bytes]
 ) -> None:

@@ -23,6 +23,19 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     WHERE age > age(%(now)s::xid)"""
 """How many transactions, prepared ones, and standbys still see what there was before a given one."""
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
+_REWRITTEN = ("record", "suppressed", "request", "arm", "vault")
+"""The tables whose rows tell of people, and of statistics that deletions change."""
+_SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)
+    AND attnum > 0 AND NOT attisdropped AND attstattarget IS DISTINCT FROM 0"""
+"""Their columns of which the planner takes samples."""
+_OPTIONS = {
+    "synchronous_commit": "on",
+    # Nothing is known to the planner of how many rows a person has: it would rather read all there are.
+    "enable_seqscan": "off",
+    "jit": "off",  # which older servers would begin where nothing but reading all is possible
+}
 
 
 @lru_cache(maxsize=256)
@@ -86,9 +99,8 @@ class PostgresDatabase(Database):
         self._timeout = timeout
         address, self.schema = without_schema(url)
         self.location = place_of(address)
-        options = (
-            f"-c search_path={self.schema} -c lock_timeout={int(timeout * 1000)} -c synchronous_commit=on"
-        )
+        settings = {"search_path": self.schema, "lock_timeout": int(timeout * 1000), **_OPTIONS}
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         with self._told():
             self._connection = psycopg.connect(
                 address, autocommit=True, options=options, connect_timeout=max(2, int(timeout))
@@ -105,7 +117,7 @@ class PostgresDatabase(Database):
     @contextmanager
     def reading(self) -> Iterator[PostgresSession]:
         """A snapshot for all queries of the transaction."""
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as session:
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", writes=False) as session:
             yield session
 
     @contextmanager
@@ -114,8 +126,10 @@ class PostgresDatabase(Database):
         lock = "SELECT one FROM vault WHERE one = 1 FOR UPDATE"
         schema = f"CREATE SCHEMA IF NOT EXISTS {self.schema}"
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
-        with self._transaction(f"{begin}; {lock if self._has_tables else schema}") as session:
+        with self._transaction(f"{begin}; {lock if self._has_tables else schema}", writes=True) as session:
             yield session
+            if not self._has_tables:  # they were made just now
+                self._sample_no_more()
 
     @contextmanager
     def expecting_many_rows(self) -> Iterator[None]:
@@ -126,7 +140,7 @@ class PostgresDatabase(Database):
         try:
             yield
         finally:
-            if not self._connection.closed:
+            with suppress(self._psycopg.Error):  # if the connection is lost, the settings are
                 for setting in _WHOLE_TABLE_JOINS:
                     self._connection.execute(f"RESET {setting}")
 
@@ -137,18 +151,52 @@ class PostgresDatabase(Database):
     def compact(self) -> bool:
         """Rewrite the tables that held personal data, and ask for a checkpoint where that is allowed.
 
-        The statistics are among them: what they were before a deletion tells what was deleted. So are the
-        planner's, which note the digest of whoever has many rows.
+        The statistics are among them: what they were before a deletion tells what was deleted.
         """
         with self._told():
-            if not self._outlived_others():
+            if not (self._outlived_others() and self._without_samples()):
                 return False
-            for table in ("record", "suppressed", "request", "arm", "vault"):
+            for table in _REWRITTEN:
                 self._connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
             # Without the privilege, the server does it by itself, within checkpoint_timeout.
             with suppress(self._psycopg.errors.InsufficientPrivilege):
                 self._connection.execute("CHECKPOINT")
         return True
+
+    def _without_samples(self) -> bool:
+        """Drop what the planner knows of a vault that it took samples of; whether its bytes are gone, too."""
+        sampled = self._sample_no_more()
+        if not sampled:
+            return True
+        if self._outlived_others():
+            # Skipped, with a warning, where somebody else owns the database.
+            self._connection.execute("VACUUM (FULL) pg_catalog.pg_statistic")
+            return True
+        for table, columns in sampled.items():  # so that it is tried again
+            self._alter(table, [f"{column} SET STATISTICS -1" for column in columns])
+        return False
+
+    def _sample_no_more(self) -> dict[str, list[str]]:
+        """Keep the planner from noting values of these tables, above all the digest of who has most rows.
+
+        Its notes stand in a table of the server's own, in whose file old ones stay. Says which columns it had
+        taken samples of.
+        """
+        sampled: dict[str, list[str]] = {}
+        actions: dict[str, list[str]] = {}
+        for table, column, type_ in self._connection.execute(
+            _SAMPLED, {"schema": self.schema, "tables": list(_REWRITTEN)}
+        ).fetchall():
+            sampled.setdefault(table, []).append(column)
+            # The type stays the same; to be told it makes the server drop what it has noted so far.
+            actions.setdefault(table, []).extend([f"{column} SET STATISTICS 0", f"{column} TYPE {type_}"])
+        for table, some in actions.items():
+            self._alter(table, some)
+        return sampled
+
+    def _alter(self, table: str, actions: list[str]) -> None:
+        altering = ", ".join(f"ALTER COLUMN {action}" for action in actions)
+        self._connection.execute(f"ALTER TABLE {table} {altering}")
 
     def _outlived_others(self) -> bool:
         """Wait until nobody can see what was deleted so far: VACUUM keeps the rows of whoever still could."""
@@ -165,16 +213,24 @@ class PostgresDatabase(Database):
         self._connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[PostgresSession]:
+    def _transaction(self, begin: str, *, writes: bool) -> Iterator[PostgresSession]:
         with self._told():
             try:
                 self._connection.execute(begin)
                 yield PostgresSession(self._connection)
-                self._connection.execute("COMMIT")
+                self._commit(writes)
             except BaseException:
-                if not self._connection.closed:
+                with suppress(self._psycopg.Error):  # if the connection is lost, so is the transaction
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _commit(self, writes: bool) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except self._psycopg.Error as error:
+            if writes and _is_lost(error):
+                raise refusal_by(self.location, _NOT_KNOWN) from None
+            raise
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -185,11 +241,17 @@ class PostgresDatabase(Database):
             raise refusal_by(self.location, _meaning(error)) from None
 
 
+_NOT_KNOWN = (
+    "was cut off while it stored what was done; whether it was done is not known: ask again (the same"
+    " request twice has one answer)"
+)
+_NOT_REACHED = "cannot be reached; nothing was changed (is the server up, is the address right?)"
 _MAY_NOT = "cannot be opened: this user may not (no permission, or a wrong password)"
 _MEANINGS = {
     "55P03": IN_USE,
     "42501": _MAY_NOT,
     "53100": "cannot grow: the disk is full; nothing was changed",
+    **dict.fromkeys(("57P01", "57P02", "57P03"), _NOT_REACHED),  # it is being stopped, or started
 }
 _NOT_CONNECTED = {
     "URI query parameter": "cannot be opened: its address has an option that PostgreSQL does not know",
@@ -198,10 +260,15 @@ _NOT_CONNECTED = {
 }
 
 
+def _is_lost(error: Any) -> bool:
+    """Whether the connection ended with this error: by itself, or by the server's last word."""
+    return error.sqlstate is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
+
+
 def _meaning(error: Any) -> str:
     code = getattr(error, "sqlstate", None)
     if code is not None:
         return _MEANINGS.get(code, f"refused (SQLSTATE {code}); nothing was changed")
     # A connection that fails has no code; its text is the server's greeting and quotes no row.
     known = (meaning for words, meaning in _NOT_CONNECTED.items() if words in str(error))
-    return next(known, "cannot be reached; nothing was changed (is the server up, is the address right?)")
+    return next(known, _NOT_REACHED)
