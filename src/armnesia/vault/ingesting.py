@@ -168,7 +168,10 @@ class Loader:
             "incoming", self._incoming_columns(), sorted(fresh.values(), key=lambda row: row[0])
         )
         self._check_same_content(rows, names)
-        known = self.session.execute("DELETE FROM incoming WHERE identity IN (SELECT identity FROM record)")
+        # Not IN: SQLite would walk through all that the vault holds, for one row that comes in.
+        known = self.session.execute(
+            "DELETE FROM incoming WHERE EXISTS (SELECT 1 FROM record r WHERE r.identity = incoming.identity)"
+        )
         if known:
             left = self.session.query("SELECT identity FROM incoming")
             fresh = {bytes(identity): fresh[bytes(identity)] for (identity,) in left}
@@ -235,9 +238,10 @@ class Loader:
         return places
 
     def _check_same_content(self, rows: Rows, names: list[bytes]) -> None:
+        # A cross join, which SQLite never turns round: it takes what comes in, and looks each row up.
         different = self.session.query(
-            "SELECT i.identity FROM incoming i JOIN record r ON r.identity = i.identity"
-            f" WHERE {_DIFFERS[self.mode]}"
+            "SELECT i.identity FROM incoming i CROSS JOIN record r"
+            f" WHERE r.identity = i.identity AND ({_DIFFERS[self.mode]})"
         )
         if different:
             others = {bytes(identity) for (identity,) in different}
