@@ -10,7 +10,11 @@ from armnesia.vault.source_base import Columns, RawRows, Source
 from armnesia.vault.source_text import LARGEST_EXACT, heading
 
 _FLOATS = ("FLOAT", "DOUBLE")
-_ZONED_TIME = "TIMESTAMP WITH TIME ZONE"
+_MOMENTS = {
+    "TIMESTAMP WITH TIME ZONE": "make_timestamp(epoch_us({}))",
+    "TIMESTAMPTZ_NS": "make_timestamp_ns(epoch_ns({}))",
+}
+"""The types of times with a zone, and the same moment in UTC."""
 
 
 class FileSource(Source):
@@ -115,6 +119,8 @@ class FileSource(Source):
         if type_.startswith("DECIMAL") and not type_.endswith("]"):
             whole = f"{column} = trunc({column})"
             return f"CASE WHEN {whole} THEN CAST(CAST({column} AS HUGEINT) AS VARCHAR) ELSE {plain} END"
-        if type_ == _ZONED_TIME:  # not through DuckDB's text, which is in the zone of the machine
-            return f"CAST(make_timestamp(epoch_us({column})) AS VARCHAR) || '+00:00'"
+        if type_ in _MOMENTS:  # not through DuckDB's text, which is in the zone of the machine
+            return f"CAST({_MOMENTS[type_].format(column)} AS VARCHAR) || '+00:00'"
+        if type_ == "TIME WITH TIME ZONE":  # whose hours are written without minutes
+            return f"regexp_replace({plain}, '([+-][0-9][0-9])$', '\\1:00')"
         return plain

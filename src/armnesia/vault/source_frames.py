@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from armnesia.errors import InvalidLogError
 from armnesia.logs import rules
 from armnesia.logs.columns import python_values
 from armnesia.logs.frames import eager_columns, is_bandit_feedback
 from armnesia.vault.source_base import Columns, RawRows, Source
-from armnesia.vault.source_text import heading, joined_texts, label_text
+from armnesia.vault.source_text import heading, joined_texts, label_text, plain_times
 
 
 class FrameSource(Source):
@@ -103,11 +105,15 @@ def _columns_of_mapping(
     if whole and is_bandit_feedback(source):  # it holds numbers and tables of actions beside its columns
         rounds = int(source["n_rounds"])
         chosen = [name for name in source if name in names.values() or _length(source[name]) == rounds]
-    columns = {str(name): python_values(source[name], f"column {name!r}") for name in chosen}
+    columns = {str(name): python_values(_plain(source[name]), f"column {name!r}") for name in chosen}
     if len({len(column) for column in columns.values()}) > 1:
         told = ", ".join(f"{len(column)} in {name!r}" for name, column in columns.items())
         raise InvalidLogError(f"columns must have the same number of rows; got {told}")
     return columns
+
+
+def _plain(column: Any) -> Any:
+    return plain_times(column) if isinstance(column, np.ndarray) else column
 
 
 def _length(column: Any) -> int | None:

@@ -12,6 +12,10 @@ from armnesia.vault.source_tables import TableSource, no_table, quoted
 
 _TEXTS = {"text", "varchar", "bpchar", "name"}
 _INTEGERS = {"int2", "int4", "int8"}
+_READ_AS = {
+    "bpchar": "text",  # CHAR(n) is filled up with blanks, which are no part of the value
+    "float4": "float8",  # a short float is otherwise rounded to fewer digits than in a file
+}
 
 
 class PostgresSource(TableSource):
@@ -41,8 +45,13 @@ class PostgresSource(TableSource):
             types = connection.adapters.types
             for column in cursor.description:
                 info = types.get(column.type_code)
-                self._type_of[column.name] = "" if info is None else info.name
+                known = info is not None and info.oid == column.type_code  # and no array of them
+                self._type_of[column.name] = info.name if known else ""
             return [column.name for column in cursor.description]
+
+    def _selected(self, name: str) -> str:
+        type_ = _READ_AS.get(self._type_of[name])
+        return quoted(name) if type_ is None else f"{quoted(name)}::{type_}"
 
     def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
         # Raw: parameters are $1, so that a percent sign in a name is a percent sign.

@@ -50,13 +50,13 @@ class TableSource(Source):
 
     def action_labels(self) -> Iterable[Any]:
         """Ask the database for the different actions."""
-        action = quoted(self.columns.action)
+        action = self._selected(self.columns.action)
         for chunk in self._chunks(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1", (), 1000):
             yield from (label for (label,) in chunk)
 
     def raw_rows(self, chunk: int, user: str | None) -> Iterator[RawRows]:
         """Stream the rows as the database hands them out, of one moment, numbered as they come."""
-        sql = f"SELECT {', '.join(map(quoted, self._read))} FROM {self._quoted}"
+        sql = f"SELECT {', '.join(map(self._selected, self._read))} FROM {self._quoted}"
         condition, parameters = ("", ()) if user is None else self._condition(user)
         first = 0
         for rows in self._chunks(sql + condition, parameters, chunk):
@@ -66,6 +66,10 @@ class TableSource(Source):
             raw = raw if user is None else of_user(raw, user)
             if raw.positions:
                 yield raw
+
+    def _selected(self, name: str) -> str:
+        """A column in SQL, by whose values rows are known."""
+        return quoted(name)
 
     @abstractmethod
     def _available(self) -> list[str]:

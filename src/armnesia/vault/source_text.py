@@ -1,7 +1,7 @@
 """Labels and whole rows as text: the same text for the same row, whatever kind of source it comes from."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,21 +14,28 @@ LARGEST_EXACT = 2**53
 """Beyond this, floats skip whole numbers, and a float is no longer the text of one of them."""
 
 
+_BYTE_TEXTS = [
+    chr(byte) if 32 <= byte < 127 and chr(byte) not in "\"'\\" else f"\\x{byte:02X}" for byte in range(256)
+]
+"""How DuckDB writes each byte of what is not known to be text."""
+
+
 def label_text(value: Any) -> str | None:
     """Write a label as text, by which people and rows are known to the vault; None if it is missing.
 
     It is `str(value)`, except that a whole number is written without a decimal point: a column of integers
     that misses one value becomes a column of floats in pandas, and user 7 must not become user 7.0 by that.
-    Times are written with as many digits as they need, in UTC if they know their zone.
+    Times are written with as many digits as they need, with a date in UTC if they know their zone; bytes as
+    text where they are plain characters, and by their number otherwise: as DuckDB writes what is in a file.
 
     >>> label_text("007"), label_text(7), label_text(7.0), label_text(7.5), label_text(True)
     ('007', '7', '7', '7.5', 'True')
-    >>> label_text(float("nan")) is None
-    True
+    >>> label_text(time(23, 59, 59, 500_000)), label_text(b"ann"), label_text(float("nan"))
+    ('23:59:59.5', 'ann', None)
     """
     if type(value) is str or type(value) is int:  # nearly always
         return str(value)
-    plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    plain = plain_times(value).tolist() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(plain, list | tuple | dict):
         return str(plain)
     if is_missing(plain):
@@ -39,10 +46,25 @@ def label_text(value: Any) -> str | None:
         case Decimal():
             text = format(_without_point(plain), "f")
         case datetime():
-            text = _time_text(plain)
+            text = _moment_text(plain)
+        case time():
+            text = _clock_text(plain)
+        case timedelta():  # not in the words of a kind of its own, such as pandas'
+            text = str(timedelta(plain.days, plain.seconds, plain.microseconds))
+        case bytes() | bytearray() | memoryview():
+            text = "".join(map(_BYTE_TEXTS.__getitem__, bytes(plain)))
         case _:
             text = str(plain)
     return text
+
+
+def plain_times(values: Any) -> Any:
+    """Times of numpy in microseconds, which are times in Python, too; in nanoseconds they are numbers there.
+
+    >>> plain_times(np.array(["2026-01-02T03:04"], dtype="datetime64[ns]")).tolist()
+    [datetime.datetime(2026, 1, 2, 3, 4)]
+    """
+    return values.astype(f"{values.dtype.kind}8[us]") if values.dtype.kind in "mM" else values
 
 
 def sized(text: str | None) -> str:
@@ -110,8 +132,16 @@ def _without_point(value: Decimal) -> Decimal:
     return Decimal(int(value)) if whole else value
 
 
-def _time_text(time: datetime) -> str:
-    zone = "" if time.tzinfo is None else "+00:00"
-    local = time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
-    text = str(local)
-    return (text.rstrip("0") if "." in text else text) + zone
+def _moment_text(moment: datetime) -> str:
+    zone = "" if moment.tzinfo is None else "+00:00"
+    local = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    return _without_zeros(str(local)) + zone
+
+
+def _clock_text(clock: time) -> str:
+    local = str(clock.replace(tzinfo=None))
+    return _without_zeros(local) + str(clock).removeprefix(local)  # the zone stays: without a date it is none
+
+
+def _without_zeros(text: str) -> str:
+    return text.rstrip("0") if "." in text else text
