@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +17,7 @@ from armnesia.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.privacy import Level
 from armnesia.stream import Penalty, Stream
 from armnesia.unlearners import Release
-from armnesia.vault import Configuration, Forgotten, Policy, Preview, Vault
+from armnesia.vault import Configuration, Forgotten, Ingested, Policy, Preview, Vault
 from armnesia.vault.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -196,11 +197,16 @@ class VaultMachine(RuleBasedStateMachine):
 
     def _ingest(self, source: Any, batch: list[Record]) -> None:
         expected = self.model.ingest(batch)
-        done = self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None)
+        done = self._take_in(source, batch)
         assert (done.added, done.already_there, done.suppressed) == expected
         if done.added:
             self.served = self.stream().decision().action
         assert done.served == self.served
+
+    def _take_in(self, source: Any, batch: list[Record]) -> Ingested:
+        with warnings.catch_warnings():  # rows without ids may be those that were forgotten by theirs
+            warnings.filterwarnings("ignore", message="single records were forgotten here")
+            return self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None)
 
     @rule(batch=records(), wrong=st.sampled_from([{"action": "Z"}, {"quarters": 5}]))
     def ingest_what_is_wrong(self, batch: list[Record], wrong: dict[str, Any]) -> None:
@@ -210,7 +216,7 @@ class VaultMachine(RuleBasedStateMachine):
             source = str(self.folder / "wrong.csv")
             write_csv(Path(source), [*batch, batch[0]._replace(**wrong)])
         with pytest.raises(ArmnesiaError):
-            self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None)
+            self._take_in(source, batch)
 
     @rule(names=user_requests)
     def forget_users(self, names: list[str]) -> None:

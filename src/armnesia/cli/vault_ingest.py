@@ -36,6 +36,9 @@ def ingest(
     user: Annotated[str | None, typer.Option("--user", help="Column of the user.")] = None,
     id_: Annotated[str | None, typer.Option("--id", help="Column that names each row, for good.")] = None,
     table_: Annotated[str | None, typer.Option("--table", help="The table of a database.")] = None,
+    nobody: Annotated[
+        bool, typer.Option("--nobody", help="The rows belong to nobody; said where people were forgotten.")
+    ] = False,
     batch_rows: Annotated[
         int | None, typer.Option(min=1, help="Commit every so many rows; all at once if not given.")
     ] = None,
@@ -49,7 +52,7 @@ def ingest(
                 " --id out"
             )
         source, action, reward, user = str(datasets.flights_path()), "airline", "on_time", "aircraft"
-    elif user is None:
+    elif user is None and not nobody:
         warnings.warn(
             "without --user the rows belong to nobody, and no person's can be found again", stacklevel=2
         )
@@ -67,6 +70,7 @@ def ingest(
                 user=user,
                 id=id_,
                 table=table_,
+                nobody=nobody,
                 batch_rows=batch_rows,
                 progress=progress,
             )

@@ -1,5 +1,6 @@
 """Ingesting: rows come in once, whatever is sent twice, and all of a batch or nothing of it."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,7 @@ from armnesia.vault.schema import EXTERNAL, RECORD_COLUMNS
 from armnesia.vault.source_base import CHUNK
 from armnesia.vault.sources import Rows, Source
 from armnesia.vault.state import State, new_stream
-from armnesia.vault.suppression import suppressed_among
+from armnesia.vault.suppression import LISTED, suppressed_among
 
 _MOST_UNDECLARED = 100
 """Actions that a first batch may fix; more of them are rather people, or times, or prices."""
@@ -55,18 +56,34 @@ class Ingested:
 
 
 def ingest(
-    opened: Opened, source: Source, *, batch_rows: int | None = None, progress: Progress | None = None
+    opened: Opened,
+    source: Source,
+    *,
+    nobody: bool = False,
+    batch_rows: int | None = None,
+    progress: Progress | None = None,
 ) -> Ingested:
     """Take a source's rows in: in one transaction, or in one for every `batch_rows` rows.
 
     A batch that fails leaves nothing. What came in with earlier batches of the same source is not added
-    twice when the source is sent again.
+    twice when the source is sent again. Where people were forgotten, a source without a user column could
+    bring their rows back unnoticed: it is refused, unless its rows are said to be `nobody`'s.
     """
+    if nobody and source.columns.user is not None:
+        raise InvalidInputError("rows that belong to nobody have no user column; leave out one of the two")
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     with Occurrences() as occurrences:
         with opened.reading() as session:
             state = opened.load(session)
+            _check_people_stay_out(session, source, nobody)
+            unrecognised = source.columns.id is None and _keeps_out(session, "record")
+        if unrecognised:
+            warnings.warn(
+                "single records were forgotten here: without the id column they are not recognised, and come"
+                " in again with this source if it has them",
+                stacklevel=3,
+            )
         if state.configuration.mode == EXTERNAL and source.description["kind"] == "frame":
             raise VaultError("an external vault looks people up at the source: give a file or a table")
         declared = _declared(state, source)
@@ -79,6 +96,7 @@ def ingest(
         for batch in _batches(chunks(), batch_rows):
             with opened.database.expecting_many_rows(), opened.writing() as session:
                 loader = Loader(opened, session, source, declared, occurrences)
+                _check_people_stay_out(session, source, nobody)  # some may have been forgotten just now
                 for rows in batch:
                     loader.take(rows)
                     if progress is not None:
@@ -87,6 +105,20 @@ def ingest(
             if loader.state.head != loader.before.head:
                 opened.pin.write(loader.state.head)
     return done
+
+
+def _check_people_stay_out(session: Session, source: Source, nobody: bool) -> None:
+    """Refuse rows of which nobody can tell whose they are, where some may belong to who was forgotten."""
+    if source.columns.user is None and not nobody and _keeps_out(session, "user"):
+        raise VaultError(
+            "people were forgotten here: name the user column, so that their rows stay out; or, if the rows"
+            " belong to nobody, say so by nobody=True (--nobody)"
+        )
+
+
+def _keeps_out(session: Session, kind: str) -> bool:
+    """Whether any "user", or any "record", is on the suppression list: the first one found is enough."""
+    return bool(session.query("SELECT 1 FROM suppressed WHERE readmitted IS NULL AND kind = ? LIMIT 1", kind))
 
 
 def _declared(state: State, source: Source) -> tuple[Any, ...]:
@@ -146,9 +178,7 @@ class Loader:
         if self.state.stream is None:
             self.state = replace(self.state, stream=new_stream(configuration))
         self.ring = opened.ring(self.before)
-        self.suppressing = {
-            kind for (kind,) in session.query("SELECT DISTINCT kind FROM suppressed WHERE readmitted IS NULL")
-        }
+        self.suppressing = {kind for kind in LISTED if _keeps_out(session, kind)}
         self.tallies = self.before.tallies
         self.number = self._source_number() if self.mode == EXTERNAL else 0
         self.counts = np.zeros(len(actions), dtype=np.int64)

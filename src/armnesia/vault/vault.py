@@ -85,12 +85,16 @@ class Vault:
         user: str | None = None,
         id: str | None = None,  # noqa: A002 (the name that people use for it)
         table: str | None = None,
+        nobody: bool = False,
         batch_rows: int | None = None,
         progress: Progress | None = None,
     ) -> Ingested:
-        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.vault.sources`."""
+        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.vault.sources`.
+
+        Once people were forgotten, rows without a `user` column are refused, unless they are `nobody`'s.
+        """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
-        return ingest(self._opened, rows, batch_rows=batch_rows, progress=progress)
+        return ingest(self._opened, rows, nobody=nobody, batch_rows=batch_rows, progress=progress)
 
     def decide(self) -> Served:
         """The arm that is served now; it stays until records come in or are forgotten."""
