@@ -30,7 +30,7 @@ def checked_actions(actions: Iterable[Hashable]) -> tuple[Hashable, ...]:
     for label in labels:
         if not _usable_label(label):
             raise InvalidInputError(
-                f"an action must be a hashable label, not empty, not None and not NaN; got {label!r}"
+                f"an action must be a hashable label, not None and not NaN; got {label!r}"
             )
     if len(set(labels)) != len(labels):
         repeated = next(label for label in labels if labels.count(label) > 1)
@@ -101,8 +101,6 @@ def listed(labels: Iterable[Any], at_most: int = 8) -> str:
 
 def _usable_label(label: Any) -> bool:
     try:
-        if label is None or (isinstance(label, str) and not label):
-            return False
-        return hash(label) is not None and bool(label == label)  # noqa: PLR0124
+        return label is not None and hash(label) is not None and bool(label == label)  # noqa: PLR0124
     except TypeError:  # not hashable, or no truth in comparing it, as for a missing value of pandas
         return False

@@ -10,7 +10,6 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from armnesia import ArmStatistics
 from armnesia.errors import InvalidInputError, InvalidLogError, VaultBusyError, VaultError
 from armnesia.vault import Configuration, Vault
 
@@ -167,11 +166,11 @@ def test_a_column_of_people_does_not_become_the_actions(place: Place) -> None:
         assert vault.ingest(people).added == 101
 
 
-def test_an_action_has_a_name() -> None:
-    with pytest.raises(InvalidInputError, match="not empty"):
-        Configuration(actions=("A", "", "B"))
-    with pytest.raises(InvalidInputError, match="not empty"):
-        ArmStatistics.empty(("A", ""), (0.0, 1.0))
+def test_an_action_has_a_name(place: Place) -> None:
+    with pytest.raises(InvalidInputError, match=r"must have a name, .* got an empty one"):
+        place.create(Configuration(actions=("A", "", "B")))
+    with place.create() as vault, pytest.raises(InvalidLogError, match="no empty labels"):
+        vault.ingest({"action": ["A", ""], "reward": [1, 0]})
 
 
 def test_what_is_no_configuration_is_refused(place: Place) -> None:

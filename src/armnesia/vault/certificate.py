@@ -17,15 +17,13 @@ from armnesia.errors import InvalidInputError, VaultError
 from armnesia.vault import ed25519
 from armnesia.vault.canonical import canonical, plain, plain_and_text, read_json, text_of_plain
 from armnesia.vault.claims import CERTIFIED, NOT_COVERED, PROVES, claims_of, words_of
-from armnesia.vault.commitments import climbed, commitment
+from armnesia.vault.commitments import climbed, commitment, is_path
 from armnesia.vault.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger import Entry
 
 SCHEMA = "armnesia.certificate/1"
 ERASURE = ("pending", "complete")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
-
-_STEP = re.compile(r"(left|right):[0-9a-f]{64}")
 
 INTEGRITY_ONLY = (
     "No public key was given: the certificate was checked with the key inside it, which shows that it is"
@@ -252,7 +250,7 @@ class Certificate:
             self.opening.keys() - {"path"} != {"salt", "request"}
             or not (isinstance(salt, str) and _SALT.fullmatch(salt))
             or not isinstance(request, Mapping)
-            or ("path" in self.opening and not _is_path(path))
+            or ("path" in self.opening and not is_path(path))
         ):
             yield (
                 f"the opening must be a salt of {2 * DIGEST_BYTES} hexadecimal digits, a request, and perhaps"
@@ -284,14 +282,6 @@ class Certificate:
 
 def _pretty(document: Mapping[str, Any]) -> str:
     return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
-
-
-def _is_path(path: Any) -> bool:
-    return (
-        isinstance(path, list)
-        and bool(path)
-        and all(isinstance(step, str) and _STEP.fullmatch(step) for step in path)
-    )
 
 
 def _read(text: str, what: str) -> dict[str, Any]:

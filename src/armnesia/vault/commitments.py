@@ -5,6 +5,7 @@ them. A person's opening is their salt, their name, and the hashes beside the wa
 With one name in the request the root is that commitment itself.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from armnesia.errors import InvalidInputError
 from armnesia.vault.canonical import canonical, sha256_hex
 
 LEFT, RIGHT = "left", "right"
+_STEP = re.compile(rf"({LEFT}|{RIGHT}):[0-9a-f]{{64}}")
 
 
 def commitment(salt: bytes, request: Mapping[str, Any]) -> str:
@@ -58,6 +60,15 @@ def climbed(leaf: str, path: Sequence[str]) -> str:
         side, _, beside = step.partition(":")
         leaf = _joined(beside, leaf) if side == LEFT else _joined(leaf, beside)
     return leaf
+
+
+def is_path(path: Any) -> bool:
+    """Whether this could be what `path_of` made of two commitments or more."""
+    return (
+        isinstance(path, list)
+        and bool(path)
+        and all(isinstance(step, str) and _STEP.fullmatch(step) for step in path)
+    )
 
 
 def _levels(leaves: Sequence[str]) -> list[list[str]]:

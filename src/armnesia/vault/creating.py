@@ -4,7 +4,7 @@ import uuid
 from contextlib import ExitStack
 from pathlib import Path
 
-from armnesia.errors import VaultError
+from armnesia.errors import InvalidInputError, VaultError
 from armnesia.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.database import open_database
@@ -25,6 +25,8 @@ def create_vault(
     Traceback (most recent call last):
     armnesia.errors.VaultError: the file 'no-such-folder/vault.db' cannot be made: No such file or directory
     """
+    if "" in (configuration.actions or ()):
+        raise InvalidInputError("an action must have a name, which others can be told; got an empty one")
     path = keys_path_of(url, keys)
     if path.exists():
         complete = pin_of(path).read() is not None  # it is the last thing that is written

@@ -125,6 +125,8 @@ def _declared(state: State, source: Source) -> tuple[Any, ...]:
     if state.configuration.actions is not None:
         return state.configuration.actions
     labels = source.labels()
+    if "" in labels:
+        raise InvalidLogError(f"{source.columns.described('action')} must have no empty labels; got one")
     if len(labels) > _MOST_UNDECLARED:
         raise InvalidLogError(
             f"{source.columns.described('action')} has {len(labels)} different values, which would be the"
