@@ -109,15 +109,16 @@ def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
         before = opened.load(session)
         ring = opened.ring(before)
         answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
-        lines = read_lines(session, _digests(ring, wanted))
-        known = _answered_before(lines, ring, wanted)
+        digests = _Digests.of(ring, wanted)
+        lines = digests.read(session)
+        known = digests.answered_before(lines)
         if known and holding.names_with_records(session):
             raise VaultError(
                 "rows of whoever was forgotten by this request are in the vault again, by another way than"
                 " armnesia's: run armnesia verify, and armnesia rebuild to take them out"
             )
         if not known:
-            done = _forget(opened, session, before, wanted, holding, answer, lines)
+            done = _forget(opened, session, before, holding, answer, digests, lines)
     if known:
         certificate, served = certificate_of(opened, wanted), before.served_action
         return Forgotten(True, len(wanted.names), 0, {}, served, served, None, lambda: certificate)
@@ -149,7 +150,8 @@ def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
         state = opened.load(session)
         answer = asked.answer(state.configuration)
         ring = opened.ring(state)
-        repeated = _answered_before(read_lines(session, _digests(ring, wanted)), ring, wanted)
+        digests = _Digests.of(ring, wanted)
+        repeated = digests.answered_before(digests.read(session))
         found = holding.found(session, state)
         held = 0 if found is None else holding.names_with_records(session)
     named, served = len(wanted.names), state.served_action
@@ -174,12 +176,12 @@ def _forget(
     opened: Opened,
     session: Session,
     before: State,
-    wanted: Wanted,
     holding: Holding,
     answer: Answer,
+    digests: "_Digests",
     lines: Lines,
 ) -> _Done:
-    ring = opened.ring(before)
+    ring, wanted = opened.ring(before), holding.wanted
     found, rows = holding.taken(session, before)
     held = {bytes(owner if wanted.users else identity) for identity, owner, *_ in rows}
     promise = committed(ring, before, wanted, held)
@@ -193,9 +195,11 @@ def _forget(
         state = replace(before, stream=later, served=served, served_by="release")
     entry, state, to_ledger = appended(state, kind, **facts)
     certificate = certify(opened, ring, entry)
-    after = _noted(lines, ring, wanted, promise.openings, entry.sequence)
+    after = digests.noted(lines, promise.openings, entry.sequence)
     tallies, to_lists = exchanged(ring, before.tallies.toggled(ring, "record", rows), lines, after)
-    state = replace(state, tallies=tallies.toggled(ring, "tree", promise.trees))
+    if promise.trees:
+        tallies = tallies.toggled(ring, "tree", promise.trees)
+    state = replace(state, tallies=tallies)
     to_trees = [("INSERT INTO tree (sequence, leaves) VALUES (?, ?)", tree) for tree in promise.trees]
     opened.store(session, before, state, to_ledger, storing(certificate), *to_lists, *to_trees)
     return _Done(found, len(held), release, certificate, promise.openings[0], state)
@@ -246,33 +250,45 @@ def _claims(
     return facts | ({"counts": list(found.counts.tolist())} if promise.level.sees_shape else {})
 
 
-def _digests(ring: Keyring, wanted: Wanted) -> list[bytes]:
-    """Everything by which the lists may know a request: who is in it, the whole of it, and each alone."""
-    asked = {ring.request_digest(one.request) for one in (wanted, *wanted.singly())}
-    return [*(digest for digest, _ in wanted.digests(ring)), *asked]
+class _Digests(NamedTuple):
+    """By what the lists know a request: the whole of it; and of each who is in it, themselves, their kind,
+    and the request of them alone."""
 
+    whole: bytes
+    each: list[tuple[bytes, str, bytes]]
 
-def _answered_before(lines: Lines, ring: Keyring, wanted: Wanted) -> bool:
-    """Whether the same request was answered, and nobody in it was readmitted since."""
-    answered = ring.request_digest(wanted.request) in lines.request
-    return answered and all(lines.keeps_out(digest) for digest, _ in wanted.digests(ring))
+    @classmethod
+    def of(cls, ring: Keyring, wanted: Wanted) -> "_Digests":
+        whole = ring.request_digest(wanted.request)
+        alone = (
+            [whole] if len(wanted.names) == 1 else [ring.request_digest(w.request) for w in wanted.singly()]
+        )
+        people = zip(wanted.digests(ring), alone, strict=True)
+        return cls(whole, [(person, kind, request) for (person, kind), request in people])
 
+    def read(self, session: Session) -> Lines:
+        """What the lists say of them."""
+        digests = {self.whole, *(one for person, _, alone in self.each for one in (person, alone))}
+        return read_lines(session, list(digests))
 
-def _noted(lines: Lines, ring: Keyring, wanted: Wanted, openings: list[Opening], sequence: int) -> Lines:
-    """Everyone is kept out from now on, and it is noted by which entry the request was answered.
+    def answered_before(self, lines: Lines) -> bool:
+        """Whether the same request was answered, and nobody in it was readmitted since."""
+        return self.whole in lines.request and all(lines.keeps_out(person) for person, *_ in self.each)
 
-    As a whole, and for each who is in it; whoever was forgotten before keeps the certificate of that time.
-    """
-    answered, suppressed = dict(lines.request), dict(lines.suppressed)
-    whole = ring.request_digest(wanted.request)
-    answered[whole] = (whole, sequence, str(openings[0]) if len(openings) == 1 else "")
-    for one, opening in zip(wanted.singly(), openings, strict=True):
-        ((person, kind),) = one.digests(ring)
-        if not lines.keeps_out(person):
-            alone = ring.request_digest(one.request)
-            answered[alone] = (alone, sequence, str(opening))
-        suppressed[person] = (person, kind, sequence, None)
-    return Lines(suppressed, answered)
+    def noted(self, lines: Lines, openings: list[Opening], sequence: int) -> Lines:
+        """Everyone is kept out from now on, and it is noted by which entry the request was answered.
+
+        As a whole, and for each who is in it; whoever was forgotten before keeps the certificate of that
+        time.
+        """
+        answered, suppressed = dict(lines.request), dict(lines.suppressed)
+        opening = str(openings[0]) if len(openings) == 1 else ""
+        answered[self.whole] = (self.whole, sequence, opening)
+        for (person, kind, alone), own in zip(self.each, openings, strict=True):
+            if not lines.keeps_out(person):
+                answered[alone] = (alone, sequence, str(own))
+            suppressed[person] = (person, kind, sequence, None)
+        return Lines(suppressed, answered)
 
 
 def _by_action(found: DeletionRequest) -> dict[Hashable, int]:

@@ -57,7 +57,8 @@ def exchanged(
         old, new = getattr(before, table), getattr(after, table)
         gone = [line for digest, line in old.items() if new.get(digest) != line]
         come = [line for digest, line in new.items() if old.get(digest) != line]
-        tallies = tallies.toggled(ring, table, gone).toggled(ring, table, come)
+        if gone or come:
+            tallies = tallies.toggled(ring, table, [*gone, *come])
         statements += [
             (f"DELETE FROM {table} WHERE digest = ?", (line[0],)) for line in gone if line[0] not in new
         ]

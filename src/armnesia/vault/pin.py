@@ -42,7 +42,11 @@ class Pin:
     def read(self) -> Head | None:
         """The pinned head; None where none was pinned yet."""
         try:
-            return self._meaning(self.path.read_bytes())
+            descriptor = os.open(self.path, os.O_RDONLY)  # every transaction begins with this
+            try:
+                return self._meaning(os.read(descriptor, _LENGTH))
+            finally:
+                os.close(descriptor)
         except FileNotFoundError:
             return None
         except OSError as error:
