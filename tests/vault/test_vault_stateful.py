@@ -80,7 +80,7 @@ def _one_record_less(self: ManagedHolding, session: Session, state: State) -> An
     [
         (ingesting.Loader, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
-        (forgetting, "_answered_before", _never_answered, "_forget"),
+        (forgetting._Digests, "answered_before", _never_answered, "_forget"),
         (forgetting, "_claims", _with_counts, "ledger_tells_nothing_more"),
         (forgetting, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
         (ManagedHolding, "taken", _one_record_less, "holds_what_the_model_holds"),
