@@ -15,8 +15,8 @@ from dataclasses import replace
 for library in ("OPENBLAS", "OMP", "MKL"):  # before numpy is loaded
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
-from armnesia.experiments.cells import Cell, Row, run_cell  # noqa: E402
-from armnesia.experiments.figures import Plan, figure_1  # noqa: E402
+from armnesia.paper.cells import Cell, Row, run_cell  # noqa: E402
+from armnesia.paper.figures.cells import Plan, figure_1  # noqa: E402
 
 TARGET_ERROR, FEWEST = 1e-5, 1000
 TIMED = 12

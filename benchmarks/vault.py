@@ -27,7 +27,7 @@ from pathlib import Path
 import duckdb
 
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.database import Database, open_database
+from armnesia.vault.storage.database import Database, open_database
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25

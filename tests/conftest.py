@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from armnesia.cli import main
+from armnesia.cli.main import main
 
 # The same examples in every run, so that a failure is of the change at hand; HYPOTHESIS_PROFILE=search looks
 # for new ones.

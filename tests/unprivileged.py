@@ -124,7 +124,7 @@ def _drop_privileges() -> str | None:
 
 
 def _run(folder: str, arguments: list[str]) -> Outcome:
-    from armnesia.cli import main
+    from armnesia.cli.main import main
 
     out, err = io.StringIO(), io.StringIO()
     code: Any = TRACEBACK

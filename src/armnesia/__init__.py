@@ -13,6 +13,8 @@ from armnesia.auditing import (
     feasible_reference,
     recommend,
 )
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import (
     KLLCB,
     LCB,
@@ -34,9 +36,6 @@ from armnesia.privacy import (
     privacy_curve,
     smallest_epsilon,
 )
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
-from armnesia.stream import Stream
 from armnesia.unlearners import (
     UNLEARNERS,
     Adaptive,
@@ -52,6 +51,7 @@ from armnesia.unlearners import (
     Tilt,
     Unlearner,
 )
+from armnesia.unlearners.stream import Stream
 
 __version__ = "0.1.0"
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnesia import ArmStatistics, DeletionRequest, Learner, Unlearner
+from armnesia.core.units import UNIT
 from armnesia.privacy import Budget
-from armnesia.scale import UNIT
 from armnesia.unlearners import Branch
 from armnesia.unlearners.base import is_branch, served
 

@@ -9,14 +9,10 @@ import random
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from armnesia.vault import Vault
-
-if TYPE_CHECKING:
-    from tests.vault.plain_vault import PlainVault, Record, columns_of, observed
-else:
-    from plain_vault import PlainVault, Record, columns_of, observed
+from tests.vault.plain_vault import PlainVault, Record, columns_of, observed
 
 ACTIONS = ("A", "B", "C")
 WEIGHTS = {"ingest": 30, "forget": 25, "decide": 15, "preview": 12, "status": 12, "verify": 5, "rotate": 1}

@@ -13,31 +13,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnesia.logs.source import Source
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.postgres import PostgresDatabase
-from armnesia.vault.source_base import Source
-from armnesia.vault.sqlite import SqliteDatabase
-
-if TYPE_CHECKING:
-    from tests.vault.crash_driver import (
-        ACTIONS,
-        NEVER,
-        acknowledge,
-        acknowledged_in,
-        count_steps,
-        end_of,
-        none_of,
-    )
-    from tests.vault.forked_children import Nursery
-    from tests.vault.plain_vault import Observation, PlainVault, Record, columns_of, observed, write_csv
-    from tests.vault.vault_databases import Place
-else:
-    from crash_driver import ACTIONS, NEVER, acknowledge, acknowledged_in, count_steps, end_of, none_of
-    from forked_children import Nursery
-    from plain_vault import Observation, PlainVault, Record, columns_of, observed, write_csv
-    from vault_databases import Place
+from armnesia.vault.storage.postgres import PostgresDatabase
+from armnesia.vault.storage.sqlite import SqliteDatabase
+from tests.databases import Place
+from tests.vault.crash_driver import (
+    ACTIONS,
+    NEVER,
+    acknowledge,
+    acknowledged_in,
+    count_steps,
+    end_of,
+    none_of,
+)
+from tests.vault.forked_children import Nursery
+from tests.vault.plain_vault import Observation, PlainVault, Record, columns_of, observed, write_csv
 
 BATCH_ROWS = 40
 BATCH = "a batch"
@@ -210,7 +203,7 @@ class BatchCrashes:
         lines = self.folder / "acknowledged"
         lines.unlink(missing_ok=True)
         child = self.nursery.start(
-            "crash_batches",
+            "tests.vault.crash_batches",
             "work",
             url=filling.place.url,
             keys=str(filling.place.keys),

@@ -14,21 +14,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from armnesia.vault import Forgotten, Vault, owner_files
-from armnesia.vault.pin import Pin
-from armnesia.vault.postgres import PostgresDatabase, PostgresSession
-from armnesia.vault.sqlite import SqliteDatabase, SqliteSession
-
-if TYPE_CHECKING:
-    from tests.vault.forked_children import Nursery
-    from tests.vault.plain_vault import PlainVault, Record, Request, columns_of, observed, write_table
-    from tests.vault.vault_databases import Place
-else:
-    from forked_children import Nursery
-    from plain_vault import PlainVault, Record, Request, columns_of, observed, write_table
-    from vault_databases import Place
+from armnesia.vault import Forgotten, Vault
+from armnesia.vault.keys import private_files
+from armnesia.vault.ledger.pinned_head import Pin
+from armnesia.vault.storage.postgres import PostgresDatabase, PostgresSession
+from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
+from tests.databases import Place
+from tests.vault.forked_children import Nursery
+from tests.vault.plain_vault import PlainVault, Record, Request, columns_of, observed, write_table
 
 Operation: TypeAlias = list[Any]
 """["ingest", number of the batch, source, table], ["users" or "records", names] or ["rotate_…"]."""
@@ -92,7 +87,7 @@ def count_steps(steps: list[int], die_at: int) -> None:
         _before(database, "erase", step)
         _before_commit(database, step)
     _before(Pin, "write", step)
-    _before(owner_files, "write", step)
+    _before(private_files, "write", step)
 
 
 def _before(owner: Any, name: str, step: Callable[[], None]) -> None:
@@ -266,7 +261,7 @@ class Crashes:
         url, keys, file = self.place.url, str(self.place.keys), self.folder / "acknowledged"
         file.unlink(missing_ok=True)
         work = {"url": url, "keys": keys, "operations": operations, "acknowledgements": str(file)}
-        child = self.nursery.start("crash_driver", "work", **work, die_at=die_at)
+        child = self.nursery.start("tests.vault.crash_driver", "work", **work, die_at=die_at)
         return end_of(self.nursery, child, delay), acknowledged_in(file)
 
     def _follow(self, operations: list[Operation], acknowledged: list[Any]) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 
 
 class Nursery:
@@ -38,7 +38,7 @@ class Nursery:
 
 @contextmanager
 def nursery(*modules: str) -> Iterator[Nursery]:
-    """A nursery that has imported these modules of this folder."""
+    """A nursery that has imported these modules, by their names from the root of the project."""
     command = [sys.executable, __file__, *modules]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -77,7 +77,7 @@ def _be_child(question: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE))
+    sys.path.insert(0, str(ROOT))
     for name in sys.argv[1:]:
         importlib.import_module(name)
     _serve()

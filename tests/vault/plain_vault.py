@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from armnesia import ArmStatistics
-from armnesia.scale import UNIT
+from armnesia.core.units import UNIT
 from armnesia.vault import Vault
-from armnesia.vault.schema import MANAGED
+from armnesia.vault.storage.schema import MANAGED
 
 Identity: TypeAlias = tuple[Any, ...]
 Request: TypeAlias = tuple[str, tuple[str, ...]]

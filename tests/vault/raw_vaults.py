@@ -4,18 +4,14 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.postgres import PostgresDatabase
-from armnesia.vault.sqlite import SqliteDatabase
-
-if TYPE_CHECKING:
-    from tests.vault.vault_databases import Place, postgres_url
-else:
-    from vault_databases import Place, postgres_url
+from armnesia.vault.storage.postgres import PostgresDatabase
+from armnesia.vault.storage.sqlite import SqliteDatabase
+from tests.databases import Place, postgres_url
 
 TABLES = ("vault", "arm", "record", "source", "suppressed", "ledger", "certificate", "request", "tree")
 LOG: dict[str, list[Any]] = {

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Learner
 from armnesia.privacy import Budget, Guarantee, hockey_stick, smallest_epsilon
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import Release, Unlearner
 
 ROUNDING = 1e-12

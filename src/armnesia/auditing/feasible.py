@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armnesia.arrays import FloatArray, IntArray
 from armnesia.auditing.against_reference import ROUNDING
 from armnesia.auditing.programs import (
     closest_reference,
@@ -21,11 +20,12 @@ from armnesia.auditing.programs import (
     worst_divergence,
 )
 from armnesia.auditing.small_worlds import small_worlds, stacked
-from armnesia.errors import UnsupportedError
+from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import UnsupportedError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Learner
 from armnesia.privacy import Budget, Level
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import Unlearner
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
 from armnesia.privacy import hockey_stick
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armnesia.arrays import IntArray
-from armnesia.errors import InvalidInputError
-from armnesia.request import DeletionRequest
-from armnesia.scale import UNIT
-from armnesia.statistics import ArmStatistics
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 
 LARGEST_COUNT = 12
 """Beyond this there are too many data sets to try them all."""

@@ -5,19 +5,19 @@ from typing import Annotated
 import typer
 
 from armnesia import __version__
-from armnesia.cli.case import on_a_case, with_variants
-from armnesia.cli.comparison import OF_ONE_UNLEARNER, compare
-from armnesia.cli.decisions import audit, decide, unlearn
 from armnesia.cli.demo import demo
-from armnesia.cli.levels import levels
-from armnesia.cli.privacy import calibrate, curve
-from armnesia.cli.reproduction import reproduce
-from armnesia.cli.vault_ingest import ingest
-from armnesia.cli.vault_proofs import certificate, ledger, public_key, verify
-from armnesia.cli.vault_requests import forget, readmit
-from armnesia.cli.vault_setup import init, status
-from armnesia.cli.vault_upkeep import backup, compact, export, policy, rebuild, restore, rotate_key, upgrade
-from armnesia.cli.worlds import bounds, evaluate
+from armnesia.cli.log.case import on_a_case, with_variants
+from armnesia.cli.log.compare import OF_ONE_UNLEARNER, compare
+from armnesia.cli.log.decide import audit, decide, unlearn
+from armnesia.cli.research.evaluate import bounds, evaluate
+from armnesia.cli.research.levels import levels
+from armnesia.cli.research.privacy import calibrate, curve
+from armnesia.cli.research.reproduce import reproduce
+from armnesia.cli.vault.forget import forget, readmit
+from armnesia.cli.vault.ingest import ingest
+from armnesia.cli.vault.init import init, status
+from armnesia.cli.vault.upkeep import backup, compact, export, policy, rebuild, restore, rotate_key, upgrade
+from armnesia.cli.vault.verify import certificate, ledger, public_key, verify
 
 VAULT = "The vault"
 

@@ -9,16 +9,16 @@ from rich.markup import escape
 
 from armnesia import datasets
 from armnesia.auditing import Audit, audit
-from armnesia.cli.case import Case, arm_rows, arm_table, case_facts, learner_facts
 from armnesia.cli.demo_vault import vault_story
+from armnesia.cli.log.case import Case, arm_rows, arm_table, case_facts, learner_facts
 from armnesia.cli.options import AsJson
 from armnesia.cli.output import emit, plain, table
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, Learner
 from armnesia.logs import Log
-from armnesia.pictures import picture_of_forgetting, save
+from armnesia.plotting import picture_of_forgetting, save
 from armnesia.privacy import Budget
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import Adaptive, Gaussian, MultiSource, Rollback, Tilt, Unlearner
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)

@@ -7,16 +7,8 @@ from typing import Any
 
 from armnesia import datasets
 from armnesia.cli.output import table
-from armnesia.vault import (
-    Certificate,
-    Configuration,
-    Forgotten,
-    Ingested,
-    Served,
-    Vault,
-    Verification,
-    owner_files,
-)
+from armnesia.vault import Certificate, Configuration, Forgotten, Ingested, Served, Vault, Verification
+from armnesia.vault.keys import private_files
 
 COLUMNS: dict[str, Any] = {"action": "airline", "reward": "on_time", "user": "aircraft"}
 
@@ -80,5 +72,5 @@ def vault_story(out: Path, aircraft: list[str], confidence: float) -> VaultStory
             problems = certificate.verify(vault.public_keys())
             verified = vault.verify()
     file = out / "certificate.json"
-    owner_files.write(file, certificate.to_json(), replace=True)
+    private_files.write(file, certificate.to_json(), replace=True)
     return VaultStory(added, decided, forgotten, sent_again, certificate, problems, verified, file)

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from armnesia import datasets
-from armnesia.cli import load_beforehand
-from armnesia.errors import InvalidInputError
+from armnesia.cli.main import load_beforehand
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS, ConfidenceLearner, Learner
 from armnesia.logs import Log, read_log
 from armnesia.privacy import Budget
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import UNLEARNERS, ImitationRollback, Unlearner
 from armnesia.unlearners.predictive import PREDICTIVES
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.logs import Log, read_log
-from armnesia.scale import UNIT
-from armnesia.statistics import ArmStatistics
 
 _FOLDER = Path(__file__).parent
 _AIRLINES_TO_LOS_ANGELES = ("AA", "B6", "DL", "UA", "VX")

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from armnesia.arrays import BoolArray, FloatArray, IntArray, scalar_or_array
-from armnesia.scale import from_unit_scale
-from armnesia.statistics import ArmStatistics
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, scalar_or_array
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import from_unit_scale
 
 
 @dataclass(frozen=True, eq=False)

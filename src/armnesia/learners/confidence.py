@@ -9,10 +9,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armnesia.arrays import FloatArray
-from armnesia.errors import InvalidInputError
+from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners.base import Learner
-from armnesia.statistics import ArmStatistics
 
 
 @dataclass(frozen=True, kw_only=True)

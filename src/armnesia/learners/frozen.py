@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armnesia.arrays import FloatArray, IntArray, read_only
-from armnesia.errors import InvalidInputError, UnsupportedError
+from armnesia.core.arrays import FloatArray, IntArray, read_only
+from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.learners.base import Learner
 from armnesia.learners.confidence import ConfidenceLearner
 from armnesia.learners.lcb import LCB

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners.base import Learner
-from armnesia.statistics import ArmStatistics
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
 from armnesia.learners.confidence import ConfidenceLearner
 
 _HALVINGS = 60  # of the interval [0, mean]: to rounding

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.arrays import IntArray
-from armnesia.errors import InvalidInputError, InvalidLogError
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 
 MISSING = -1
 """The code of a row that has no label."""

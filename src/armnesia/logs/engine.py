@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from armnesia.errors import InvalidLogError, MissingExtraError
+from armnesia.core.errors import InvalidLogError, MissingExtraError
 
 # Reading a file must never reach for the network to fetch an extension.
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}

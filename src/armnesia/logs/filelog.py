@@ -11,15 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from armnesia.errors import InvalidInputError, InvalidLogError
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT, checked_actions
 from armnesia.logs import rules
 from armnesia.logs.columns import sorted_if_comparable
 from armnesia.logs.files import open_files
 from armnesia.logs.log import Log, no_rows_of
 from armnesia.logs.view import DecisionView
-from armnesia.request import DeletionRequest
-from armnesia.scale import UNIT, checked_actions
-from armnesia.statistics import ArmStatistics
 
 _TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from armnesia.errors import InvalidLogError
+from armnesia.core.errors import InvalidLogError
+from armnesia.core.units import listed
 from armnesia.logs import rules
-from armnesia.logs.addresses import shown
 from armnesia.logs.engine import query, stream
-from armnesia.scale import listed
+from armnesia.logs.urls import shown
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from armnesia.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.logs import rules
 
 _ARROW_BACKENDS = ("pyarrow", "polars", "pandas")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armnesia.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import listed
 from armnesia.logs.columns import python_values
-from armnesia.request import DeletionRequest
-from armnesia.scale import listed
-from armnesia.statistics import ArmStatistics
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,14 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray, read_only
-from armnesia.errors import InvalidLogError
+from armnesia.core.arrays import FloatArray, IntArray, read_only
+from armnesia.core.errors import InvalidLogError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT, checked_actions, to_units
 from armnesia.logs import rules
 from armnesia.logs.columns import MISSING, encode, is_missing, python_values, sorted_if_comparable
 from armnesia.logs.log import Log, no_rows_of
-from armnesia.request import DeletionRequest
-from armnesia.scale import UNIT, checked_actions, to_units
-from armnesia.statistics import ArmStatistics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +133,7 @@ def check_rewards(
 
     >>> check_rewards(np.array([0.5, 7.0]), "reward", (0.0, 1.0), range(100, 102))
     Traceback (most recent call last):
-    armnesia.errors.InvalidLogError: reward must lie in reward_range [0.0, 1.0]; got 7.0 at row 101
+    armnesia.core.errors.InvalidLogError: reward must lie in reward_range [0.0, 1.0]; got 7.0 at row 101
     """
     low, high = reward_range
     strange = np.flatnonzero(~np.isfinite(rewards))

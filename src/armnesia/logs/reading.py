@@ -5,13 +5,13 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
-from armnesia.errors import InvalidInputError, UndeclaredActionsWarning
+from armnesia.core.errors import InvalidInputError, UndeclaredActionsWarning
+from armnesia.core.units import checked_actions, checked_reward_range, listed
 from armnesia.logs import rules
 from armnesia.logs.filelog import FileLog
 from armnesia.logs.frames import columns_of_frame, columns_of_mapping, is_bandit_feedback
 from armnesia.logs.log import Log
 from armnesia.logs.memory import MemoryLog
-from armnesia.scale import checked_actions, checked_reward_range, listed
 
 
 def read_log(

@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from armnesia.errors import InvalidLogError
+from armnesia.core.errors import InvalidLogError
+from armnesia.core.units import listed
 from armnesia.logs.columns import at_rows
-from armnesia.scale import listed
 
 Offences = Iterable[tuple[int, Any]]
 """Pairs of a row position and the value that is wrong there."""

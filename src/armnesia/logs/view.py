@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from armnesia.errors import InvalidLogError
+from armnesia.core.errors import InvalidLogError
+from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.files import LogFiles
-from armnesia.scale import UNIT
 
 _NOTHING = '"NULL"'  # the type of a Parquet column without a single value
 _FLOATS = {"FLOAT", "DOUBLE"}
@@ -15,7 +15,7 @@ _WIDE_NUMBERS = {"HUGEINT", "UHUGEINT", "DECIMAL"}
 # Types whose text in DuckDB is their str() in Python, so that labels can be matched by text.
 _LABELS = {"VARCHAR", "ENUM", "BOOLEAN", "DATE", "UUID", _NOTHING} | _FLOATS | _INTEGERS | _WIDE_NUMBERS
 
-# The arithmetic of armnesia.scale.to_units, operation by operation, in float64 and with ties to even.
+# The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
 _UNITS = (
     "CASE WHEN reward BETWEEN $low AND $high"
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"

@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Self
 
-from armnesia.errors import InvalidInputError, UnprovedCalibrationWarning
+from armnesia.core.errors import InvalidInputError, UnprovedCalibrationWarning
 from armnesia.privacy.curve import calibrate, check_delta, check_epsilon, privacy_curve
 
 

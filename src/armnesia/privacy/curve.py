@@ -17,9 +17,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armnesia.arrays import FloatArray
-from armnesia.errors import InvalidInputError
-from armnesia.special import erfcx, ndtr
+from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.special import erfcx, ndtr
 
 _DELTA_MARGIN = 1e-11
 _SOLVER_MARGIN = 1e-10

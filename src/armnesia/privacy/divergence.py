@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
 from armnesia.privacy.curve import check_delta, check_epsilon
 
 _ROUNDING = 4e-16  # a sum of probabilities may exceed its δ by this and still be equal to it

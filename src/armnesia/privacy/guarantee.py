@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from armnesia.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError
 from armnesia.privacy.curve import check_delta, check_epsilon
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armnesia.arrays import IntArray
-from armnesia.request import DeletionRequest
-from armnesia.scale import UNIT, to_units
+from armnesia.core.arrays import IntArray
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT, to_units
 from armnesia.simulation.environment import Bernoulli, Environment, RewardDistribution
 from armnesia.simulation.models import DataModel
 from armnesia.simulation.requests import Choice, RequestModel
-from armnesia.statistics import ArmStatistics
 
 _ROWS_AT_ONCE = 2**22
 

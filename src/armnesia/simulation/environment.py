@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray
-from armnesia.errors import InvalidInputError
-from armnesia.scale import UNIT, to_units
-from armnesia.special import ndtr
+from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.special import ndtr
+from armnesia.core.units import UNIT, to_units
 
 _CHUNK = 2**22  # rewards drawn at once
 

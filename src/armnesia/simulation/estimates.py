@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
 from armnesia.simulation.environment import Environment
 
 Summary: TypeAlias = tuple[FloatArray, float, float]

@@ -10,13 +10,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray
-from armnesia.errors import InvalidInputError, UnsupportedError
+from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.randomness import generator, generators
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.learners import LCB, Imitation, Learner
 from armnesia.privacy import Budget
-from armnesia.randomness import generator, generators
-from armnesia.request import DeletionRequest
-from armnesia.scale import UNIT
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import Environment
 from armnesia.simulation.estimates import Evaluation, Summary, gathered, summarised
@@ -24,7 +25,6 @@ from armnesia.simulation.exact import exact_release
 from armnesia.simulation.models import DataModel, FixedSample
 from armnesia.simulation.parallel import worker_pool
 from armnesia.simulation.requests import RequestModel, SeveralArms
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners import ImitationRollback, Mixing, Unlearner
 from armnesia.unlearners.base import served
 

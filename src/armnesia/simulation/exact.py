@@ -12,19 +12,19 @@ from functools import partial
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray
-from armnesia.errors import UnsupportedError
+from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import UnsupportedError
+from armnesia.core.special import hypergeometric, ndtr
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, Decision, Imitation, Learner
 from armnesia.privacy import Budget
 from armnesia.simulation.environment import Environment
 from armnesia.simulation.exact_tilt import exact_tilt, frozen_law
 from armnesia.simulation.fixed_case import FixedCase
-from armnesia.simulation.laws import NEGLIGIBLE, binomial, lcb_scores, winner
-from armnesia.special import hypergeometric, ndtr
-from armnesia.statistics import ArmStatistics
+from armnesia.simulation.score_distribution import NEGLIGIBLE, binomial, lcb_scores, winner
 from armnesia.unlearners import FrozenRollback, Mixing, Rollback, StrictAdaptive, Tilt, Unlearner
 from armnesia.unlearners.base import served
-from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner
+from armnesia.unlearners.noise_based import NoisePlan, NoisyUnlearner
 
 # What the formulas below are derived from; an unlearner with a release of its own is not covered by them.
 _KNOWN_RELEASES = (

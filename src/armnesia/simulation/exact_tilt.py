@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
-from armnesia.errors import UnsupportedError
+from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import UnsupportedError
 from armnesia.simulation.fixed_case import FixedCase
-from armnesia.simulation.laws import NEGLIGIBLE, ScoreLaw, binomial, lcb_scores, losing, winner
+from armnesia.simulation.score_distribution import NEGLIGIBLE, ScoreLaw, binomial, lcb_scores, losing, winner
 from armnesia.unlearners import Tilt
 from armnesia.unlearners.beta_binomial import chance_of_at_least
 from armnesia.unlearners.predictive import flat_belief

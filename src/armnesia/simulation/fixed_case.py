@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.learners import LCB
 from armnesia.privacy import Budget
-from armnesia.simulation.laws import ScoreLaw, score_law
+from armnesia.simulation.score_distribution import ScoreLaw, score_law
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armnesia.arrays import IntArray
-from armnesia.errors import InvalidInputError
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError
 from armnesia.simulation.environment import Environment
 
 

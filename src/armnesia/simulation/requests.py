@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from armnesia.arrays import IntArray
-from armnesia.errors import InvalidInputError
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError
 from armnesia.simulation.models import is_count
 
 Choice = Literal["random", "lowest", "highest"]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
 from armnesia.theory.bound import (
     Bound,
     Condition,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
-from armnesia.special import gammaln
+from armnesia.core.arrays import FloatArray
+from armnesia.core.special import gammaln
 
 
 def probabilities(n: int, share: float) -> FloatArray:

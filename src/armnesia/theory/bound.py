@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from armnesia.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError
 
 Form = Literal["printed", "derived", "exact"]
 """Which version of a bound.

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
 from armnesia.theory.binomial import probabilities
 from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form
 from armnesia.theory.confidence import Confidence

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from armnesia.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError
 from armnesia.privacy.curve import check_delta, check_epsilon
 from armnesia.theory.binomial import expected_rest
 from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form

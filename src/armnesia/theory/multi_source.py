@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from armnesia.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError
 from armnesia.theory.bound import Bound, Condition, Form, check_count, check_form, check_noise, several_arms
 from armnesia.theory.confidence import Confidence
 from armnesia.unlearners.calibration import Sensitivity, Threshold

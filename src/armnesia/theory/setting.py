@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from armnesia.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
 from armnesia.theory.adaptive import adaptive_distribution, adaptive_fixed
 from armnesia.theory.bound import Bound, Form, check_count, check_coverage, check_form

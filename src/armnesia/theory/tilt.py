@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from armnesia.arrays import FloatArray
+from armnesia.core.arrays import FloatArray
 from armnesia.privacy import Budget
 from armnesia.theory.bound import Bound, Condition, check_count
 from armnesia.unlearners.tilt import best_reference, highest_allowed

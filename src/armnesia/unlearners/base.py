@@ -9,13 +9,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from armnesia.arrays import BoolArray, FloatArray, IntArray, one_hot, scalar_or_array
-from armnesia.errors import InvalidInputError
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot, scalar_or_array
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.randomness import draw_index
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.randomness import draw_index
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 
 
 class Branch(StrEnum):

@@ -4,8 +4,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray
-from armnesia.special import betainc, gammaln
+from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.special import betainc, gammaln
 
 Belief: TypeAlias = tuple[FloatArray, FloatArray]
 """Of each arm: the mean is Beta(ones, zeros)."""

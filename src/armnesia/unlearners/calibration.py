@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armnesia.arrays import BoolArray, FloatArray
-from armnesia.errors import InvalidInputError, UnsupportedError
+from armnesia.core.arrays import BoolArray, FloatArray
+from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.learners import LCB, ConfidenceLearner, Learner
 
 Sensitivity = Literal["paper", "exact"]

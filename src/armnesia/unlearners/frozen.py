@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray, one_hot
+from armnesia.core.arrays import FloatArray, IntArray, one_hot
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import ConfidenceLearner, Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, required_shape, unless_empty
 from armnesia.unlearners.calibration import require_confidence
 

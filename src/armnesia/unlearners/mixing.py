@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray
-from armnesia.errors import InvalidInputError, UnsupportedError
+from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.special import hypergeometric
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.learners import LCB, Decision, Learner
 from armnesia.privacy import Budget, Level
-from armnesia.request import DeletionRequest
-from armnesia.scale import UNIT
-from armnesia.special import hypergeometric
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, first_branch, is_branch
 from armnesia.unlearners.calibration import (
     Sensitivity,
@@ -23,7 +23,7 @@ from armnesia.unlearners.calibration import (
     score_sensitivity,
     sensitivity_certified,
 )
-from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner, winner_distribution
+from armnesia.unlearners.noise_based import NoisePlan, NoisyUnlearner, winner_distribution
 
 _ALMOST = 1e-9  # 0.29 · 100 is a little below 29 in doubles, and means 29
 _CHUNK = 2**20  # scores held at once while integrating over the choice of U′

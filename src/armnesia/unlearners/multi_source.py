@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from armnesia.arrays import IntArray
-from armnesia.errors import InvalidInputError
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError
 from armnesia.learners import LCB, Decision
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, first_branch, is_branch
@@ -19,7 +19,7 @@ from armnesia.unlearners.calibration import (
     score_sensitivity,
     sensitivity_certified,
 )
-from armnesia.unlearners.noisy import NoisePlan, NoisyUnlearner
+from armnesia.unlearners.noise_based import NoisePlan, NoisyUnlearner
 
 
 @dataclass(frozen=True)

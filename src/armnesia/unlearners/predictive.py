@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armnesia.arrays import BoolArray, FloatArray, IntArray, one_hot
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.learners import LCB, ConfidenceLearner
-from armnesia.scale import UNIT
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.beta_binomial import Belief, chance_of_at_least, numbers_of_ones
-from armnesia.unlearners.noise import noisy_argmax
+from armnesia.unlearners.noisy_argmax import noisy_argmax
 
 Predictive: TypeAlias = Callable[[ConfidenceLearner, ArmStatistics, IntArray], FloatArray]
 """Judges, from D∖U and the deleted counts, how likely π(D) was each arm."""

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armnesia.arrays import FloatArray, IntArray
-from armnesia.errors import UnsupportedError
+from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import UnsupportedError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, Imitation, Learner
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, served
 
 

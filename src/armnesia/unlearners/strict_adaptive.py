@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from armnesia.arrays import IntArray
+from armnesia.core.arrays import IntArray
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, Decision
 from armnesia.privacy import Level
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.frozen import frozen_scores
 from armnesia.unlearners.multi_source import MultiSource
 

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from armnesia.arrays import FloatArray, IntArray, one_hot
-from armnesia.errors import InvalidInputError
+from armnesia.core.arrays import FloatArray, IntArray, one_hot
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.request import DeletionRequest
-from armnesia.statistics import ArmStatistics
 from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, required_shape, unless_empty
 from armnesia.unlearners.calibration import require_confidence
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive

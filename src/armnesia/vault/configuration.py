@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, get_args
 
-from armnesia.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import checked_actions, checked_reward_range, listed
 from armnesia.learners import LEARNERS, ConfidenceLearner, Learner
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.request import DeletionRequest
-from armnesia.scale import checked_actions, checked_reward_range, listed
-from armnesia.statistics import ArmStatistics
-from armnesia.stream import Penalty, Stream
 from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner
-from armnesia.vault.canonical import canonical
-from armnesia.vault.schema import EXTERNAL, MANAGED
+from armnesia.unlearners.stream import Penalty, Stream
+from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.storage.schema import EXTERNAL, MANAGED
 
 Beyond: TypeAlias = Literal["refuse", "rollback"]
 
@@ -187,7 +187,7 @@ def budget_of(epsilon: float, delta: float) -> Budget:
 
     >>> budget_of(1.0, 1.0)
     Traceback (most recent call last):
-    armnesia.errors.InvalidInputError: in a vault epsilon must be finite and delta below 1: anything else
+    armnesia.core.errors.InvalidInputError: in a vault epsilon must be finite and delta below 1: anything else
     promises nothing; got epsilon = 1.0, delta = 1.0
     """
     budget = Budget(epsilon=epsilon, delta=delta)

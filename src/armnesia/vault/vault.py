@@ -5,26 +5,26 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from armnesia.errors import InvalidInputError, VaultError
-from armnesia.vault import maintenance, rotation, suppression
-from armnesia.vault.certificate import Certificate
-from armnesia.vault.certificates import certificate_of, stored_certificate
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.progress import Progress
+from armnesia.logs.opening import open_source
 from armnesia.vault.configuration import Configuration, Policy
-from armnesia.vault.creating import create_vault
-from armnesia.vault.exporting import read_export, write_export
-from armnesia.vault.forgetting import Asked, Forgotten, Preview, forget, preview
-from armnesia.vault.holdings import Wanted
-from armnesia.vault.ingesting import Ingested, ingest
-from armnesia.vault.ledger import Entry, Head
-from armnesia.vault.opened import Opened, open_vault
-from armnesia.vault.progress import Progress
-from armnesia.vault.restoring import restore
-from armnesia.vault.sources import open_source
-from armnesia.vault.sqlite import SqliteDatabase
-from armnesia.vault.state import State
-from armnesia.vault.status import Served, Status, status_of
-from armnesia.vault.upgrading import upgrade
-from armnesia.vault.verifying import Verification, check_ledger, verify
+from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.operations import readmit, rebuild, rotate
+from armnesia.vault.operations.certificates import certificate_of, stored_certificate
+from armnesia.vault.operations.create import create_vault
+from armnesia.vault.operations.export import read_export, write_export
+from armnesia.vault.operations.forget import Asked, Forgotten, Preview, forget, preview
+from armnesia.vault.operations.ingest import Ingested, ingest
+from armnesia.vault.operations.restore import restore
+from armnesia.vault.operations.status import Served, Status, status_of
+from armnesia.vault.operations.upgrade import upgrade
+from armnesia.vault.operations.verify import Verification, check_ledger, verify
+from armnesia.vault.state.connection import Opened, open_vault
+from armnesia.vault.state.records import Wanted
+from armnesia.vault.state.sealed_state import State
+from armnesia.vault.storage.sqlite import SqliteDatabase
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -89,7 +89,7 @@ class Vault:
         batch_rows: int | None = None,
         progress: Progress | None = None,
     ) -> Ingested:
-        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.vault.sources`.
+        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.logs.opening`.
 
         Once people were forgotten, rows without a `user` column are refused, unless they are `nobody`'s.
         """
@@ -133,7 +133,7 @@ class Vault:
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False
     ) -> int:
         """Let new records of forgotten people in again; nothing that was deleted comes back."""
-        return suppression.readmit(self._opened, Wanted.of(users, records), erase=erase)
+        return readmit.readmit(self._opened, Wanted.of(users, records), erase=erase)
 
     def verify(self, head: Head | str | None = None, *, progress: Progress | None = None) -> Verification:
         """Recompute the statistics and check seal, ledger and certificates."""
@@ -187,26 +187,26 @@ class Vault:
 
     def rotate_signing_key(self) -> int:
         """Sign with a new key; the version it has."""
-        return rotation.rotate_signing_key(self._opened)
+        return rotate.rotate_signing_key(self._opened)
 
     def rotate_digest_key(self) -> int:
         """Re-key the suppression list in one transaction; the version of the new key."""
-        return rotation.rotate_digest_key(self._opened)
+        return rotate.rotate_digest_key(self._opened)
 
     def change_policy(self, policy: Policy) -> None:
         """Allow more or less from now on; the ledger says so."""
-        maintenance.change_policy(self._opened, policy)
+        rebuild.change_policy(self._opened, policy)
 
     def compact(self) -> bool:
         """Make deleted bytes leave the database's files, which may take long; whether they are gone."""
-        return maintenance.compact(self._opened)
+        return rebuild.compact(self._opened)
 
     def rebuild(self, *, without: Iterable[str] = (), progress: Progress | None = None) -> bool:
         """Compute the statistics anew from the rows or sources; whether anything had to be changed.
 
         `without` names sources of an external vault, as `status` does, that are gone for good.
         """
-        return maintenance.rebuild(self._opened, tuple(dict.fromkeys(without)), progress)
+        return rebuild.rebuild(self._opened, tuple(dict.fromkeys(without)), progress)
 
     def export(self, path: str | Path, *, for_restore: bool = False) -> dict[str, Any]:
         """Write what an auditor needs, without personal data; or what restoring a backup needs."""

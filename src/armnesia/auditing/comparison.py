@@ -1,0 +1,82 @@
+"""All unlearners on one request, side by side: what each would release, promise and cost."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import ArmnesiaError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
+from armnesia.learners import Learner
+from armnesia.privacy import Budget, Guarantee
+from armnesia.unlearners import UNLEARNERS, Unlearner
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """What one unlearner would do with a request; `refused` says why it would not."""
+
+    name: str
+    guarantee: Guarantee | None
+    probabilities: FloatArray | None
+    change: float
+    """The probability that another arm than π(D) is released."""
+    expected_loss: float
+    """How much of the reward (on its own scale) the release gives up, judged by what is left of the log."""
+    refused: str = ""
+
+
+def recommend(
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+    *,
+    variants: Iterable[Unlearner] = (),
+) -> list[Recommendation]:
+    """Compare all unlearners on a request: strictest level first, then the smallest expected loss.
+
+    Each has its default options, but for the `variants` that are given.
+
+    The loss is judged under the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
+    (1 + S′)/(2 + N′) on the [0, 1] scale: it is the best such mean less the average over the release. It is
+    an estimate for the operator, and as such is not to be published.
+
+    >>> from armnesia import LCB
+    >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 10, "B": []})
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> for found in recommend(LCB().bind(statistics), statistics, request, budget)[:3]:
+    ...     print(found.name, found.guarantee.level, round(found.change, 3), round(found.expected_loss, 4))
+    rollback retained 0.0 0.0
+    frozen_rollback request_shape 0.0 0.0
+    strict_adaptive request_shape 0.0 0.0
+    """
+    old = learner.decide(statistics)
+    retained = statistics.without(request)
+    low, high = statistics.reward_range
+    sums = np.asarray(retained.sums / UNIT, dtype=np.float64)
+    posterior = (1 + sums) / (2 + retained.counts)
+    found = []
+    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    for name, unlearner in unlearners.items():
+        try:
+            release = unlearner.release(learner, statistics, request, budget)
+        except ArmnesiaError as reason:
+            found.append(Recommendation(name, None, None, float("nan"), float("nan"), str(reason)))
+            continue
+        p = release.probabilities
+        change = float(1 - p[int(old.index)])
+        loss = float((high - low) * (posterior.max() - p @ posterior))
+        found.append(Recommendation(name, release.guarantee, p, max(change, 0.0), max(loss, 0.0)))
+    return sorted(found, key=_strictest_and_best_first)
+
+
+def _strictest_and_best_first(found: Recommendation) -> tuple[int, float]:
+    if found.guarantee is None:
+        return (9, 0.0)
+    levels = list(type(found.guarantee.level))
+    return (levels.index(found.guarantee.level), found.expected_loss)

@@ -1,0 +1,1 @@
+"""Commands for research: privacy curves, levels, simulations, bounds, the reproduction."""

@@ -1,0 +1,1 @@
+"""Values and arithmetic: nothing here knows of learners, logs or vaults."""

@@ -1,0 +1,39 @@
+"""Reward sums as exact integers: int64 while every possible sum fits, Python integers beyond."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.units import UNIT
+
+_LARGEST_INT64_COUNT = np.iinfo(np.int64).max // UNIT
+
+
+def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
+    """Hold sums as int64 where every sum possible for these counts fits, as Python integers otherwise."""
+    given = np.asarray(sums)
+    if given.dtype.kind not in "iuO":
+        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.dtype}")
+    if given.dtype == object and not all(_is_whole(value) for value in given.flat):
+        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.tolist()}")
+    fits = counts.size == 0 or int(counts.max()) <= _LARGEST_INT64_COUNT
+    if not fits:
+        return np.array([int(value) for value in given.flat], dtype=object).reshape(given.shape)
+    try:
+        return given.astype(np.int64)
+    except OverflowError:
+        raise InvalidInputError(f"sums must lie between 0 and count · {UNIT}; got {given.tolist()}") from None
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def add_sums(left: NDArray[Any], right: NDArray[Any], counts: IntArray) -> NDArray[Any]:
+    """Add sums, in Python integers where int64 could overflow."""
+    if counts.size and int(counts.max()) > _LARGEST_INT64_COUNT:
+        left = left.astype(object)
+    return np.asarray(left + right)

@@ -1,0 +1,99 @@
+"""The parameters of learners and unlearners: declared once, as fields, with a line of help each.
+
+The command line makes its options from them and the vault checks its configuration by them, so that a new
+learner or unlearner needs no other place to be told of.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.units import listed
+
+T = TypeVar("T")
+
+_SCALARS = (bool, int, float, str)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its name, the plain type of its values, its default, and one line of help."""
+
+    name: str
+    type: type[bool] | type[int] | type[float] | type[str]
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    """The values that a text may have; empty if any."""
+
+
+def parameter(default: Any, *, help: str, choices: Callable[[], Iterable[str]] | None = None) -> Any:  # noqa: A002
+    """Declare a field of a learner or unlearner as a parameter that people can set.
+
+    `choices` lists the accepted texts where the type does not (as `Literal` does).
+
+    >>> @dataclass(frozen=True)
+    ... class Lottery:
+    ...     keep: float = parameter(0.5, help="Probability of the old decision.")
+    >>> Lottery().keep
+    0.5
+    """
+    return dataclasses.field(default=default, metadata={"help": help, "choices": choices})
+
+
+def parameters_of(kind: type) -> tuple[Parameter, ...]:
+    """List the declared parameters of a dataclass, in order; plain fields are left out.
+
+    >>> @dataclass(frozen=True)
+    ... class Lottery:
+    ...     keep: float | None = parameter(None, help="Probability of the old decision.")
+    >>> parameters_of(Lottery)
+    (Parameter(name='keep', type=<class 'float'>, default=None, help='Probability of the old decision.',
+    choices=()),)
+    """
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    declared = [field for field in dataclasses.fields(kind) if "help" in field.metadata]
+    hints = typing.get_type_hints(kind) if declared else {}
+    return tuple(_parameter(field, hints[field.name]) for field in declared)
+
+
+def build(kind: type[T], options: Mapping[str, Any]) -> T:
+    """Make an instance with these options; an option that it does not have is refused.
+
+    >>> @dataclass(frozen=True)
+    ... class Lottery:
+    ...     name = "lottery"
+    ...     keep: float = parameter(0.5, help="Probability of the old decision.")
+    >>> build(Lottery, {"keep": 0.1})
+    Lottery(keep=0.1)
+    >>> build(Lottery, {"ratio": 0.1})
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: lottery has no option 'ratio'; it has 'keep'
+    """
+    known = [parameter.name for parameter in parameters_of(kind)]
+    for option in options:
+        if option not in known:
+            name = getattr(kind, "name", kind.__name__)
+            raise InvalidInputError(f"{name} has no option {option!r}; it has {listed(known) or 'none'}")
+    return kind(**options)
+
+
+def _parameter(field: "dataclasses.Field[Any]", hint: Any) -> Parameter:
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    parts = typing.get_args(hint) if union else (hint,)
+    literals = [
+        value for part in parts if typing.get_origin(part) is typing.Literal for value in part.__args__
+    ]
+    found = next((part for part in parts if part in _SCALARS), None)
+    if literals:
+        found = str
+    if found is None:
+        raise TypeError(f"parameter {field.name} must be a number, a truth value or a text; it is {hint!r}")
+    choices = field.metadata["choices"]
+    accepted = tuple(literals) if choices is None else tuple(choices())
+    return Parameter(field.name, found, field.default, field.metadata["help"], accepted)

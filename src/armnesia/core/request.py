@@ -1,0 +1,79 @@
+"""A deletion request: which records are to be forgotten, as per-arm counts and sums."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armnesia.core.arrays import BoolArray, IntArray
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT, to_units
+
+
+@dataclass(frozen=True)
+class DeletionRequest:
+    """The records U to forget. Single-source if they are of one arm, multi-source if of several.
+
+    `binary` says that every reward in it is the lowest or the highest of its range; then its counts and
+    sums describe it fully, which `Mixing` needs.
+
+    >>> request = DeletionRequest.from_rewards({"A": [1, 0], "B": [], "C": [1]})
+    >>> request.counts, request.n_sources, request.binary
+    (array([2, 0, 1]), array(2), True)
+    """
+
+    records: ArmStatistics
+    binary: bool = False
+
+    def __post_init__(self) -> None:
+        if self.binary and np.any(self.records.sums % UNIT != 0):
+            raise InvalidInputError(
+                "binary must be False: rewards that are all 0 or 1 have whole sums, and these are not"
+            )
+
+    @classmethod
+    def from_rewards(
+        cls, rewards: Mapping[Any, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
+    ) -> Self:
+        """Make a request from the rewards to forget of each arm; the keys are the whole action set."""
+        units = (to_units(values, reward_range) for values in rewards.values())
+        binary = all(np.isin(arm, (0, UNIT)).all() for arm in units)
+        return cls(ArmStatistics.from_rewards(rewards, reward_range), binary)
+
+    @property
+    def actions(self) -> tuple[Hashable, ...]:
+        """The whole declared action set, touched by the request or not."""
+        return self.records.actions
+
+    @property
+    def counts(self) -> IntArray:
+        """How many records of each arm are to be forgotten: k, the request's shape."""
+        return self.records.counts
+
+    @property
+    def sums(self) -> NDArray[Any]:
+        """The reward sum of the records to be forgotten, in units, per arm."""
+        return self.records.sums
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The declared reward range."""
+        return self.records.reward_range
+
+    @property
+    def touched(self) -> BoolArray:
+        """Which arms lose records."""
+        return np.asarray(self.counts > 0)
+
+    @property
+    def n_sources(self) -> IntArray:
+        """How many arms lose records (one number a data set)."""
+        return np.asarray(self.touched.sum(axis=-1))
+
+    @property
+    def is_empty(self) -> BoolArray:
+        """Whether there is nothing to forget."""
+        return np.asarray(self.n_sources == 0)

@@ -1,0 +1,281 @@
+"""Per-arm counts and reward sums as exact integers: all that a decision needs of a log.
+
+The rounding rule, stated once: a reward r of the declared range [low, high] is held as the integer
+nearest to (r − low) / (high − low) · 10⁹, ties to even. Rounding makes a *mean* accurate to 10⁻⁹ of the
+range; a *deletion* is exact, because integers are added and subtracted: after any order of additions
+and deletions the statistics are bit for bit those of the rows that are left.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armnesia.core.arrays import FloatArray, IntArray, read_only
+from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
+from armnesia.core.exact_sums import add_sums, exact_sums
+from armnesia.core.units import UNIT, checked_actions, checked_reward_range, from_unit_scale, listed, to_units
+
+SCHEMA = "armnesia.statistics/1"
+"""Names the layout of `ArmStatistics.to_dict`; every later version must load this one."""
+
+
+class Records(Protocol):
+    """Anything that is counts and sums over arms: statistics, or a deletion request."""
+
+    @property
+    def actions(self) -> tuple[Hashable, ...]: ...  # noqa: D102
+    @property
+    def counts(self) -> IntArray: ...  # noqa: D102
+    @property
+    def sums(self) -> NDArray[Any]: ...  # noqa: D102
+    @property
+    def reward_range(self) -> tuple[float, float]: ...  # noqa: D102
+
+
+class HasStatistics(Protocol):
+    """A log, of whatever kind."""
+
+    def statistics(self) -> "ArmStatistics": ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class ArmStatistics:
+    """Counts and reward sums of each arm, over a declared and ordered action set.
+
+    `counts` and `sums` have the arms on their last axis. Leading axes, if any, are data sets: the same
+    value serves one log and a million simulated ones. Sums are int64 while every possible sum fits, and
+    Python integers beyond (more than 9.2·10⁹ rows of an arm).
+
+    >>> statistics = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
+    >>> statistics.counts, statistics.means
+    (array([3, 1]), array([0.66666667, 0.        ]))
+    >>> statistics.add("B", 1).merge(statistics).counts
+    array([6, 3])
+    """
+
+    actions: tuple[Hashable, ...]
+    counts: IntArray
+    sums: NDArray[Any]
+    reward_range: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        actions = checked_actions(self.actions)
+        counts = np.asarray(self.counts)
+        if counts.dtype.kind not in "iu" or counts.ndim == 0 or counts.shape[-1] != len(actions):
+            raise InvalidInputError(
+                f"counts must be whole numbers, one for each of the {len(actions)} actions;"
+                f" got {counts.dtype} of shape {counts.shape}"
+            )
+        counts = counts.astype(np.int64)
+        sums = exact_sums(self.sums, counts)
+        if sums.shape != counts.shape:
+            raise InvalidInputError(f"sums must have the shape of counts, {counts.shape}; got {sums.shape}")
+        arm = _first_impossible_arm(counts, sums)
+        if arm is not None:
+            raise InvalidInputError(
+                f"statistics of action {actions[arm]!r} are impossible:"
+                " a count is never negative and a sum lies between 0 and its count"
+            )
+        object.__setattr__(self, "actions", actions)
+        object.__setattr__(self, "counts", read_only(counts))
+        object.__setattr__(self, "sums", read_only(sums))
+        object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
+
+    @classmethod
+    def empty(cls, actions: Iterable[Hashable], reward_range: tuple[float, float] = (0.0, 1.0)) -> Self:
+        """Start with no records at all.
+
+        >>> ArmStatistics.empty(["A", "B"]).total
+        array(0)
+        """
+        labels = checked_actions(actions)
+        zeros = np.zeros(len(labels), dtype=np.int64)
+        return cls(labels, zeros, zeros, reward_range)
+
+    @classmethod
+    def from_rewards(
+        cls, rewards: Mapping[Any, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
+    ) -> Self:
+        """Count the rewards of each arm; the keys, in their order, are the action set.
+
+        >>> ArmStatistics.from_rewards({"A": [4.5], "B": [1, 5]}, reward_range=(1, 5)).means
+        array([4.5, 3. ])
+        """
+        units = [to_units(np.ravel(np.asarray(values)), reward_range) for values in rewards.values()]
+        counts = np.array([len(arm) for arm in units], dtype=np.int64)
+        sums = np.array([int(arm.sum()) for arm in units], dtype=np.int64)
+        return cls(tuple(rewards), counts, sums, reward_range)
+
+    @classmethod
+    def from_log(cls, log: HasStatistics) -> "ArmStatistics":
+        """Reduce a log (see `read_log`) to its statistics."""
+        return log.statistics()
+
+    def add(self, action: Hashable, reward: float) -> Self:
+        """Add one record.
+
+        >>> ArmStatistics.empty(["A", "B"]).add("B", 0.25).means
+        array([ nan, 0.25])
+        """
+        counts, sums = self.counts.copy(), self.sums.astype(object)
+        arm = self.index_of(action)
+        counts[..., arm] += 1
+        sums[..., arm] += int(to_units([reward], self.reward_range)[0])
+        return type(self)(self.actions, counts, sums, self.reward_range)
+
+    def merge(self, other: Records) -> Self:
+        """Add all records of other statistics over the same actions and reward range."""
+        self._check_same_arms(other)
+        counts = self.counts + other.counts
+        return type(self)(self.actions, counts, add_sums(self.sums, other.sums, counts), self.reward_range)
+
+    def without(self, records: Records) -> Self:
+        """Delete records: what is left is, bit for bit, the statistics of D∖U.
+
+        Records that cannot have been there (a count or a sum would become impossible) are refused.
+
+        >>> log = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
+        >>> log.without(ArmStatistics.from_rewards({"A": [1], "B": []}))
+        ArmStatistics(actions=('A', 'B'), counts=[2, 1], sums=[1000000000, 0], reward_range=(0.0, 1.0))
+        """
+        self._check_same_arms(records)
+        counts = self.counts - records.counts
+        sums = self.sums - records.sums
+        arm = _first_impossible_arm(counts, sums)
+        if arm is not None:
+            raise ImpossibleDeletionError(
+                f"action {self.actions[arm]!r} has {_shown(self.counts, arm)} records with reward units"
+                f" {_shown(self.sums, arm)}; deleting {_shown(records.counts, arm)} records with reward units"
+                f" {_shown(records.sums, arm)} would remove what was never there"
+            )
+        return type(self)(self.actions, counts, sums, self.reward_range)
+
+    @property
+    def n_actions(self) -> int:
+        """The number of arms, m."""
+        return len(self.actions)
+
+    @property
+    def total(self) -> IntArray:
+        """N: all records, over all arms (one number a data set)."""
+        return np.asarray(self.counts.sum(axis=-1))
+
+    @property
+    def unit_means(self) -> FloatArray:
+        """Empirical means on [0, 1], where the theory works; 0 for an arm with no records."""
+        if self.sums.dtype == object:
+            safe = np.maximum(self.counts, 1).astype(object) * UNIT
+            return np.asarray(self.sums / safe, dtype=np.float64)
+        return np.asarray(self.sums / (np.maximum(self.counts, 1) * np.float64(UNIT)))
+
+    @property
+    def means(self) -> FloatArray:
+        """Empirical means on the scale of the rewards; NaN for an arm with no records."""
+        means = from_unit_scale(self.unit_means, self.reward_range)
+        return np.where(self.counts > 0, means, np.nan)
+
+    @property
+    def gaps(self) -> FloatArray:
+        """How far each arm's mean lies below the best one, on the scale of the rewards."""
+        best = np.where(self.counts > 0, self.means, -np.inf).max(axis=-1, keepdims=True)
+        return np.where(self.counts > 0, best - self.means, np.nan)
+
+    def index_of(self, action: Hashable) -> int:
+        """The position of an action in the declared order."""
+        try:
+            return self.actions.index(action)
+        except ValueError:
+            raise InvalidInputError(f"action {action!r} is not one of {listed(self.actions)}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as a plain dict of lists and numbers that JSON can hold (if it can hold the labels).
+
+        >>> ArmStatistics.from_rewards({"A": [1], "B": []}).to_dict()
+        {'schema': 'armnesia.statistics/1', 'actions': ['A', 'B'], 'reward_range': [0.0, 1.0],
+         'unit': 1000000000, 'counts': [1, 0], 'sums': [1000000000, 0]}
+        """
+        return {
+            "schema": SCHEMA,
+            "actions": list(self.actions),
+            "reward_range": list(self.reward_range),
+            "unit": UNIT,
+            "counts": self.counts.tolist(),
+            "sums": self.sums.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` of this or an earlier version wrote."""
+        if data.get("schema") != SCHEMA or data.get("unit") != UNIT:
+            raise InvalidInputError(
+                f"schema must be {SCHEMA!r} with unit {UNIT};"
+                f" got {data.get('schema')!r} with unit {data.get('unit')!r}"
+            )
+        missing = [key for key in ("actions", "counts", "sums", "reward_range") if key not in data]
+        if missing:
+            raise InvalidInputError(f"statistics need the key {missing[0]!r}; got {sorted(data)}")
+        try:
+            counts, sums = np.array(data["counts"]), np.array(data["sums"], dtype=object)
+        except ValueError:
+            raise InvalidInputError(
+                "counts and sums must have one number an action, in every data set"
+            ) from None
+        actions = data["actions"]
+        labels = tuple(map(_as_label, actions)) if isinstance(actions, list | tuple) else actions
+        return cls(labels, counts, sums, data["reward_range"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArmStatistics) and (
+            (self.actions, self.reward_range) == (other.actions, other.reward_range)
+            and np.array_equal(self.counts, other.counts)
+            and np.array_equal(self.sums, other.sums)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.actions, self.reward_range, tuple(self.counts.flat), tuple(self.sums.flat)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew when unpickled or copied, so that the arrays are checked and read-only again.
+        return type(self), (self.actions, self.counts, self.sums, self.reward_range)
+
+    def __repr__(self) -> str:
+        return (
+            f"ArmStatistics(actions={self.actions!r}, counts={self.counts.tolist()},"
+            f" sums={self.sums.tolist()}, reward_range={self.reward_range})"
+        )
+
+    def _check_same_arms(self, other: Records) -> None:
+        if self.actions != other.actions:
+            raise InvalidInputError(
+                f"actions differ: {listed(self.actions)} here, {listed(other.actions)} in what is given"
+            )
+        if self.reward_range != other.reward_range:
+            raise InvalidInputError(
+                f"reward_range differs: {self.reward_range} here, {other.reward_range} in what is given"
+            )
+        try:
+            np.broadcast_shapes(self.counts.shape, other.counts.shape)
+        except ValueError:
+            raise InvalidInputError(
+                f"the data sets do not match: shape {self.counts.shape} here, {other.counts.shape} given"
+            ) from None
+
+
+def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:
+    """Find an arm with a negative count or sum, or a sum above its count; None if there is none."""
+    ceiling = counts.astype(sums.dtype) * UNIT
+    impossible = (counts < 0) | (sums < 0) | (sums > ceiling)
+    return int(np.argwhere(impossible)[0][-1]) if impossible.any() else None
+
+
+def _shown(values: NDArray[Any], arm: int) -> str:
+    column = values[..., arm]
+    return str(column) if column.ndim == 0 else "(several data sets)"
+
+
+def _as_label(label: Any) -> Hashable:
+    """JSON turns tuples into lists; labels are hashable, so a list can only have been a tuple."""
+    return tuple(map(_as_label, label)) if isinstance(label, list) else label

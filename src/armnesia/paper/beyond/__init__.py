@@ -1,0 +1,1 @@
+"""Beyond the paper: every method at the same exact (ε, δ)."""

@@ -1,0 +1,1 @@
+"""The quantitative claims of the paper, checked."""

@@ -1,0 +1,1 @@
+"""The phase diagram: which branch is better where."""

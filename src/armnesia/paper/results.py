@@ -1,0 +1,128 @@
+"""Tidy results on disk: CSV for people, Parquet for programs. A file is there whole or not at all."""
+
+import csv
+import glob
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError, MissingExtraError
+from armnesia.paper.cells import Row
+
+COLUMNS: dict[str, type] = {
+    "figure": str,
+    "panel": str,
+    "model": str,
+    "varied": str,
+    "x": float,
+    "n": int,
+    "arms": str,
+    "k": int,
+    "gamma": float,
+    "epsilon": float,
+    "c_star": float,
+    "method": str,
+    "suboptimality": float,
+    "standard_error": float,
+    "protocol": str,
+    "datasets": int,
+    "short_share": float,
+}
+"""The columns in order. c_star is empty under M_f; the values of single blocks are left out."""
+
+_NOT_WRITTEN = {"blocks"}
+_SQL_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE"}
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Lend a file beside `path` to write to, which takes its place at the end; after an error it is gone.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = Path(folder) / "new" / "numbers.txt"
+    ...     with written_whole(target) as draft:
+    ...         _ = draft.write_text("1 2 3")
+    ...         early = target.exists()
+    ...     early, target.read_text()
+    (False, '1 2 3')
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The process's number keeps two runs apart; the ending stays, because some writers go by it.
+    draft = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield draft
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as CSV with a header; numbers keep all their digits."""
+    lines = [_line(row) for row in rows]
+    with written_whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(lines)
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Read rows back, with the types they had."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            {column: _parsed(row[column], kind) for column, kind in COLUMNS.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def write_parquet(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as Parquet. Needs the extra `engines`."""
+    lines = [_line(row) for row in rows]
+    # Column by column as parameters: no value is ever part of the statement.
+    columns = {column: [line[place] for line in lines] for place, column in enumerate(COLUMNS)}
+    chosen = ", ".join(
+        f"unnest(${column}::{_SQL_TYPES[kind]}[]) AS {column}" for column, kind in COLUMNS.items()
+    )
+    with written_whole(path) as draft, _database() as connection:
+        connection.execute(f"CREATE TABLE results AS SELECT {chosen}", columns)
+        # A COPY takes no parameter for its target: a quote in the path is doubled, as SQL wants it.
+        target = str(draft).replace("'", "''")
+        connection.execute(f"COPY results TO '{target}' (FORMAT parquet)")
+
+
+def read_parquet(path: Path) -> list[Row]:
+    """Read rows back. Needs the extra `engines`."""
+    names = ", ".join(COLUMNS)
+    with _database() as connection:
+        found = connection.execute(
+            f"SELECT {names} FROM read_parquet($file)", {"file": glob.escape(str(path))}
+        ).fetchall()
+    return [dict(zip(COLUMNS, line, strict=True)) for line in found]
+
+
+@contextmanager
+def _database() -> Iterator[Any]:
+    """A database in memory that fetches nothing from a network."""
+    try:
+        import duckdb  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingExtraError.naming("Writing Parquet files", "engines") from None
+    settings = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    with duckdb.connect(config=settings) as connection:
+        yield connection
+
+
+def _line(row: Mapping[str, Any]) -> list[Any]:
+    """A row's values in the order of the columns, and nothing lost without a word."""
+    if set(row) - _NOT_WRITTEN != set(COLUMNS):
+        wrong = sorted((set(row) - _NOT_WRITTEN) ^ set(COLUMNS))
+        raise InvalidInputError(
+            f"rows must have the columns {', '.join(COLUMNS)}; differs in {', '.join(wrong)}"
+        )
+    return [None if row[column] is None else kind(row[column]) for column, kind in COLUMNS.items()]
+
+
+def _parsed(text: str, kind: type) -> Any:
+    return None if text == "" else kind(text)

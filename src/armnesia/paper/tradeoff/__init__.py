@@ -1,0 +1,1 @@
+"""Tilt's predictives compared."""

@@ -1,0 +1,138 @@
+"""A stream: new records and deletions over time, and what is promised of every decision on the way.
+
+Each request is handled once: the arm is released by an unlearner, then the statistics are rolled back
+exactly. So a deleted record influences the one release that follows its deletion, by at most (ε, δ), and
+nothing later: what comes later is computed from the records that are left (and, with a frozen penalty, from
+how many are gone). Requests do not compose with each other; many that arrive together are one.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.learners import ConfidenceLearner, Decision, FrozenPenalty, Learner, frozen_penalty
+from armnesia.learners.frozen import checked_gone
+from armnesia.privacy import Budget, Level
+from armnesia.unlearners import Release, Unlearner
+
+Penalty: TypeAlias = Literal["retained", "frozen"]
+"""Whether an arm's penalty follows the records that are left, or stays as if none had been deleted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The state of a decision that is made again and again, while records come and go.
+
+    With `penalty="retained"` the state is the statistics of the records that are left and nothing else: every
+    release has its unlearner's own level. With `penalty="frozen"` the cumulative counts of deleted records,
+    `gone`, are kept too, and the penalties stay those of N + gone: deletion then costs hardly any decision
+    quality, also later on. The counts are a declared, public part of the state, so that a
+    release is at best at level `request_shape`.
+
+    The learner must be bound: τ is fixed once for the whole stream. Leading axes are data sets.
+
+    >>> from armnesia import LCB, Tilt
+    >>> first = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+    >>> stream = Stream(LCB().bind(first), first, penalty="frozen")
+    >>> stream = stream.added(ArmStatistics.from_rewards({"A": [1, 0], "B": [1]}))
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 30 + [0] * 25, "B": []})
+    >>> release, stream = stream.forgotten(Tilt(), request, Budget(epsilon=1.0, delta=1e-5))
+    >>> release.probabilities.round(2), str(release.guarantee.level)
+    (array([1., 0.]), 'request_shape')
+    >>> stream.decision().action, stream.statistics.counts, stream.gone
+    ('A', array([ 47, 101]), array([55,  0]))
+    """
+
+    learner: Learner
+    statistics: ArmStatistics
+    penalty: Penalty = "retained"
+    gone: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.learner, FrozenPenalty):
+            raise InvalidInputError(
+                f"learner must be the plain one, which the stream freezes itself; got {self.learner.name!r}"
+            )
+        if isinstance(self.learner, ConfidenceLearner):
+            self.learner.log_term(self.statistics.n_actions)  # refuses a learner that is not bound
+        if self.penalty == "retained":
+            if self.gone is not None:
+                raise InvalidInputError(
+                    "gone must be None with penalty='retained', which keeps nothing of what was deleted;"
+                    f" got {self.gone!r}"
+                )
+        elif self.penalty == "frozen":
+            counts = self.statistics.counts
+            gone = checked_gone(np.zeros_like(counts) if self.gone is None else self.gone)
+            if gone.shape != counts.shape:
+                raise InvalidInputError(
+                    f"gone must have the shape of the statistics' counts, {counts.shape}; got {gone.shape}"
+                )
+            frozen_penalty(self.learner, gone)  # refuses a learner without a penalty
+            object.__setattr__(self, "gone", gone)
+        else:
+            raise InvalidInputError(f"penalty must be 'retained' or 'frozen'; got {self.penalty!r}")
+
+    @property
+    def serving(self) -> Learner:
+        """The learner as it decides now: with what is gone in its penalties, if these are frozen.
+
+        It is what an audit of the next release needs: `audit(unlearner, stream.serving, stream.statistics,
+        request, budget)`.
+        """
+        return self.learner if self.gone is None else frozen_penalty(self.learner, self.gone)
+
+    @property
+    def level(self) -> Level:
+        """The strictest level that a release of this stream can have."""
+        return Level.RETAINED if self.penalty == "retained" else Level.REQUEST_SHAPE
+
+    def decision(self) -> Decision:
+        """The arm that is served while nobody asks to be forgotten."""
+        return self.serving.decide(self.statistics)
+
+    def added(self, statistics: ArmStatistics) -> "Stream":
+        """The stream with new records."""
+        merged = self.statistics.merge(statistics)
+        return self._moved(merged, self.gone)
+
+    def forgotten(
+        self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
+    ) -> tuple[Release, "Stream"]:
+        """The release that answers a request, and the stream without its records.
+
+        Draw from the release once. All that is promised of the release and of everything later together is
+        its guarantee, because what is later does not depend on the deleted rewards at all.
+        """
+        release = unlearner.release(self.serving, self.statistics, request, budget)
+        own = release.guarantee.level
+        level = max(own, self.level, key=list(Level).index)
+        if level is not own:
+            release = replace(release, guarantee=replace(release.guarantee, level=level))
+        gone = None if self.gone is None else self.gone + request.counts
+        later = self._moved(self.statistics.without(request), gone)
+        return release, later
+
+    def _moved(self, statistics: ArmStatistics, gone: IntArray | None) -> "Stream":
+        if gone is not None:  # one data set's counts serve a batch of requests, and the other way round
+            gone = np.broadcast_to(gone, statistics.counts.shape)
+        return replace(self, statistics=statistics, gone=gone)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Stream):
+            return NotImplemented
+        return (
+            (self.learner, self.statistics, self.penalty) == (other.learner, other.statistics, other.penalty)
+        ) and (self.gone is None or np.array_equal(self.gone, np.asarray(other.gone)))
+
+    def __hash__(self) -> int:
+        return hash((self.learner, self.statistics, self.penalty))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew when unpickled or copied, so that the arrays are checked and read-only again.
+        return type(self), (self.learner, self.statistics, self.penalty, self.gone)

@@ -1,0 +1,107 @@
+"""One text for one value: canonical JSON, its digest, and the time as the vault writes it.
+
+Keys are sorted, nothing is padded, characters stand for themselves in UTF-8. Numbers are written as Python
+writes them (the shortest decimal that reads back the same). So equal values have equal bytes, and what was
+hashed or signed can be written again from what was read.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError
+
+_ACCEPTED = "null, true or false, text, whole and finite numbers, and lists and mappings of these"
+_SCALARS = (str, int, float, type(None))  # a bool is an int
+_DEEPEST = 100
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, no NaN.
+
+    >>> canonical({"b": [1, 0.5, None], "a": "é"})
+    '{"a":"é","b":[1,0.5,null]}'
+    """
+    return plain_and_text(value)[1]
+
+
+def plain_and_text(value: Any) -> tuple[Any, str]:
+    """A plain copy of a value, and its canonical text.
+
+    >>> plain_and_text({"arms": ("A",)})
+    ({'arms': ['A']}, '{"arms":["A"]}')
+    """
+    copy = plain(value)
+    try:
+        text = text_of_plain(copy)
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInputError("text must be encodable as UTF-8; got half of a surrogate pair") from None
+    except ValueError:  # NaN, an infinity, or a whole number of thousands of digits
+        raise InvalidInputError(f"a number cannot be written in JSON; accepted are {_ACCEPTED}") from None
+    return copy, text
+
+
+def text_of_plain(value: Any) -> str:
+    """The canonical text of what `plain` made, without looking at it again.
+
+    >>> text_of_plain({"b": 1, "a": None})
+    '{"a":null,"b":1}'
+    """
+    return _ENCODER.encode(value)
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A copy made of nothing but JSON's own types: mappings become dicts, tuples lists; others are refused.
+
+    >>> plain({"arms": ("A", "B")})
+    {'arms': ['A', 'B']}
+    """
+    if isinstance(value, _SCALARS):
+        return value
+    if depth == _DEEPEST:
+        raise InvalidInputError(f"a value must be nested at most {_DEEPEST} deep; this one is deeper")
+    if isinstance(value, list | tuple):
+        return [plain(item, depth + 1) for item in value]
+    if isinstance(value, dict | Mapping):  # dict first: asking for a Mapping is slow
+        if not all(isinstance(key, str) for key in value):
+            raise InvalidInputError("the keys of a mapping must be text; got another type")
+        return {
+            key: item if isinstance(item, _SCALARS) else plain(item, depth + 1) for key, item in value.items()
+        }
+    raise InvalidInputError(f"JSON has no {type(value).__name__}; accepted are {_ACCEPTED}")
+
+
+def read_json(text: str, what: str) -> Any:
+    """Read JSON that may come from anywhere; whatever is wrong with it is said in one sentence.
+
+    >>> read_json('{"a": 1}', "the file")
+    {'a': 1}
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidInputError(f"{what} must be JSON; it is not, or it is cut off") from None
+
+
+def sha256_hex(data: bytes | str) -> str:
+    """SHA-256 as 64 hexadecimal digits; of text, in UTF-8.
+
+    >>> sha256_hex("abc")
+    'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
+    """
+    return hashlib.sha256(
+        data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    ).hexdigest()
+
+
+def utc_now() -> str:
+    """The time now, in UTC, to the microsecond; later times sort later as text.
+
+    >>> len(utc_now()), utc_now()[-1]
+    (27, 'Z')
+    """
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,295 @@
+"""The vault's keys: digests that nobody without them can make or guess, and signatures.
+
+Digest keys k₁…kₙ and signing keys s₁…sₙ (Ed25519) are kept apart, in one file that only its owner reads. A
+digest of a person is chained: d₁ = H(k₁, text), d₂ = H(k₂, d₁), …, with H = BLAKE2b-128. So a new key wraps
+every stored digest although nobody remembers the text, and old keys stay in the ring. Digests of rows lie
+beside the rows and are erased with them: they are made with k₁ for as long as the vault lives.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.randomness import secret_bytes
+from armnesia.vault.keys import private_files, signatures
+from armnesia.vault.keys.canonical_json import canonical, read_json
+
+SCHEMA = "armnesia.keys/1"
+KEY_BYTES = 32
+DIGEST_BYTES = 16
+
+USER = b"user"
+SUPPRESSED_RECORD = b"suppressed"
+REQUEST = b"request"
+"""What a chained digest is of; `wrapped` takes one of these."""
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """The keys of one vault, versions 1 to n in order; the newest signs and seals.
+
+    >>> ring = Keyring.create("v-1")
+    >>> ring
+    Keyring(vault='v-1')
+    >>> ring.user_digest("ann") == ring.user_digest("ann") != ring.user_digest("bob")
+    True
+    """
+
+    vault: str
+    digest_keys: tuple[bytes, ...] = field(repr=False)
+    signing_keys: tuple[bytes, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name, keys in (("digest_keys", self.digest_keys), ("signing_keys", self.signing_keys)):
+            if not keys or any(len(key) != KEY_BYTES for key in keys):
+                raise InvalidInputError(f"{name} must be one or more keys of {KEY_BYTES} bytes")
+            if len(set(keys)) < len(keys):
+                raise InvalidInputError(f"{name} must differ from each other; the same key is there twice")
+
+    @classmethod
+    def create(cls, vault: str) -> "Keyring":
+        """Make the first keys of a vault, from the operating system's randomness."""
+        return cls(vault, (secret_bytes(KEY_BYTES),), (secret_bytes(KEY_BYTES),))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Keyring":
+        """Read the keys' file; refused if it is missing, readable by others, or not such a file."""
+        try:
+            document = read_json(private_files.read(path), "it")
+            if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+                raise InvalidInputError(f"its schema must be {SCHEMA}")
+            return cls(
+                _text(document, "vault"), _keys(document, "digest_keys"), _keys(document, "signing_keys")
+            )
+        except InvalidInputError as error:
+            raise VaultError(f"{Path(path)} is not a keyring that can be used: {error}") from None
+
+    def save(self, path: str | PathLike[str], *, replace: bool = False) -> None:
+        """Write the keys' file in one step, for its owner only.
+
+        An existing file is refused, or with `replace` exchanged for a ring that still has all of its keys:
+        a key that is lost makes every digest worthless that was made with it.
+        """
+        if replace and Path(path).exists() and not self.extends(Keyring.load(path)):
+            raise VaultError(f"{Path(path)} holds keys that the new keyring lacks; nothing was written")
+        keys = {
+            "digest_keys": [key.hex() for key in self.digest_keys],
+            "signing_keys": [key.hex() for key in self.signing_keys],
+        }
+        text = canonical({"schema": SCHEMA, "vault": self.vault, **keys}) + "\n"
+        private_files.write(path, text, replace=replace)
+
+    @property
+    def digest_version(self) -> int:
+        """The version of the newest digest key, which is their number."""
+        return len(self.digest_keys)
+
+    @property
+    def signing_version(self) -> int:
+        """The version of the newest signing key, which is their number."""
+        return len(self.signing_keys)
+
+    def with_new_digest_key(self) -> "Keyring":
+        """The ring with one more digest key.
+
+        >>> Keyring.create("v-1").with_new_digest_key().digest_version
+        2
+        """
+        return replace(self, digest_keys=(*self.digest_keys, secret_bytes(KEY_BYTES)))
+
+    def with_new_signing_key(self) -> "Keyring":
+        """The ring with one more signing key.
+
+        >>> Keyring.create("v-1").with_new_signing_key().signing_version
+        2
+        """
+        return replace(self, signing_keys=(*self.signing_keys, secret_bytes(KEY_BYTES)))
+
+    def at(self, *, digest_version: int, signing_version: int) -> "Keyring":
+        """The ring as it was at these versions: a key saved just before a crash is not in use yet.
+
+        >>> ring = Keyring.create("v-1")
+        >>> ring.with_new_digest_key().at(digest_version=1, signing_version=1) == ring
+        True
+        """
+        for name, version, newest in (
+            ("digest", digest_version, self.digest_version),
+            ("signing", signing_version, self.signing_version),
+        ):
+            if not 1 <= version <= newest:
+                raise VaultError(f"the keyring has {name} keys 1 to {newest}; the vault uses {version}")
+        if (digest_version, signing_version) == (self.digest_version, self.signing_version):
+            return self
+        return replace(
+            self,
+            digest_keys=self.digest_keys[:digest_version],
+            signing_keys=self.signing_keys[:signing_version],
+        )
+
+    def extends(self, older: "Keyring") -> bool:
+        """Whether this is the older ring, or it and newer keys.
+
+        >>> ring = Keyring.create("v-1")
+        >>> ring.with_new_signing_key().extends(ring), ring.extends(ring.with_new_signing_key())
+        (True, False)
+        """
+        return (
+            self.vault == older.vault
+            and self.digest_keys[: older.digest_version] == older.digest_keys
+            and self.signing_keys[: older.signing_version] == older.signing_keys
+        )
+
+    def user_digest(self, user: str) -> bytes:
+        """The chained digest of a user's id."""
+        return self.digest_of_owner(self.owner_digest(user))
+
+    def owner_digest(self, user: str) -> bytes:
+        """How rows name their owner: by the first link of the chain, which lies beside the row."""
+        return _digest(self.digest_keys[0], USER, _utf8(user))
+
+    def digest_of_owner(self, owner: bytes) -> bytes:
+        """The chained digest of a user whom only rows name: `user_digest` is that of `owner_digest`."""
+        for key in self.digest_keys[1:]:
+            owner = _digest(key, USER, owner)
+        return owner
+
+    def suppressed_record_digest(self, identity: bytes) -> bytes:
+        """The chained digest of a forgotten record's identity."""
+        return self._chained(identity, SUPPRESSED_RECORD)
+
+    def request_digest(self, request: Mapping[str, Any]) -> bytes:
+        """The chained digest of a request, by which the same request is recognised.
+
+        >>> ring = Keyring.create("v-1")
+        >>> ring.request_digest({"users": ["ann"]}) == ring.request_digest({"records": ["ann"]})
+        False
+        """
+        return self._chained(canonical(request).encode(), REQUEST)
+
+    def wrapped(self, digest: bytes, purpose: bytes) -> bytes:
+        """What the newest key makes of a chained digest of the ring before it: H(kₙ, dₙ₋₁).
+
+        >>> ring = Keyring.create("v-1")
+        >>> new = ring.with_new_digest_key()
+        >>> new.wrapped(ring.user_digest("ann"), USER) == new.user_digest("ann")
+        True
+        """
+        return _digest(self.digest_keys[-1], purpose, digest)
+
+    def record_identity(self, *parts: str) -> bytes:
+        """The identity of a row: H(k₁, its parts), each after its length, so that no two rows read alike.
+
+        >>> ring = Keyring.create("v-1")
+        >>> ring.record_identity("ab", "c") == ring.record_identity("a", "bc")
+        False
+        """
+        state = _prepared(self.digest_keys[0], b"record").copy()
+        try:
+            state.update("".join([f"{len(part)}:{part}" for part in parts]).encode())
+        except UnicodeEncodeError:
+            raise _not_utf8() from None
+        return state.digest()
+
+    def record_content(self, identity: bytes, owner: str | None, arm: int, units: int) -> bytes:
+        """What a row says, as a digest: H(k₁, identity, arm, units, owner).
+
+        >>> ring = Keyring.create("v-1")
+        >>> row = ring.record_identity("r1")
+        >>> ring.record_content(row, None, 0, 5) == ring.record_content(row, "", 0, 5)
+        False
+        """
+        state = _prepared(self.digest_keys[0], b"content").copy()
+        state.update(b"%d:%b%d:%d:" % (len(identity), identity, arm, units))
+        if owner is not None:
+            state.update(b"owner:" + _utf8(owner))
+        return state.digest()
+
+    def seal(self, data: str) -> bytes:
+        """A MAC of 32 bytes under the newest digest key: data that were changed by hand do not match it."""
+        return hashlib.blake2b(_utf8(data), digest_size=32, key=self.digest_keys[-1], person=b"seal").digest()
+
+    def hasher(self, purpose: bytes) -> "hashlib.blake2b":
+        """What makes digests for a purpose of up to 16 letters, under the newest digest key."""
+        return _prepared(self.digest_keys[-1], purpose).copy()
+
+    def salt(self, sequence: int, version: int, name: str = "", nonce: str = "") -> bytes:
+        """The salt of a name in a ledger entry: of the digest key of the version it names, and of a nonce.
+
+        It takes both: with the nonce erased, not even the keys can test a name against the ledger.
+
+        >>> ring = Keyring.create("v-1")
+        >>> ring.with_new_digest_key().salt(7, version=1) == ring.salt(7, version=1)
+        True
+        """
+        if not 1 <= version <= self.digest_version:
+            raise VaultError(
+                f"the keyring has digest keys 1 to {self.digest_version}; the entry names {version}"
+            )
+        return _digest(
+            self.digest_keys[version - 1], b"salt", b"%d" % sequence + _utf8(name and f":{nonce}:{name}")
+        )
+
+    def public_key(self, version: int | None = None) -> str:
+        """The public half of a signing key, the newest by default, as 64 hexadecimal digits."""
+        if version is not None and not 1 <= version <= self.signing_version:
+            raise VaultError(f"the keyring has signing keys 1 to {self.signing_version}; got {version}")
+        return signatures.public_key(self.signing_keys[-1 if version is None else version - 1])
+
+    def sign(self, data: bytes) -> bytes:
+        """The Ed25519 signature of the newest signing key.
+
+        >>> ring = Keyring.create("v-1")
+        >>> signatures.is_signed(b"text", ring.sign(b"text"), ring.public_key())
+        True
+        """
+        return signatures.sign(data, self.signing_keys[-1])
+
+    def _chained(self, text: bytes, purpose: bytes) -> bytes:
+        for key in self.digest_keys:
+            text = _digest(key, purpose, text)
+        return text
+
+
+@lru_cache(maxsize=64)
+def _prepared(key: bytes, purpose: bytes) -> "hashlib.blake2b":
+    # Copying a state that has taken in its key is a third faster than starting anew.
+    return hashlib.blake2b(digest_size=DIGEST_BYTES, key=key, person=purpose)
+
+
+def _digest(key: bytes, purpose: bytes, data: bytes) -> bytes:
+    state = _prepared(key, purpose).copy()
+    state.update(data)
+    return state.digest()
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise _not_utf8() from None
+
+
+def _not_utf8() -> InvalidInputError:
+    return InvalidInputError("an id must be text that UTF-8 can hold; got half of a surrogate pair")
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidInputError(f"its {name} must be text")
+    return value
+
+
+def _keys(document: Mapping[str, Any], name: str) -> tuple[bytes, ...]:
+    values = document.get(name)
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InvalidInputError(f"its {name} must be a list of keys")
+    try:
+        return tuple(bytes.fromhex(value) for value in values)
+    except ValueError:
+        raise InvalidInputError(f"its {name} must be hexadecimal") from None

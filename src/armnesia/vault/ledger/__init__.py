@@ -1,0 +1,1 @@
+"""The append-only ledger, its pinned head, and the certificates that quote it."""

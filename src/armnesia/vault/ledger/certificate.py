@@ -1,0 +1,294 @@
+"""Certificates: what was forgotten and how far, signed, and checked by anyone with the file and a public key.
+
+The signature (Ed25519) is over the canonical JSON of the body, which holds the ledger entry and its hash.
+The opening, salt and request, is not signed and not stored by the vault: it is in the file that is handed
+out, and the commitment in the signed entry proves it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.vault.keys import signatures
+from armnesia.vault.keys.canonical_json import canonical, plain, plain_and_text, read_json, text_of_plain
+from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
+from armnesia.vault.ledger.certificate_text import CERTIFIED, NOT_COVERED, PROVES, claims_of, words_of
+from armnesia.vault.ledger.commitments import climbed, commitment, is_path
+from armnesia.vault.ledger.ledger import Entry
+
+SCHEMA = "armnesia.certificate/1"
+ERASURE = ("pending", "complete")
+_SALT = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
+
+INTEGRITY_ONLY = (
+    "No public key was given: the certificate was checked with the key inside it, which shows that it is"
+    " whole, but not who signed it."
+)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A signed statement of one deletion; with its opening it also says whose.
+
+    >>> ring = Keyring.create("v-1")
+    >>> from armnesia.vault.ledger.commitments import commitment
+    >>> request = {"users": ["ann"]}
+    >>> entry = Entry.next_after(
+    ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
+    ...     code="armnesia 0.1.0", commitment=commitment(ring.salt(7, 1), request), salt_key=1,
+    ... )
+    >>> signed = Certificate.issue(
+    ...     entry, ring, erasure="complete", covers="nothing had to be erased", issued=entry.time
+    ... )
+    >>> file = signed.with_opening(ring.salt(7, 1), request).to_json()
+    >>> Certificate.from_json(file).verify(ring.public_key())
+    []
+    >>> Certificate.from_json(file).verify(Keyring.create("v-1").public_key())
+    ['the certificate is signed with a key that is not among the public keys given']
+    """
+
+    body: Mapping[str, Any]
+    signature: bytes
+    opening: Mapping[str, Any] | None = None
+    text: str = field(init=False, repr=False, compare=False)
+    """What is signed: the canonical JSON of the body."""
+
+    def __post_init__(self) -> None:
+        body, text = plain_and_text(self.body)
+        object.__setattr__(self, "body", MappingProxyType(body))
+        object.__setattr__(self, "text", text)
+        if self.opening is not None:
+            object.__setattr__(self, "opening", MappingProxyType(plain_and_text(self.opening)[0]))
+
+    @classmethod
+    def issue(
+        cls,
+        entry: Entry,
+        keyring: Keyring,
+        *,
+        erasure: Literal["pending", "complete"],
+        covers: str,
+        issued: str,
+    ) -> "Certificate":
+        """Sign what a ledger entry says; `covers` says in words which bytes the state of erasure is about.
+
+        The entry's `level` and `budget` are claimed as the guarantee.
+        """
+        body = {
+            "schema": SCHEMA,
+            "vault": entry.vault,
+            "sequence": entry.sequence,
+            "entry": dict(entry.fields),
+            "entry_hash": entry.hash,
+            "claims": claims_of(entry),
+            "not_covered": list(NOT_COVERED),
+            "proves": PROVES,
+        }
+        return cls._signed(body, keyring, {"state": erasure, "covers": covers}, issued)
+
+    def reissue(
+        self, keyring: Keyring, *, erasure: Literal["pending", "complete"], issued: str
+    ) -> "Certificate":
+        """Sign anew, now that erasure is complete, or pending again: it replaces the one before."""
+        return self._signed(self.body, keyring, {**self.body["erasure"], "state": erasure}, issued)
+
+    @classmethod
+    def _signed(
+        cls, plain_body: Mapping[str, Any], keyring: Keyring, erasure: dict[str, str], issued: str
+    ) -> "Certificate":
+        if erasure["state"] not in ERASURE:
+            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure['state']!r}")
+        if plain_body["vault"] != keyring.vault:
+            raise VaultError("the keyring belongs to another vault than the entry")
+        key = {"version": keyring.signing_version, "public": keyring.public_key()}
+        body = {**plain_body, "issued": issued, "erasure": erasure, "signing_key": key}
+        text = text_of_plain(body)
+        # Made without __init__, which would copy and write the body again: a deletion waits for this.
+        certificate = object.__new__(cls)
+        return certificate._with(
+            body=MappingProxyType(body), text=text, signature=keyring.sign(text.encode("utf-8")), opening=None
+        )
+
+    def with_opening(
+        self, salt: bytes, request: Mapping[str, Any], path: Sequence[str] = ()
+    ) -> "Certificate":
+        """The certificate with what opens its commitment: it names whom `request` names and nobody else."""
+        opening = {"salt": salt.hex(), "request": plain(request)} | ({"path": list(path)} if path else {})
+        opened = self._with(opening=MappingProxyType(opening))
+        if any(opened._opening_problems()):
+            raise InvalidInputError("the request is not the one that the certificate is about")
+        return opened
+
+    @classmethod
+    def from_stored(cls, body: str, signature: bytes) -> "Certificate":
+        """Read a certificate from the vault's own table: the canonical text of its body, and the signature.
+
+        >>> Certificate.from_stored("{ }", bytes(64))
+        Traceback (most recent call last):
+        armnesia.core.errors.VaultError: the certificate's body has been changed: it is not canonical JSON
+        """
+        try:
+            certificate = cls(_read(body, "the certificate's body"), signature)
+        except InvalidInputError as error:
+            raise VaultError(f"the certificate's body has been changed: {error}") from None
+        if certificate.text != body:
+            raise VaultError("the certificate's body has been changed: it is not canonical JSON")
+        return certificate
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "Certificate":
+        """Read a certificate from what `to_dict` made.
+
+        >>> Certificate.from_dict({"body": {}})
+        Traceback (most recent call last):
+        armnesia.core.errors.VaultError: a certificate must have a body, a signature and perhaps an opening
+        """
+        body, signature, opening = (document.get(name) for name in ("body", "signature", "opening"))
+        unknown = document.keys() - {"body", "signature", "opening"}
+        if unknown or not isinstance(body, Mapping) or not isinstance(signature, str):
+            raise VaultError("a certificate must have a body, a signature and perhaps an opening")
+        if opening is not None and not isinstance(opening, Mapping):
+            raise VaultError("the opening of a certificate must have a salt and a request")
+        try:
+            return cls(body, bytes.fromhex(signature), opening)
+        except InvalidInputError as error:
+            raise VaultError(f"a certificate must be plain JSON: {error}") from None
+        except ValueError:
+            raise VaultError("the signature of a certificate must be hexadecimal") from None
+
+    @classmethod
+    def from_json(cls, file: str | bytes) -> "Certificate":
+        """Read a certificate's file, pretty or canonical; one that was changed in any other way is refused.
+
+        >>> Certificate.from_json("{")
+        Traceback (most recent call last):
+        armnesia.core.errors.VaultError: the certificate must be JSON; it is not, or it is cut off
+        """
+        try:
+            text = file.decode("utf-8") if isinstance(file, bytes) else file
+        except UnicodeDecodeError:
+            raise VaultError("the certificate must be text in UTF-8") from None
+        certificate = cls.from_dict(_read(text, "the certificate"))
+        documents = [certificate.to_dict()]
+        if certificate.opening is None:  # which was left out where there was none
+            documents.append({name: part for name, part in documents[0].items() if name != "opening"})
+        if text not in [written for one in documents for written in (_pretty(one), canonical(one))]:
+            lines = zip(text.split("\n"), _pretty(documents[0]).split("\n"), strict=False)
+            line = next((number for number, (ours, theirs) in enumerate(lines, 1) if ours != theirs), 1)
+            raise VaultError(f"the certificate's file has been changed: line {line} is not as it was written")
+        return certificate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as it is written to its file; the opening is null where it names nobody."""
+        opening = None if self.opening is None else plain(self.opening)
+        return {"body": plain(self.body), "signature": self.signature.hex(), "opening": opening}
+
+    def to_json(self) -> str:
+        """The text of the certificate's file, laid out for people."""
+        return _pretty(self.to_dict())
+
+    def verify(self, public_key: str | Sequence[str] | None) -> list[str]:
+        """Check everything that the file alone can show; one sentence for each problem.
+
+        Signature, the entry against its hash, the body against the entry, the opening against the commitment.
+        Without a public key the one inside is used: then no problem means whole, not authentic; tell people
+        with `INTEGRITY_ONLY`.
+        """
+        keys = [public_key] if isinstance(public_key, str) else public_key
+        if keys is not None and not keys:
+            raise InvalidInputError("public_key must name at least one key, or be None; got an empty list")
+        return [*self._signature_problems(keys), *self._body_problems(), *self._opening_problems()]
+
+    def _signature_problems(self, keys: Sequence[str] | None) -> Iterator[str]:
+        trusted = None if keys is None else [signatures.checked_public_key(key) for key in keys]
+        signing_key = self.body.get("signing_key")
+        public = signing_key.get("public") if isinstance(signing_key, Mapping) else None
+        try:
+            signed = signatures.is_signed(self.text.encode("utf-8"), self.signature, str(public))
+        except InvalidInputError:
+            yield "the certificate names no signing key that could be one"
+            return
+        if not signed:
+            yield "the signature is not one of this text: the certificate has been changed"
+        if trusted is not None and public not in trusted:
+            yield "the certificate is signed with a key that is not among the public keys given"
+
+    def _body_problems(self) -> Iterator[str]:
+        if self.body.get("schema") != SCHEMA:
+            yield f"the certificate's schema must be {SCHEMA}; got {self.body.get('schema')!r}"
+        erasure = self.body.get("erasure")
+        if not isinstance(erasure, Mapping) or erasure.get("state") not in ERASURE:
+            yield f"the certificate's erasure must be {' or '.join(ERASURE)}"
+        try:
+            entry = self._entry()
+        except InvalidInputError as error:
+            yield f"the certificate's ledger entry cannot be read: {error}"
+            return
+        if entry.kind not in CERTIFIED:
+            yield f"the certificate's ledger entry must be {' or '.join(CERTIFIED)}; got {entry.kind!r}"
+        for name, of_entry in (
+            ("entry_hash", entry.hash),
+            ("vault", entry.vault),
+            ("sequence", entry.sequence),
+        ):
+            if self.body.get(name) != of_entry:
+                yield f"the certificate's {name} is not that of its ledger entry"
+
+    def _opening_problems(self) -> Iterator[str]:
+        if self.opening is None:
+            return
+        salt, request, path = (self.opening.get(name) for name in ("salt", "request", "path"))
+        entry = self.body.get("entry")
+        committed = entry.get("commitment") if isinstance(entry, Mapping) else None
+        # The opening is not signed: what the commitment does not cover must have one form only.
+        if (
+            self.opening.keys() - {"path"} != {"salt", "request"}
+            or not (isinstance(salt, str) and _SALT.fullmatch(salt))
+            or not isinstance(request, Mapping)
+            or ("path" in self.opening and not is_path(path))
+        ):
+            yield (
+                f"the opening must be a salt of {2 * DIGEST_BYTES} hexadecimal digits, a request, and perhaps"
+                " a path"
+            )
+        elif climbed(commitment(bytes.fromhex(salt), request), path or ()) != committed:
+            yield "the opening does not open the commitment: the certificate is about another request"
+
+    def words(self) -> str:
+        """The certificate for people, in the words that were signed; they are worth what `verify` says."""
+        try:
+            return words_of(self.body, self.opening)
+        except (KeyError, TypeError):
+            raise VaultError("the certificate lacks a part that every certificate has") from None
+
+    def _with(self, **changes: Any) -> "Certificate":
+        # Not dataclasses.replace, for the same reason as above.
+        other = copy(self)
+        for name, value in changes.items():
+            object.__setattr__(other, name, value)
+        return other
+
+    def _entry(self) -> Entry:
+        fields = self.body.get("entry")
+        if not isinstance(fields, Mapping):
+            raise InvalidInputError("it must be a JSON object")
+        return Entry(fields)
+
+
+def _pretty(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+
+
+def _read(text: str, what: str) -> dict[str, Any]:
+    try:
+        found = read_json(text, what)
+    except InvalidInputError as error:
+        raise VaultError(str(error)) from None
+    if not isinstance(found, dict):
+        raise VaultError(f"{what} must be a JSON object")
+    return found

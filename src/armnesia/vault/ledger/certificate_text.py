@@ -1,0 +1,129 @@
+"""What a certificate says in words: what is forgotten, how far, and what no certificate covers."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.privacy import Guarantee, Level
+from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.ledger.ledger import Entry
+
+CERTIFIED = ("forget", "nothing_held")
+NOT_COVERED = (
+    "decisions released before the deletion: they were made with the records",
+    "requests that were chosen by looking at published decisions",
+    "statistics or scores published before and after: their difference is what was deleted",
+    "backups, copies, logs and models elsewhere",
+    "other accounts of the same person",
+)
+PROVES = (
+    "the holder of the signing key claims this, in a ledger and by a procedure that can be audited;"
+    " it does not prove that no copy exists elsewhere"
+)
+_FORGOTTEN = (
+    "the records of the request were taken out of the vault's statistics, which are exact whole numbers:"
+    " what is left is, bit for bit, what the other records alone would give"
+)
+_COUNTS_KEPT = "; how many records of each arm were deleted is kept, because the penalty is frozen"
+_NOTHING_HELD = {
+    "forgotten": "nothing: the vault held no record of this user, or with this id, when the request came in",
+    "level": "none: nothing was held, so nothing had to be forgotten",
+    "guarantee": "none: the request changed neither the statistics nor the arm that is served",
+}
+_MOST_NAMES = 10
+
+
+def claims_of(entry: Entry) -> dict[str, str]:
+    """What the certificate of a ledger entry claims; the entry's `level` and `budget` are its guarantee.
+
+    >>> entry = Entry.next_after(
+    ...     6, "ab" * 32, vault="v-1", kind="forget", time="2026-11-15T10:42:07.123456Z", code="0.1.0",
+    ...     level="retained", budget={"epsilon": 0.0, "delta": 0.0}, unlearner={"name": "rollback"},
+    ...     released="B",
+    ... )
+    >>> print(claims_of(entry)["guarantee"])
+    the arm then served, "B", was drawn once, by rollback, with (ε = 0, δ = 0) at level retained: as if the
+    records had never been there
+    """
+    if entry.kind not in CERTIFIED:
+        raise InvalidInputError(f"a certificate is for {' or '.join(CERTIFIED)}; got {entry.kind!r}")
+    if entry.kind == "nothing_held":
+        return dict(_NOTHING_HELD)
+    facts = entry.fields
+    try:
+        epsilon, delta = (float(facts["budget"][name]) for name in ("epsilon", "delta"))
+        claimed = _claims(
+            facts["level"], epsilon, delta, canonical(facts["released"]), str(facts["unlearner"]["name"])
+        )
+    except (KeyError, TypeError):
+        raise InvalidInputError(
+            "an entry to certify must have level, budget (epsilon, delta), unlearner (name) and released"
+        ) from None
+    kept = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
+    return {"forgotten": _FORGOTTEN + kept, **claimed}
+
+
+@lru_cache(maxsize=256)  # requests are answered alike, and a deletion waits for this
+def _claims(level_name: str, epsilon: float, delta: float, released: str, unlearner: str) -> dict[str, str]:
+    level = Level.named(level_name)
+    drawn = f"the arm then served, {released}, was drawn once, by {unlearner}"
+    return {
+        "level": f"{level}: {level.meaning}",
+        "guarantee": f"{drawn}, with {Guarantee(epsilon, delta, level)}",
+    }
+
+
+def request_words(opening: Mapping[str, Any] | None) -> str:
+    """Whom or what a request names, as its opening says.
+
+    >>> request_words({"salt": "", "request": {"users": ["ann", "bob"]}})
+    "2 users: 'ann', 'bob'"
+    >>> request_words({"salt": "", "request": {"users": ["ann"], "held": False}})
+    "1 user: 'ann'; the vault held nothing under this name"
+    >>> request_words(None)
+    'not named here: the certificate comes without its opening'
+    """
+    if opening is None:
+        return "not named here: the certificate comes without its opening"
+    request = opening["request"]
+    if not isinstance(request, Mapping):  # of a file that somebody made up
+        return "names nothing"
+    kinds = [kind for kind in ("users", "records") if kind in request]
+    named = "; ".join(_listed(kind, request[kind]) for kind in kinds) or "names nothing"
+    return named + ("; the vault held nothing under this name" if request.get("held") is False else "")
+
+
+def _listed(kind: str, names: list[Any]) -> str:
+    noun = kind.removesuffix("s") if len(names) == 1 else kind
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{len(names)} {noun}: {shown}{more}"
+
+
+def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
+    """A certificate for people, in the words that were signed."""
+    claims, erasure, key = body["claims"], body["erasure"], body["signing_key"]
+    lines = [
+        f"Entry {body['sequence']} of the ledger of vault {body['vault']}, {body['entry']['time']}",
+        f"Request: {request_words(opening)}",
+        f"Forgotten: {claims['forgotten']}",
+        f"Level: {claims['level']}",
+        f"Guarantee: {claims['guarantee']}",
+        f"Erasure: {erasure['state']}: {erasure['covers']}",
+        "Not covered:",
+        *(f"  - {item}" for item in body["not_covered"]),
+        f"What it proves: {body['proves']}",
+        f"Ledger head: {body['sequence']}:{body['entry_hash']}",
+        f"Issued {body['issued']}, signing key {key['version']}: {key['public']}",
+    ]
+    return "\n".join(printable(line) for line in lines)
+
+
+def printable(line: str) -> str:
+    """The line with what would move the cursor or hide text written out: a file may come from anywhere.
+
+    >>> print(printable("a" + chr(27) + "[2Jb"))
+    a\\x1b[2Jb
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)

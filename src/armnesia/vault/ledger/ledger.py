@@ -1,0 +1,238 @@
+"""The ledger: entries that are only ever added, each holding the hash of the one before.
+
+hash = SHA-256 of the entry's canonical JSON, and `previous` is the hash of the entry before (64 zeros at the
+start). So whoever keeps one hash elsewhere, the head, can tell later whether anything up to it was changed,
+moved or taken away. An entry names no person: a request appears as a salted commitment.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault.keys.canonical_json import plain_and_text, read_json, sha256_hex
+
+SCHEMA = "armnesia.ledger/1"
+GENESIS = "0" * 64
+KINDS = (
+    "init",
+    "actions",
+    "forget",
+    "nothing_held",
+    "readmit",
+    "policy",
+    "rotate_signing",
+    "rotate_digest",
+    "compact",
+    "restore",
+    "rebuild",
+)
+_HASH = re.compile(r"[0-9a-f]{64}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Head:
+    """A place in the ledger: how many entries there are, and the hash of the last.
+
+    >>> Head.parse("12:" + "ab" * 32).sequence
+    12
+    """
+
+    sequence: int
+    hash: str
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.sequence, int) and self.sequence >= 0 and _HASH.fullmatch(self.hash)):
+            raise InvalidInputError(
+                "a head must be a number of entries, 0 or more, and a hash of 64 hexadecimal digits;"
+                f" got {self.sequence!r} and {self.hash!r}"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "Head":
+        """Read a head from its text, sequence:hash.
+
+        >>> Head.parse("12")
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: a head must look like 12:3f8a… (a number, 64 hex digits);
+        got '12'
+        """
+        match = _HEAD.fullmatch(text.strip())
+        if not match:
+            raise InvalidInputError(f"a head must look like 12:3f8a… (a number, 64 hex digits); got {text!r}")
+        return cls(int(match[1]), match[2])
+
+    def __str__(self) -> str:
+        return f"{self.sequence}:{self.hash}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the ledger, and its text and hash.
+
+    >>> first = Entry.next_after(
+    ...     0, GENESIS, vault="v-1", kind="init", time="2026-11-15T10:42:07.123456Z", code="armnesia 0.1.0"
+    ... )
+    >>> first.sequence, first.hash == sha256_hex(first.text)
+    (1, True)
+    """
+
+    fields: Mapping[str, Any]
+    text: str = field(init=False, repr=False, compare=False)
+    hash: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        copy, text = plain_and_text(self.fields)
+        object.__setattr__(self, "fields", MappingProxyType(copy))
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "hash", sha256_hex(text))
+        for wrong in _wrong_fields(self.fields):
+            raise InvalidInputError(f"an entry's {wrong}")
+
+    @classmethod
+    def next_after(
+        cls, length: int, head: str, *, vault: str, kind: str, time: str, code: str, **facts: Any
+    ) -> "Entry":
+        """The entry that follows a ledger of this length, whose last hash is `head`.
+
+        >>> Entry.next_after(
+        ...     4, "ab" * 32, vault="v-1", kind="policy", time="2026-11-15T10:42:07.123456Z", code="0.1.0",
+        ...     policy={"largest_epsilon": 1.0},
+        ... ).sequence
+        5
+        """
+        own = {"schema": SCHEMA, "sequence": length + 1, "previous": head}
+        taken = sorted(own.keys() & facts.keys())
+        if taken:
+            raise InvalidInputError(f"a fact must not be named {taken[0]}: the entry has that field itself")
+        return cls({**facts, **own, "vault": vault, "kind": kind, "time": time, "code": code})
+
+    @classmethod
+    def from_text(cls, text: str) -> "Entry":
+        """Read an entry from its canonical text; any other text is refused, even of the same meaning.
+
+        >>> Entry.from_text("{}")
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: an entry's schema must be armnesia.ledger/1; got None
+        """
+        fields = read_json(text, "an entry")
+        if not isinstance(fields, dict):
+            raise InvalidInputError("an entry must be a JSON object")
+        entry = cls(fields)
+        if entry.text != text:
+            raise InvalidInputError("an entry must be written in canonical JSON")
+        return entry
+
+    @property
+    def sequence(self) -> int:
+        """Its place in the ledger, from 1."""
+        return int(self.fields["sequence"])
+
+    @property
+    def kind(self) -> str:
+        """What happened, one of `KINDS`."""
+        return str(self.fields["kind"])
+
+    @property
+    def vault(self) -> str:
+        """The id of the vault that wrote it."""
+        return str(self.fields["vault"])
+
+    @property
+    def time(self) -> str:
+        """When, by the vault's clock, in UTC."""
+        return str(self.fields["time"])
+
+    @property
+    def previous(self) -> str:
+        """The hash of the entry before."""
+        return str(self.fields["previous"])
+
+    @property
+    def head(self) -> Head:
+        """The ledger's head when this was its last entry."""
+        return Head(self.sequence, self.hash)
+
+
+def _wrong_fields(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Say which of the fields that every entry has is missing or wrong."""
+    sequence = fields.get("sequence")
+    if fields.get("schema") != SCHEMA:
+        yield f"schema must be {SCHEMA}; got {fields.get('schema')!r}"
+    if not isinstance(sequence, int) or isinstance(sequence, bool) or sequence < 1:
+        yield f"sequence must be 1 or more; got {sequence!r}"
+    if fields.get("kind") not in KINDS:
+        yield f"kind must be one of {', '.join(KINDS)}; got {fields.get('kind')!r}"
+    if (fields.get("kind") == "init") != (sequence == 1):
+        yield f"kind must be init at sequence 1 and nowhere else; got {fields.get('kind')!r} at {sequence!r}"
+    for name, form in (("previous", _HASH), ("time", _TIME)):
+        value = fields.get(name)
+        if not isinstance(value, str) or not form.fullmatch(value):
+            yield f"{name} must match {form.pattern}; got {value!r}"
+    if sequence == 1 and fields.get("previous") != GENESIS:
+        yield "previous must be 64 zeros at sequence 1"
+    for name in ("vault", "code"):
+        if not isinstance(fields.get(name), str) or not fields[name]:
+            yield f"{name} must be text; got {fields.get(name)!r}"
+
+
+def check_chain(
+    rows: Iterable[tuple[int, str, str]], *, vault: str, head: Head | None = None, end: Head | None = None
+) -> list[str]:
+    """Check stored rows (sequence, text, hash) in order; one sentence for each problem, saying where.
+
+    `head` is a head kept elsewhere: the ledger must reach it and agree with it. `end` is where the ledger
+    must end exactly, as the vault's own state says. One pass, constant memory.
+
+    >>> check_chain([], vault="v-1", head=Head(2, "ab" * 32))
+    ['sequence 1 to 2: missing, the ledger is shorter than the head that was kept']
+    """
+    problems: list[str] = []
+    length, linked = 0, {GENESIS}
+    for sequence, text, stored_hash in rows:
+        if sequence > length + 1:
+            problems.append(f"sequence {_span(length + 1, sequence - 1)}: missing")
+            linked.clear()
+        elif sequence <= length:
+            problems.append(f"sequence {sequence}: out of order, it comes after sequence {length}")
+            linked.clear()
+        length, true_hash = sequence, sha256_hex(text)
+        found = list(_row_problems(sequence, text, vault, linked))
+        if true_hash != stored_hash:
+            found.append("the entry and its hash do not belong together")
+        for known, name in ((head, "head that was kept"), (end, "head that the vault's state names")):
+            if known is not None and known.sequence == sequence and known.hash != true_hash:
+                found.append(f"another entry than that of the {name}")
+        problems += [f"sequence {sequence}: {what}" for what in found]
+        linked = {true_hash, stored_hash}  # what was reported here is not reported again at the next entry
+    for known, name in ((head, "the head that was kept"), (end, "the vault's state says")):
+        if known is not None and length < known.sequence:
+            missing = _span(length + 1, known.sequence)
+            problems.append(f"sequence {missing}: missing, the ledger is shorter than {name}")
+    if end is not None and length > end.sequence:
+        more = _span(end.sequence + 1, length)
+        problems.append(f"sequence {more}: more entries than the vault's state says")
+    return problems
+
+
+def _row_problems(sequence: int, text: str, vault: str, linked: set[str]) -> Iterator[str]:
+    """Say what is wrong with an entry, given the hashes that its `previous` may name (none: not known)."""
+    try:
+        entry = Entry.from_text(text)
+    except InvalidInputError as error:
+        yield str(error)
+        return
+    if entry.sequence != sequence:
+        yield f"holds the entry of sequence {entry.sequence}"
+    if entry.vault != vault:
+        yield "belongs to another vault"
+    if linked and entry.previous not in linked:
+        yield "does not follow from the entry before it"
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"

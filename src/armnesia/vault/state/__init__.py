@@ -1,0 +1,1 @@
+"""What a vault holds: its sealed state, its records, its suppression list."""

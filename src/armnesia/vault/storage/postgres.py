@@ -1,0 +1,274 @@
+"""PostgreSQL: the same tables in a schema of their own; every writer takes the lock of the vault's one row.
+
+One lock, taken first, in every writing transaction: so there is nothing to deadlock on, and a decision, its
+statistics and its ledger entry always belong together. The ledger is a chain, so forgetting is serial anyway.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from armnesia.core.errors import MissingExtraError
+from armnesia.logs.postgres_urls import place_of, without_schema
+from armnesia.vault.storage.database import IN_USE, Database, Row, refusal_by
+
+_CHUNK = 10_000
+_OLDER_VIEWS = """SELECT count(*) FROM (
+    SELECT greatest(age(backend_xid), age(backend_xmin)) FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
+    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
+    WHERE age > age(%(now)s::xid)"""
+"""How many transactions, prepared ones, and standbys still see what there was before a given one."""
+_WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
+_REWRITTEN = ("record", "suppressed", "request", "arm", "vault")
+"""The tables whose rows tell of people, and of statistics that deletions change."""
+_SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)
+    AND attnum > 0 AND NOT attisdropped AND attstattarget IS DISTINCT FROM 0"""
+"""Their columns of which the planner takes samples."""
+_OPTIONS = {
+    "synchronous_commit": "on",
+    # Nothing is known to the planner of how many rows a person has: it would rather read all there are.
+    "enable_seqscan": "off",
+    "jit": "off",  # which older servers would begin where nothing but reading all is possible
+}
+
+
+@lru_cache(maxsize=256)
+def _translated(sql: str) -> str:
+    """Parameters in psycopg's way; the statements contain no other question mark and no percent sign."""
+    return sql.replace("?", "%s")
+
+
+class PostgresSession:
+    """A transaction on PostgreSQL."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def query(self, sql: str, *parameters: Any) -> list[Row]:
+        """Run a statement and fetch all its rows."""
+        rows: list[Row] = self._connection.execute(_translated(sql), parameters).fetchall()
+        return rows
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        """Run a statement; how many rows it changed."""
+        return int(self._connection.execute(_translated(sql), parameters or None).rowcount)
+
+    def execute_together(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
+        """Send all statements before waiting for the first answer."""
+        with self._connection.pipeline():
+            for sql, parameters in statements:
+                self._connection.execute(_translated(sql), parameters)
+
+    def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
+        """Run a query through a cursor on the server."""
+        with self._connection.cursor(name="armnesia_stream") as cursor:
+            cursor.itersize = _CHUNK
+            cursor.execute(_translated(sql), parameters)
+            yield from cursor
+
+    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+        """Insert many rows by COPY."""
+        copying = f"COPY {table} ({columns}) FROM STDIN"
+        with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+class PostgresDatabase(Database):
+    """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, or `armnesia`."""
+
+    kind: ClassVar[str] = "postgresql"
+    blob: ClassVar[str] = "BYTEA"
+    empty: ClassVar[str] = "TRUNCATE"  # deleted rows would stay to be read past, until the transaction ends
+    erasure_covers: ClassVar[str] = (
+        "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
+    )
+
+    def __init__(self, url: str, *, timeout: float) -> None:
+        try:
+            import psycopg  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise MissingExtraError.naming("A vault on PostgreSQL", "vault") from error
+        self._psycopg = psycopg
+        self._timeout = timeout
+        address, self.schema = without_schema(url)
+        self.location = place_of(address)
+        settings = {"search_path": self.schema, "lock_timeout": int(timeout * 1000), **_OPTIONS}
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        with self._told():
+            self._connection = psycopg.connect(
+                address, autocommit=True, options=options, connect_timeout=max(2, int(timeout))
+            )
+        self._has_tables = False
+
+    def has_tables(self) -> bool:
+        """Whether there is a vault in the schema."""
+        with self._told():
+            found = self._connection.execute("SELECT to_regclass(%s)", [f"{self.schema}.vault"]).fetchone()
+        self._has_tables = bool(found and found[0])
+        return self._has_tables
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresSession]:
+        """A snapshot for all queries of the transaction."""
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", writes=False) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[PostgresSession]:
+        """The lock of the vault's row first; what is read after it is what the last writer left."""
+        lock = "SELECT one FROM vault WHERE one = 1 FOR UPDATE"
+        schema = f"CREATE SCHEMA IF NOT EXISTS {self.schema}"
+        begin = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
+        with self._transaction(f"{begin}; {lock if self._has_tables else schema}", writes=True) as session:
+            yield session
+            if not self._has_tables:  # they were made just now
+                self._sample_no_more()
+
+    @contextmanager
+    def expecting_many_rows(self) -> Iterator[None]:
+        """New rows are looked up one by one in the index: otherwise each chunk would read all there are."""
+        with self._told():
+            for setting in _WHOLE_TABLE_JOINS:
+                self._connection.execute(f"SET {setting} = off")
+        try:
+            yield
+        finally:
+            with suppress(self._psycopg.Error):  # if the connection is lost, the settings are
+                for setting in _WHOLE_TABLE_JOINS:
+                    self._connection.execute(f"RESET {setting}")
+
+    def erase(self) -> bool:
+        """Deleted rows stay in the heap until VACUUM FULL, which is too slow to be done at once."""
+        return False
+
+    def compact(self) -> bool:
+        """Rewrite the tables that held personal data, and ask for a checkpoint where that is allowed.
+
+        The statistics are among them: what they were before a deletion tells what was deleted.
+        """
+        with self._told():
+            if not (self._outlived_others() and self._without_samples()):
+                return False
+            for table in _REWRITTEN:
+                self._connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
+            # Without the privilege, the server does it by itself, within checkpoint_timeout.
+            with suppress(self._psycopg.errors.InsufficientPrivilege):
+                self._connection.execute("CHECKPOINT")
+        return True
+
+    def _without_samples(self) -> bool:
+        """Drop what the planner knows of a vault that it took samples of; whether its bytes are gone, too."""
+        sampled = self._sample_no_more()
+        if not sampled:
+            return True
+        if self._outlived_others():
+            # Skipped, with a warning, where somebody else owns the database.
+            self._connection.execute("VACUUM (FULL) pg_catalog.pg_statistic")
+            return True
+        for table, columns in sampled.items():  # so that it is tried again
+            self._alter(table, [f"{column} SET STATISTICS -1" for column in columns])
+        return False
+
+    def _sample_no_more(self) -> dict[str, list[str]]:
+        """Keep the planner from noting values of these tables, above all the digest of who has most rows.
+
+        Its notes stand in a table of the server's own, in whose file old ones stay. Says which columns it had
+        taken samples of.
+        """
+        sampled: dict[str, list[str]] = {}
+        actions: dict[str, list[str]] = {}
+        for table, column, type_ in self._connection.execute(
+            _SAMPLED, {"schema": self.schema, "tables": list(_REWRITTEN)}
+        ).fetchall():
+            sampled.setdefault(table, []).append(column)
+            # The type stays the same; to be told it makes the server drop what it has noted so far.
+            actions.setdefault(table, []).extend([f"{column} SET STATISTICS 0", f"{column} TYPE {type_}"])
+        for table, some in actions.items():
+            self._alter(table, some)
+        return sampled
+
+    def _alter(self, table: str, actions: list[str]) -> None:
+        altering = ", ".join(f"ALTER COLUMN {action}" for action in actions)
+        self._connection.execute(f"ALTER TABLE {table} {altering}")
+
+    def _outlived_others(self) -> bool:
+        """Wait until nobody can see what was deleted so far: VACUUM keeps the rows of whoever still could."""
+        ((now,),) = self._connection.execute("SELECT pg_current_xact_id()::xid::text").fetchall()
+        patience = time.monotonic() + self._timeout
+        while self._connection.execute(_OLDER_VIEWS, {"now": now}).fetchall() != [(0,)]:
+            if time.monotonic() > patience:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str, *, writes: bool) -> Iterator[PostgresSession]:
+        with self._told():
+            try:
+                self._connection.execute(begin)
+                yield PostgresSession(self._connection)
+                self._commit(writes)
+            except BaseException:
+                with suppress(self._psycopg.Error):  # if the connection is lost, so is the transaction
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _commit(self, writes: bool) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except self._psycopg.Error as error:
+            if writes and _is_lost(error):
+                raise refusal_by(self.location, _NOT_KNOWN) from None
+            raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn errors into one sentence. The server's text may quote a row, so only its code is repeated."""
+        try:
+            yield
+        except self._psycopg.Error as error:
+            raise refusal_by(self.location, _meaning(error)) from None
+
+
+_NOT_KNOWN = (
+    "was cut off while it stored what was done; whether it was done is not known: ask again (the same"
+    " request twice has one answer)"
+)
+_NOT_REACHED = "cannot be reached; nothing was changed (is the server up, is the address right?)"
+_MAY_NOT = "cannot be opened: this user may not (no permission, or a wrong password)"
+_MEANINGS = {
+    "55P03": IN_USE,
+    "42501": _MAY_NOT,
+    "53100": "cannot grow: the disk is full; nothing was changed",
+    **dict.fromkeys(("57P01", "57P02", "57P03"), _NOT_REACHED),  # it is being stopped, or started
+}
+_NOT_CONNECTED = {
+    "URI query parameter": "cannot be opened: its address has an option that PostgreSQL does not know",
+    "does not exist": "cannot be opened: there is no such database, or no such user",
+    "authentication failed": _MAY_NOT,
+}
+
+
+def _is_lost(error: Any) -> bool:
+    """Whether the connection ended with this error: by itself, or by the server's last word."""
+    return error.sqlstate is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
+
+
+def _meaning(error: Any) -> str:
+    code = getattr(error, "sqlstate", None)
+    if code is not None:
+        return _MEANINGS.get(code, f"refused (SQLSTATE {code}); nothing was changed")
+    # A connection that fails has no code; its text is the server's greeting and quotes no row.
+    known = (meaning for words, meaning in _NOT_CONNECTED.items() if words in str(error))
+    return next(known, _NOT_REACHED)

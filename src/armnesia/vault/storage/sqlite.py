@@ -1,0 +1,230 @@
+"""SQLite: one file, write-ahead log, every commit on the disk before it is acknowledged.
+
+Deleted bytes need two things to be gone: `secure_delete` overwrites freed space, and a truncating
+checkpoint brings the overwritten pages into the file and empties the write-ahead log.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from typing import Any, ClassVar
+
+from armnesia.core.errors import VaultError
+from armnesia.vault.keys import private_files
+from armnesia.vault.storage import sqlite_files
+from armnesia.vault.storage.database import IN_USE, Database, Row, refusal_by
+
+_SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
+_ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
+_SETTINGS = (
+    *_ON_DISK_AND_OVERWRITTEN,
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",  # rows on their way in must not reach a temporary file
+    f"PRAGMA cache_size = -{_CACHE}",
+)
+_REWRITING = (
+    *_ON_DISK_AND_OVERWRITTEN,
+    "PRAGMA temp_store = FILE",  # in memory it would be all rows at once
+    f"PRAGMA cache_size = -{_SMALL_CACHE}",
+    "VACUUM",
+)
+_OLDEST = (3, 37, 0)
+
+
+class SqliteSession:
+    """A transaction on SQLite."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def query(self, sql: str, *parameters: Any) -> list[Row]:
+        """Run a statement and fetch all its rows."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        """Run a statement; how many rows it changed."""
+        return self._connection.execute(sql, parameters).rowcount
+
+    def execute_together(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
+        """Run statements one after another: there are no round trips to save."""
+        for sql, parameters in statements:
+            self._connection.execute(sql, parameters)
+
+    def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
+        """Run a query and hand out its rows one by one."""
+        yield from self._connection.execute(sql, parameters)
+
+    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+        """Insert many rows."""
+        marks = ", ".join("?" * len(columns.split(",")))
+        self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+
+
+class SqliteDatabase(Database):
+    """A vault in one SQLite file, readable by its owner only."""
+
+    kind: ClassVar[str] = "sqlite"
+    blob: ClassVar[str] = "BLOB"
+    # Otherwise every page that the statement changes is kept, in memory, in case only it has to be undone.
+    insert_all: ClassVar[str] = "INSERT OR ROLLBACK INTO"
+    erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
+
+    def __init__(self, path: str, *, create: bool, timeout: float) -> None:
+        self.location = path
+        self._path, *_ = self._names = sqlite_files.names_of(path)
+        self._timeout = timeout
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise VaultError(f"SQLite 3.37 or newer is needed; this Python has {sqlite3.sqlite_version}")
+        if create:
+            sqlite_files.create_private(path)
+        elif not os.path.isfile(path):
+            raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
+        elif not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            # SQLite would read it, and leave files beside it by which it stays for reading only ever after.
+            raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
+        with ExitStack() as undoing:
+            if create:
+                undoing.callback(sqlite_files.remove, self._names)
+            with self._told():
+                self._connection = sqlite3.connect(
+                    sqlite_files.address_of(self._path), uri=True, timeout=timeout, isolation_level=None
+                )
+                undoing.callback(self._connection.close)
+                self._set_up(create)
+            undoing.pop_all()
+
+    def _set_up(self, create: bool) -> None:
+        is_vault = self.has_tables()
+        if is_vault:
+            sqlite_files.check_private(self._names)
+        if create or is_vault:  # a file that is no vault is left as it is
+            self._connection.execute("PRAGMA journal_mode = WAL")
+        for setting in _SETTINGS:
+            self._connection.execute(setting)
+        self.has_tables()  # reading makes the write-ahead log, which is there from now on
+        self._files = sqlite_files.files_at(self._names)
+
+    def has_tables(self) -> bool:
+        """Whether there is a vault in the file."""
+        with self._told():
+            tables = self._connection.execute("SELECT name FROM sqlite_master WHERE name = 'vault'")
+            return tables.fetchone() is not None
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteSession]:
+        """A snapshot: the write-ahead log keeps it as it was when first read."""
+        with self._transaction("BEGIN") as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[SqliteSession]:
+        """The write lock from the start, so that no transaction has to be given up half way."""
+        with self._transaction("BEGIN IMMEDIATE") as session:
+            yield session
+
+    @contextmanager
+    def expecting_many_rows(self) -> Iterator[None]:
+        """A larger cache: identities and owners are random, so new rows belong all over their indexes."""
+        with self._told():
+            self._connection.execute(f"PRAGMA cache_size = -{_LARGE_CACHE}")
+        try:
+            yield
+        finally:
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+            self._connection.execute("PRAGMA shrink_memory")
+
+    def erase(self) -> bool:
+        """A truncating checkpoint; it does not wait for a reader that still needs the old pages."""
+        with self._told():
+            self._check_same_files()
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.OperationalError:  # another process is at its own checkpoint
+                return False
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+        return not busy
+
+    def compact(self) -> bool:
+        """Rewrite the whole file, then the checkpoint."""
+        with self._told():
+            self._check_same_files()
+            if not sqlite_files.run_with_temporary_files(self._path, _REWRITING, self._timeout):
+                self._connection.execute("VACUUM")
+        return self.erase()
+
+    def back_up(self, path: str) -> None:
+        """Copy the vault, as of one moment, into a new private file, which is there when it is whole."""
+        with private_files.appearing(path) as beside:
+            try:
+                with closing(sqlite3.connect(beside)) as copy:
+                    copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is thrown away
+                    self._connection.backup(copy)
+                self._check_same_files()
+            except sqlite3.Error as error:
+                raise VaultError(
+                    f"{path} cannot be written: {error} (is there room?); the vault is as it was"
+                ) from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        if sqlite_files.files_at(self._names) != self._files:
+            # SQLite would end by writing what its log still has into the file; an interrupted one does not.
+            with suppress(sqlite3.ProgrammingError):  # it is closed already
+                self._connection.interrupt()
+        self._connection.close()
+
+    def discard(self) -> None:
+        """Close the connection and remove the new file."""
+        self.close()
+        sqlite_files.remove(self._names)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[SqliteSession]:
+        with self._told():
+            self._check_same_files()
+            self._connection.execute(begin)
+            try:
+                yield SqliteSession(self._connection)
+                self._check_same_files()
+                self._connection.execute("COMMIT")
+                self._check_same_files()  # a commit is not acknowledged that went to a file without a name
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _check_same_files(self) -> None:
+        """Refuse to go on where somebody has put another file in the vault's place, or none."""
+        if sqlite_files.files_at(self._names) != self._files:
+            raise refusal_by(self.location, "was replaced by another file while it was open; open it again")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn SQLite's errors into one sentence; they name tables and columns, never values."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise refusal_by(self.location, _meaning(error)) from None
+
+
+_MEANINGS = {
+    "locked": IN_USE,
+    "busy": IN_USE,
+    "not a database": "is not a vault, or is damaged: {}",
+    "malformed": "is not a vault, or is damaged: {}",
+    "full": "cannot grow: the disk is full; nothing was changed",
+    "disk I/O error": "cannot be read or written: {} (is there room?); nothing was changed",
+    "readonly": "cannot be opened for writing: {}",
+    "unable to open": "cannot be opened for writing: {}",
+}
+
+
+def _meaning(error: sqlite3.Error) -> str:
+    text = str(error)
+    if text.startswith("Could not decode"):  # it goes on to quote what it could not decode
+        return f"is damaged: column {text.split(chr(39))[1]!r} holds text that is not UTF-8"
+    known = (meaning for words, meaning in _MEANINGS.items() if words in text)
+    return next(known, "cannot be used: {}").format(text)

@@ -1,0 +1,37 @@
+"""The level audit where e^ε is huge: a solver's tolerance must never look like a refuted level."""
+
+import numpy as np
+import pytest
+
+from armnesia.auditing.programs import closest_reference, worst_divergence
+from armnesia.core.arrays import FloatArray
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 5.0, 10.0, 15.0, 25.0, 40.0])
+def test_two_arms_are_solved_exactly_at_every_epsilon(epsilon: float) -> None:
+    """Against a search over references spaced evenly and by powers of ten towards both ends."""
+    rng = np.random.default_rng(round(epsilon * 10))
+    tiny = 10.0 ** -np.arange(0.0, 20.0, 0.02)
+    first = np.concatenate([np.linspace(0, 1, 2001), tiny, 1 - tiny])
+    references = np.stack([first, 1 - first], axis=-1)
+    for _ in range(10):
+        p = rng.choice(
+            [rng.random(), 10.0 ** -rng.uniform(0, 12), 1 - 10.0 ** -rng.uniform(0, 12)], size=(3, 1)
+        )
+        releases = np.hstack([p, 1 - p])
+        searched = min(worst_divergence(releases, reference, epsilon) for reference in references)
+        found, reference = closest_reference(releases, epsilon)
+        assert found <= searched + 1e-15
+        assert found == worst_divergence(releases, reference, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("releases", "epsilon", "at_most"),
+    [
+        # A fair reference serves both of these at any large ε; a careless solver once said 0.3 and 1.0.
+        (np.array([[0.3, 0.7], [1e-9, 1 - 1e-9]]), 25.0, 0.0),
+        (np.array([[1.0, 0.0, 0.0], [0.0, 0.9999, 0.0001]]), 25.0, 0.5),
+    ],
+)
+def test_known_cases_at_large_epsilon(releases: FloatArray, epsilon: float, at_most: float) -> None:
+    assert closest_reference(releases, epsilon)[0] <= at_most

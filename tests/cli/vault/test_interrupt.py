@@ -1,0 +1,111 @@
+"""Ctrl-C during an ingest: the command ends, says what is in the vault, and can be run again."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.cli.vault import ingest as vault_ingest
+from armnesia.logs.source import CHUNK
+from armnesia.vault import Vault
+
+ROWS = 200_000
+INGEST = ("ingest", "log.csv", "--user", "user")
+PATIENCE = 60  # seconds; a command that does not stop is killed and the test fails
+
+
+@pytest.fixture(autouse=True)
+def vault(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty vault, and a log that takes a while."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
+        monkeypatch.delenv(name, raising=False)
+    Path("log.csv").write_text("action,reward,user\n" + "A,1,ann\nB,0,bob\n" * (ROWS // 2))
+    assert run("init", "--actions", "A,B").code == 0
+
+
+def is_being_written(vault: str) -> bool:
+    """Whether another process is in a writing transaction."""
+    database = sqlite3.connect(vault, timeout=0, isolation_level=None)
+    try:
+        database.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        return True
+    finally:
+        database.close()
+    return False
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of processes are POSIX")
+def test_an_interrupted_ingest_leaves_nothing(run: Any) -> None:
+    before = run("status", "--json").json
+    command = "import sys; from armnesia.cli.main import main; main(sys.argv[1:])"
+    process = subprocess.Popen([sys.executable, "-c", command, *INGEST], stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not is_being_written("vault.db") and time.monotonic() < deadline:
+            assert process.poll() is None, "the ingest ended before it could be interrupted"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert process.returncode == 130
+    assert said == "armnesia: interrupted; nothing was ingested\n"
+    assert run("status", "--json").json == before
+    assert run("verify").code == 0
+
+
+@contextmanager
+def interrupting(rows: int) -> Iterator[Callable[[int], None]]:
+    """In place of the bar: Ctrl-C as soon as more than so many rows are read."""
+
+    def told(read: int) -> None:
+        if read > rows:
+            raise KeyboardInterrupt
+
+    yield told
+
+
+def test_with_batches_the_same_command_goes_on(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = CHUNK + 10_000
+    Path("log.csv").write_text("action,reward,user\n" + "".join(f"A,1,u{i}\n" for i in range(rows)))
+    in_batches = (*INGEST, "--batch-rows", "1000")
+    with monkeypatch.context() as patched:
+        patched.setattr(vault_ingest, "counting_rows", lambda **_: interrupting(CHUNK))
+        stopped = run(*in_batches)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert stopped.err == (
+        "armnesia: interrupted; the batches finished so far are in, and the same command goes on where it"
+        " stopped: nothing is added twice\n"
+    )
+    assert run("status", "--json").json["records"] == CHUNK
+    assert run(*in_batches, "--json").json["added"] == 10_000
+
+
+def test_an_interruption_of_the_commit_claims_nothing(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n")
+    really = Vault.ingest
+
+    def ingest(*given: Any, **options: Any) -> None:
+        really(*given, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Vault, "ingest", ingest)
+        stopped = run(*INGEST)
+    assert stopped.code == 130
+    assert stopped.err == (
+        "armnesia: interrupted; the rows may be in already: the same command tells, and adds nothing twice\n"
+    )
+    assert run(*INGEST, "--json").json["already_there"] == 2

@@ -1,0 +1,222 @@
+"""What may not be read or written is refused in one sentence, leaves nothing, and loses nothing.
+
+Each command is run by somebody whom permissions bind, on a vault of their own.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.vault.clicks import COLUMNS, write_clicks
+from tests.unprivileged import Outcome, Unprivileged, unprivileged
+
+INGEST = ("ingest", "clicks.csv", *COLUMNS, "--id", "row")
+FORGET = ("forget", "--user", "u1")
+INIT = ("init", "--url", "sqlite:///new.db")
+OTHER_KEYS = ("--keys", "keys/vault.keys")
+PIN = "vault.db.keys.head"
+NOT_FOR_WRITING = "the vault 'vault.db' cannot be opened for writing: Permission denied"
+
+# What is closed, to which mode; what is asked for; what is said.
+REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
+    "forget in a file for reading only": ({"vault.db": 0o400}, FORGET, NOT_FOR_WRITING),
+    "ingest into a file for reading only": ({"vault.db": 0o400}, INGEST, NOT_FOR_WRITING),
+    "decide from a file for reading only": ({"vault.db": 0o400}, ("decide",), NOT_FOR_WRITING),
+    "decide from a file that is closed": ({"vault.db": 0}, ("decide",), NOT_FOR_WRITING),
+    "forget in a folder for reading only": ({".": 0o500}, FORGET, "cannot be opened for writing"),
+    "a new vault in such a folder": (
+        {"closed": 0o500},
+        ("init", "--url", "sqlite:///closed/new.db"),
+        "the file 'closed/new.db' cannot be made: Permission denied",
+    ),
+    "its keys in such a folder": (
+        {"closed": 0o500},
+        (*INIT, "--keys", "closed/new.keys"),
+        "closed/new.keys cannot be written: Permission denied",
+    ),
+    "its keys in a folder that is closed": (
+        {"closed": 0},
+        (*INIT, "--keys", "closed/new.keys"),
+        "closed/new.keys",
+    ),
+    "keys that are closed": (
+        {"vault.db.keys": 0},
+        FORGET,
+        "vault.db.keys cannot be read: Permission denied",
+    ),
+    "keys in a folder that is closed": (
+        {"keys": 0},
+        (*FORGET, *OTHER_KEYS),
+        "keys/vault.keys cannot be read: Permission denied",
+    ),
+    "a new signing key": (
+        {"keys": 0o500},
+        ("rotate-key", "signing", *OTHER_KEYS),
+        "keys/vault.keys cannot be written: Permission denied",
+    ),
+    "a new digest key": (
+        {"keys": 0o500},
+        ("rotate-key", "digest", *OTHER_KEYS),
+        "keys/vault.keys cannot be written: Permission denied",
+    ),
+    "a pinned head that is closed": (
+        {PIN: 0},
+        FORGET,
+        f"{PIN}' cannot be read: Permission denied",
+    ),
+    "a log that is closed": (
+        {"clicks.csv": 0},
+        INGEST,
+        "clicks.csv' cannot be read as CSV: Permission denied",
+    ),
+    "a table that is closed": (
+        {"log.db": 0},
+        ("ingest", "sqlite:///log.db", "--table", "clicks", *COLUMNS),
+        "log.db' cannot be read as SQLite: unable to open database file",
+    ),
+    "a list of people that is closed": ({"people": 0}, ("forget", "--file", "people"), "not readable"),
+    "a certificate": (
+        {"closed": 0o500},
+        (*FORGET, "--certificate", "closed/certificate.json"),
+        "the file must be in a folder that may be written; closed may not",
+    ),
+    "a certificate once more": (
+        {"closed": 0o500},
+        ("certificate", "show", "--user", "a1", "--out", "closed/certificate.json"),
+        "the file must be in a folder that may be written; closed may not",
+    ),
+    "an export": (
+        {"closed": 0o500},
+        ("export", "closed/export.json"),
+        "closed/export.json cannot be written: Permission denied",
+    ),
+    "an export for restoring": (
+        {"closed": 0o500},
+        ("export", "closed/export.json", "--for-restore"),
+        "closed/export.json cannot be written: Permission denied",
+    ),
+    "the ledger": (
+        {"closed": 0o500},
+        ("ledger", "--export", "closed/ledger"),
+        "the file must be in a folder that may be written; closed may not",
+    ),
+    "a backup": (
+        {"closed": 0o500},
+        ("backup", "closed/backup.db"),
+        "closed/backup.db cannot be written: Permission denied",
+    ),
+    "an export to restore from": ({"people": 0}, ("restore", "people"), "not readable"),
+}
+
+
+@pytest.fixture(scope="module")
+def owner() -> Iterator[Unprivileged]:
+    with unprivileged() as somebody:
+        yield somebody
+
+
+@pytest.fixture(scope="module")
+def example(owner: Unprivileged) -> Path:
+    """A folder of the owner's with a vault in it, and keys that are also in a folder of their own."""
+    folder = owner.folder / "example"
+    for name in ("closed", "keys"):
+        (folder / name).mkdir(parents=True)
+    write_clicks(folder / "clicks.csv")
+    (folder / "people").write_text("u1\n")
+    (folder / "log.db").write_bytes(b"")
+    owner.give(folder)
+    for command in (("init", "--actions", "A,B,C"), INGEST, ("forget", "--user", "a1")):
+        done = owner.run(*command, within=folder)
+        assert (done.code, done.err) == (0, "")
+    shutil.copyfile(folder / "vault.db.keys", folder / "keys/vault.keys")
+    (folder / "keys/vault.keys").chmod(0o600)
+    return folder
+
+
+@pytest.fixture
+def folder(owner: Unprivileged, example: Path) -> Iterator[Path]:
+    """A copy of the example, for one test."""
+    copied = owner.folder / "copy"
+    shutil.copytree(example, copied)
+    yield owner.give(copied)
+    shutil.rmtree(copied)
+
+
+@contextmanager
+def closed(folder: Path, modes: dict[str, int]) -> Iterator[None]:
+    """Close files and folders, and open them again."""
+    before = {name: (folder / name).stat().st_mode for name in modes}
+    for name, mode in modes.items():
+        (folder / name).chmod(mode)
+    try:
+        yield
+    finally:
+        for name, mode in before.items():
+            (folder / name).chmod(mode)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, byte for byte."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_one_sentence(refused: Outcome, sentence: str) -> None:
+    assert refused.code == 2, refused.err
+    assert sentence in refused.err
+    assert refused.err.startswith("armnesia: ")
+    assert refused.err.count("\n") == 1
+    assert refused.out == ""
+
+
+def answer(owner: Unprivileged, folder: Path, *command: str) -> Any:
+    """What a command says that ends well."""
+    done = owner.run(*command, "--json", within=folder)
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_is_closed_is_refused_and_nothing_is_lost(owner: Unprivileged, folder: Path, case: str) -> None:
+    modes, command, sentence = REFUSALS[case]
+    before = contents(folder)
+    with closed(folder, modes):
+        refused = owner.run(*command, within=folder)
+    assert_one_sentence(refused, sentence)
+    assert contents(folder) == before
+    assert answer(owner, folder, "verify")["records"] == 199
+    assert answer(owner, folder, *FORGET)["records"] == 40
+
+
+@pytest.mark.parametrize(
+    ("keys", "modes"),
+    [((), {PIN: 0o400}), (OTHER_KEYS, {"keys": 0o500})],
+    ids=["a pin for reading only", "no pin, in a folder for reading only"],
+)
+def test_a_head_that_cannot_be_pinned_is_told_after_the_deed(
+    owner: Unprivileged, folder: Path, keys: tuple[str, ...], modes: dict[str, int]
+) -> None:
+    """The pin follows the commit, so the request is done: the sentence says so, asking again shows it."""
+    before = contents(folder)
+    with closed(folder, modes):
+        refused = owner.run(*FORGET, *keys, "--certificate", "certificate.json", within=folder)
+        assert_one_sentence(refused, "the head could not be pinned")
+        assert refused.err.endswith(": Permission denied; the vault itself is changed as asked\n")
+        assert contents(folder).keys() == before.keys()
+        again = answer(owner, folder, *FORGET, *keys, "--certificate", "certificate.json")
+    assert again["repeated"]
+    assert again["sequence"] == 3
+    assert answer(owner, folder, "verify", *keys)["records"] == 159
+    checked = answer(owner, folder, "certificate", "verify", "certificate.json")
+    assert checked["valid"]
+
+
+def test_permissions_bind_whoever_runs_the_commands(owner: Unprivileged, folder: Path) -> None:
+    """The planted fault: were it root, everything above would be let through."""
+    with closed(folder, {"vault.db.keys": 0}):
+        assert owner.run("decide", within=folder).code == 2
+    assert owner.run("decide", within=folder).code == 0

@@ -1,0 +1,204 @@
+"""Bad input to the vault's commands: one sentence on stderr, exit code 2, and no byte written."""
+
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.vault.clicks import COLUMNS, contents, write_clicks
+
+INGEST = ("ingest", "clicks.csv", *COLUMNS)
+FORGET = ("forget", "--user", "u1")
+GAUSSIAN = (*FORGET, "--unlearner", "gaussian", "--epsilon", "1")
+NEW = ("init", "--url", "sqlite:///new.db")
+
+REFUSALS = {
+    "a second init": (("init",), "there are keys at 'vault.db.keys' already"),
+    "a second init with other keys": (("init", "--keys", "other"), "there is already a file 'vault.db'"),
+    "no such kind of address": (("status", "--url", "mysql://me:secret@host/db"), "got 'mysql://…'"),
+    "no vault": (("status", "--url", "sqlite:///no.db"), "there is no vault at 'no.db'"),
+    "a text file for a vault": (("status", "--url", "sqlite:///clicks.csv"), "is not a vault, or is damaged"),
+    "another database for a vault": (("status", "--url", "sqlite:///foreign.db"), "there is no vault"),
+    "a folder for a vault": (("status", "--url", "sqlite:///folder"), "there is no vault at 'folder'"),
+    "init where a folder is": (("init", "--url", "sqlite:///folder"), "there is already a file 'folder'"),
+    "init in no folder": (("init", "--url", "sqlite:///no/v.db"), "cannot be made: No such file"),
+    "keys in no folder": ((*NEW, "--keys", "no/keys"), "no/keys cannot be written"),
+    "keys behind a file": ((*NEW, "--keys", "clicks.csv/keys"), "clicks.csv/keys cannot be written"),
+    "no keys": (("decide", "--keys", "no"), "no cannot be read"),
+    "a folder for keys": (("decide", "--keys", "folder"), "keys must be a file; got the folder 'folder'"),
+    "no keyring": (("decide", "--keys", "closed.csv"), "closed.csv is not a keyring that can be used"),
+    "keys of another vault": (("decide", "--keys", "another.db.keys"), "the keys belong to another vault"),
+    "verify with keys of another": (("verify", "--keys", "another.db.keys"), "belong to another vault"),
+    "unlearner without a budget": ((*NEW, "--unlearner", "gaussian"), "needs both --epsilon and --delta"),
+    "unlearner with half a budget": ((*NEW, "--unlearner", "tilt", "--delta", "0"), "--epsilon and --delta"),
+    "noise with delta 0": (
+        (*NEW, "--unlearner", "gaussian", "--epsilon", "1", "--delta", "0"),
+        "choose delta > 0",
+    ),
+    "negative epsilon": ((*NEW, "--epsilon", "-1"), "epsilon must be 0 or more; got -1"),
+    "delta above 1": ((*NEW, "--delta", "2"), "between 0 and 1; got 2"),
+    "negative policy": ((*NEW, "--max-epsilon", "-1"), "epsilon must be 0 or more; got -1"),
+    "no level": ((*NEW, "--levels", "all"), "level must be one of retained"),
+    "beyond what": ((*NEW, "--beyond", "ignore"), "beyond must be 'refuse' or 'rollback'; got 'ignore'"),
+    "penalty": ((*NEW, "--penalty", "melted"), "penalty must be 'retained' or 'frozen'; got 'melted'"),
+    "confidence": ((*NEW, "--confidence", "7"), "confidence must lie in (0, 1]; got 7"),
+    "confidence of imitation": (
+        (*NEW, "--unlearner", "imitation_rollback", "--confidence", "0.1"),
+        "--confidence belongs to lcb",
+    ),
+    "unknown learner": ((*NEW, "--learner", "oracle"), "learner must be one of lcb"),
+    "unknown unlearner": ((*NEW, "--unlearner", "magic"), "unlearner must be one of rollback"),
+    "foreign option": ((*NEW, "--ratio", "0.5"), "rollback has no option 'ratio'"),
+    "twice the same action": ((*NEW, "--actions", "A,A"), "'A' is there more than once"),
+    "rewards upside down": ((*NEW, "--reward-range", "1,0"), "low < high"),
+    "rewards in words": ((*NEW, "--reward-range", "some"), "must be two numbers such as 0,1; got 'some'"),
+    "a missing column": (("ingest", "clicks.csv", *COLUMNS[:-1], "who"), "user column 'who' is not in"),
+    "a missing file": (("ingest", "no.csv", *COLUMNS), "is no file and matches none"),
+    "a table of a file": ((*INGEST, "--table", "t"), "table is for databases"),
+    "a database without a table": (("ingest", "sqlite:///foreign.db", *COLUMNS), "needs the name of a table"),
+    "no rows a batch": ((*INGEST, "--batch-rows", "0"), "--batch-rows"),
+    "an action that is not declared": (("ingest", "undeclared.csv", *COLUMNS), "must hold declared actions"),
+    "columns of the bundled log": (("ingest", "flights", *COLUMNS), "has its own columns"),
+    "an id that means two rows": (("ingest", "contradicting.csv", *COLUMNS, "--id", "row"), "an id"),
+    "options of a log": (("decide", "--learner", "lcb"), "such options need LOG"),
+    "nobody to forget": (("forget",), "one of --user (repeatable), --file and --records"),
+    "two ways to name": ((*FORGET, "--records", "r1"), "one of --user"),
+    "an empty name": (("forget", "--user", ""), "none of them empty"),
+    "a column of no file": ((*FORGET, "--column", "person"), "--column belongs to --file"),
+    "no file of people": (("forget", "--file", "no"), "No such file"),
+    "an empty file of people": (("forget", "--file", "empty"), "must name at least one person"),
+    "several columns": (("forget", "--file", "clicks.csv"), "has 4 columns; say which by --column"),
+    "no such column": (("forget", "--file", "clicks.csv", "--column", "who"), "has no column 'who'"),
+    "a ragged file": (("forget", "--file", "ragged"), "line 2 has not"),
+    "a file that is no text": (("forget", "--file", "vault.db"), "--file must be CSV in UTF-8"),
+    "a budget below 0": ((*FORGET, "--epsilon", "-1"), "epsilon must be 0 or more; got -1"),
+    "a budget below 0 for a stranger": (("forget", "--user", "x", "--epsilon", "-1"), "0 or more; got -1"),
+    "a delta above 1": ((*FORGET, "--delta", "7"), "between 0 and 1; got 7"),
+    "noise without delta": (GAUSSIAN, "choose delta > 0"),
+    "beyond the policy": ((*GAUSSIAN, "--delta", "1e-5"), "the vault's policy allows up to epsilon = 0"),
+    "a dry run beyond the policy": ((*GAUSSIAN, "--delta", "1e-5", "--dry-run"), "policy allows"),
+    "no such unlearner": ((*FORGET, "--unlearner", "magic"), "unlearner must be one of"),
+    "a certificate of a dry run": ((*FORGET, "--dry-run", "--certificate", "c"), "no --certificate to write"),
+    "a certificate over a file": ((*FORGET, "--certificate", "clicks.csv"), "clicks.csv exists already"),
+    "a certificate in no folder": ((*FORGET, "--certificate", "no/c"), "a folder that exists; no is none"),
+    "readmitting who is not out": (("readmit", "--user", "u1"), "1 of the 1 named are not on"),
+    "a policy below the default": (("policy", "--levels", "request_shape"), "is beyond a policy of up to"),
+    "which key": (("rotate-key", "all"), "the key must be signing or digest; got 'all'"),
+    "no head": (("verify", "--head", "12"), "a head must look like"),
+    "no head of a ledger": (("ledger", "--check", "x"), "a head must look like"),
+    "two questions": (("ledger", "--head", "--check", "1:0"), "three ways to ask; give one"),
+    "a ledger over a file": (("ledger", "--export", "clicks.csv"), "clicks.csv exists already"),
+    "a backup over a file": (("backup", "clicks.csv"), "clicks.csv exists already; nothing was written"),
+    "a certificate of nobody": (("certificate", "show"), "one of --user"),
+    "a certificate of two": (("certificate", "show", "--user", "u", "--sequence", "2"), "names an entry"),
+    "no such certificate": (("certificate", "show", "--user", "u1"), "no certificate for just this request"),
+    "an entry without one": (("certificate", "show", "--sequence", "1"), "entry 1 of the ledger has no"),
+    "no file to verify": (("certificate", "verify", "no"), "no cannot be read: No such file"),
+    "restoring from nothing": (("restore", "no"), "no cannot be read"),
+    "restoring from a log": (("restore", "closed.csv"), "closed.csv"),
+}
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a vault in it, and with things that are none; no test here may change it."""
+    from armnesia.vault import Configuration, Vault
+
+    folder = tmp_path_factory.mktemp("vault")
+    log = write_clicks(folder / "clicks.csv")
+    with Vault.create(f"sqlite:///{folder}/vault.db", Configuration(actions=("A", "B", "C"))) as made:
+        made.ingest(log, action="variant", reward="clicked", user="person", id="row")
+    Vault.create(f"sqlite:///{folder}/another.db").close()
+    (folder / "folder").mkdir()
+    with sqlite3.connect(folder / "foreign.db") as foreign:
+        foreign.execute("CREATE TABLE other (x)")
+    foreign.close()
+    for name, text in (
+        ("undeclared.csv", "variant,clicked,person\nA,1,u1\nD,0,u2\n"),
+        ("contradicting.csv", "row,variant,clicked,person\nr0,A,1,a0\n"),
+        ("empty", ""),
+        ("ragged", "u1\nu2,u3\n"),
+        ("closed.csv", "variant,clicked\n"),
+    ):
+        (folder / name).write_text(text)
+    (folder / "closed.csv").chmod(0o600)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def in_the_folder(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(vault)
+    for name in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_bad_input_is_one_sentence_and_nothing_is_written(run: Any, vault: Path, case: str) -> None:
+    arguments, sentence = REFUSALS[case]
+    before = contents(vault)
+    refused = run(*arguments)
+    assert refused.code == 2
+    assert sentence in refused.err
+    assert refused.err.startswith("armnesia: ")
+    assert refused.err.count("\n") == 1
+    assert refused.out == ""
+    assert "secret" not in refused.err
+    assert contents(vault) == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [(1_000_000, ("--batch-rows", "300000")), (60_000, ())],
+    ids=["in batches", "in one transaction"],
+)
+def test_a_reward_out_of_range_far_down_leaves_nothing(
+    run: Any, vault: Path, tmp_path: Path, rows: int, options: tuple[str, ...]
+) -> None:
+    log = tmp_path / "large.csv"
+    log.write_text("variant,clicked,person\n" + "A,1,\nB,0,\n" * (rows // 2) + "A,1.5,\n")
+    before = contents(vault)
+    refused = run("ingest", log, *COLUMNS, *options)
+    assert refused.code == 2
+    assert f"must lie in reward_range [0.0, 1.0]; got 1.5 at row {rows}" in refused.err
+    assert refused.err.count("\n") == 1
+    assert contents(vault) == before
+
+
+def test_messages_do_not_quote_lists_of_people(run: Any, tmp_path: Path) -> None:
+    people = tmp_path / "people"
+    for text, options in (
+        ("ann\nbob\n", ("--column", "person")),
+        ("ann,bob\n", ()),
+        ("ann\nbob,eve\n", ()),
+        ('ann\n"bob\n', ()),
+    ):
+        people.write_text(text)
+        refused = run("forget", "--file", people, *options)
+        assert refused.code == 2
+        assert not any(name in refused.err for name in ("ann", "bob", "eve"))
+
+
+def test_a_keys_file_that_others_may_read_is_refused(run: Any, vault: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_bytes((vault / "vault.db.keys").read_bytes())
+    keys.chmod(0o640)
+    refused = run("decide", "--keys", keys)
+    assert refused.code == 2
+    assert "is open to others (mode 0640); close it with: chmod 600" in refused.err
+
+
+@pytest.mark.parametrize("arguments", [NEW, ("public-key",)], ids=["init", "public-key"])
+def test_without_the_extra_the_command_says_what_to_install(
+    run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    from armnesia.vault.keys import signatures
+
+    signatures._private_key.cache_clear()
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    before = contents(vault)
+    refused = run(*arguments)
+    assert refused.code == 2
+    assert refused.err == 'armnesia: The vault needs an optional dependency: pip install "armnesia[vault]"\n'
+    assert contents(vault) == before

@@ -1,0 +1,263 @@
+"""A log in files gives bit for bit what the same rows give in memory, and never guesses."""
+
+import sys
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.units import to_units
+from armnesia.logs import Log, read_log
+
+RANGES = [(0.0, 1.0), (-3.7, 11.2), (1.0, 5.0), (-1e-3, 1e17), (0.1, 0.3), (0.0, 5e-324)]
+
+
+def adversarial(low: float, high: float, n: int = 100_000) -> FloatArray:
+    """Rewards that fall on, just above and just below a tie, and at and next to the ends."""
+    random = np.random.default_rng(7)
+    ties = low + (random.integers(0, 10**9, n // 2) + 0.5) / 1e9 * (high - low)
+    small_ties = low + (np.arange(n // 8) + 0.5) * 1e-9 * (high - low)
+    values = [ties, small_ties, random.uniform(0, 1, n // 4) * (high - low) + low]
+    values += [np.nextafter(values[0], high), np.nextafter(values[1], low), np.array([low, high])]
+    values.append(np.nextafter(np.array([low, high]), np.array([high, low])))
+    return np.clip(np.concatenate(values), low, high)
+
+
+@pytest.mark.parametrize("reward_range", RANGES)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rounding_is_bit_for_bit_that_of_to_units(
+    reward_range: tuple[float, float], suffix: str, tmp_path: Path
+) -> None:
+    rewards = adversarial(*reward_range)
+    path = tmp_path / f"log.{suffix}"
+    frame = pl.DataFrame({"action": np.zeros(rewards.size, dtype=int), "reward": rewards})
+    if suffix == "parquet":
+        frame.write_parquet(path)
+    else:
+        path.write_text("action,reward\n" + "".join(f"0,{reward!r}\n" for reward in rewards.tolist()))
+    log = read_log(path, actions=[0], reward_range=reward_range)
+    units = [row[0] for row in log.view.query("SELECT units FROM numbered ORDER BY position")]  # type: ignore[attr-defined]
+    assert rewards.size > 100_000
+    assert np.array_equal(np.array(units), to_units(rewards, reward_range))
+    assert log.statistics() == read_log(frame, actions=[0], reward_range=reward_range).statistics()
+
+
+def test_long_decimals_are_rounded_correctly(tmp_path: Path) -> None:
+    random = np.random.default_rng(8)
+    texts = ["0." + "".join(map(str, random.integers(0, 10, 37))) for _ in range(2_000)]
+    decimals = pa.array([Decimal(text) for text in texts], pa.decimal128(38, 37))
+    columns = {"action": pa.array(["A"] * len(texts)), "reward": decimals}
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    (tmp_path / "log.csv").write_text("action,reward\n" + "".join(f"A,{text}\n" for text in texts))
+    in_memory = read_log(action=["A"] * len(texts), reward=[float(text) for text in texts], actions=["A"])
+    for source in (tmp_path / "log.parquet", tmp_path / "log.csv", pa.table(columns)):
+        assert read_log(source, actions=["A"]).statistics() == in_memory.statistics()
+
+
+@pytest.fixture(scope="module")
+def many_rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Path]:
+    """Enough rows for several threads, in several files and row groups."""
+    random = np.random.default_rng(9)
+    n = 400_000
+    frame = pl.DataFrame(
+        {
+            "action": random.integers(0, 5, n),
+            "reward": random.random(n).round(3),
+            "user": random.integers(0, 50_000, n),
+        }
+    )
+    folder = tmp_path_factory.mktemp("many")
+    for part in range(4):
+        rows = frame[part * n // 4 : (part + 1) * n // 4]
+        rows.write_parquet(folder / f"part-{part}.parquet", row_group_size=7_000 + part)
+        rows.write_csv(folder / f"part-{part}.csv")
+    return frame, folder
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_many_rows_in_many_files(suffix: str, many_rows: tuple[pl.DataFrame, Path]) -> None:
+    frame, folder = many_rows
+    memory = read_log(frame, user="user", actions=range(5))
+    files = read_log(folder / f"part-*.{suffix}", user="user", actions=range(5))
+    assert len(files) == len(memory) == 400_000
+    assert files.statistics() == memory.statistics()
+    rows = np.random.default_rng(10).permutation(400_000)[:50_000]
+    assert files.request(rows=rows) == memory.request(rows=rows)
+    assert {str(user): n for user, n in memory.users(3).items()} == {
+        str(user): n for user, n in files.users(3).items()
+    }
+    some = list(memory.users())[:300]
+    assert files.request(users=some) == memory.request(users=some)
+
+
+def test_a_log_of_one_row(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("action,reward,user\nA,1,ann")
+    log = read_log(path, user="user", actions=["A"])
+    assert (len(log), log.users()) == (1, {"ann": 1})
+    assert log.request(rows=[0]) == log.request(user="ann")
+
+
+@pytest.mark.parametrize(
+    "file_name", ["it's.csv", 'a "b".csv', "a[1].csv", "st*r?.csv", "spa ce;--.csv", "ü.csv"]
+)
+@pytest.mark.parametrize("column", ["it's", 'a "b"', "sp ace", "c1", "Ж", "a\nb", "{}", "$files"])
+def test_names_are_never_mistaken_for_sql(file_name: str, column: str, tmp_path: Path) -> None:
+    (tmp_path / "a1.csv").write_text("action,reward\nA,1\n")  # "a[1].csv" as a pattern would match this file
+    frame = pd.DataFrame({column: ["x", "y"], "reward": [0, 1]})
+    frame.to_csv(tmp_path / file_name, index=False)
+    frame.to_parquet(tmp_path / file_name.replace(".csv", ".parquet"))
+    for path in (tmp_path / file_name, tmp_path / file_name.replace(".csv", ".parquet")):
+        log = read_log(path, action=column, user=column, actions=["x", "y"])
+        assert log.statistics().sums.tolist() == [0, 10**9]
+        assert log.request(user="y").counts.tolist() == [0, 1]
+
+
+def test_columns_that_differ_in_case_only_are_different_columns(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("action,Reward,reward\nA,1,0\n")
+    assert read_log(path, actions=["A"]).statistics().sums.tolist() == [0]
+    assert read_log(path, reward="Reward", actions=["A"]).statistics().sums.tolist() == [10**9]
+
+
+def test_labels_of_csv_files_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text('action,reward,user\n1,1,007\n2,true,7\n1,False,NA\n2, 1 ,\n2,1e-3,""\n')
+    log = read_log(path, user="user", actions=[1, 2])
+    assert log.actions == (1, 2)
+    assert log.users() == {"007": 1, "7": 1, "NA": 1}
+    assert log.request(user="007").counts.tolist() == [1, 0]
+    assert log.request(user=7).counts.tolist() == log.request(user=np.int64(7)).counts.tolist() == [0, 1]
+    assert log.request(users=[7, "7"]).counts.tolist() == [0, 1]
+    assert log.statistics().sums.tolist() == [10**9, 2_001_000_000]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [2, 1, None],
+        [True, False, None],
+        [0.1, 1e22, None],
+        [0.5, float("nan"), 2.0],
+        [Decimal("1.50"), Decimal("2.25"), None],
+        [date(2024, 2, 29), date(1999, 1, 1), None],
+        pa.array([2**63, 1, None], pa.uint64()),
+        pa.array([0.1, 0.2, None], pa.float32()),
+        pa.array(["b", "a", None]).dictionary_encode(),
+    ],
+    ids=str,
+)
+def test_labels_of_parquet_files_keep_their_type_and_match_by_text(labels: Any, tmp_path: Path) -> None:
+    column = pa.array(labels)
+    known = [label for label in column.to_pylist() if label is not None and label == label]  # noqa: PLR0124
+    pq.write_table(
+        pa.table({"action": ["A", "B", "A"], "reward": [1, 0, 1], "user": column}), tmp_path / "u.parquet"
+    )
+    log = read_log(tmp_path / "u.parquet", user="user", actions=["A", "B"])
+    assert log.users() == dict.fromkeys(known, 1)
+    assert sum(int(log.request(user=label).counts.sum()) for label in known) == 2
+    assert sum(int(log.request(user=str(label)).counts.sum()) for label in known) == 2
+    rows = [row for row, label in enumerate(column.to_pylist()) if label in known]
+    acts = column.take(pa.array(rows))
+    pq.write_table(pa.table({"action": acts, "reward": [1, 0]}), tmp_path / "a.parquet")
+    as_text = read_log(tmp_path / "a.parquet", actions=[str(label) for label in acts.to_pylist()])
+    assert as_text.actions == tuple(str(label) for label in acts.to_pylist())
+    assert as_text.statistics().sums.tolist() == [10**9, 0]
+
+
+def test_a_user_column_without_any_user(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"action": ["A"], "reward": [1], "user": pa.nulls(1)}), tmp_path / "log.parquet")
+    log = read_log(tmp_path / "log.parquet", user="user", actions=["A"])
+    assert log.users() == {}
+    with pytest.raises(InvalidInputError, match="no rows of user 'ann'"):
+        log.request(user="ann")
+
+
+def test_uuids_are_labels(tmp_path: Path) -> None:
+    ids = [UUID(int=1), UUID(int=2)]
+    table = pa.table({"action": ["A", "A"], "reward": [1, 0], "user": pa.array(ids, pa.uuid())})
+    pq.write_table(table, tmp_path / "log.parquet")
+    log = read_log(tmp_path / "log.parquet", user="user", actions=["A"])
+    assert log.users() == {ids[0]: 1, ids[1]: 1}
+    assert log.request(user=str(ids[0])) == log.request(user=ids[0])
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        [True, False],
+        pa.array([1, 0], pa.uint8()),
+        pa.array([1, 0], pa.float32()),
+        pa.array([Decimal(1), Decimal(0)], pa.decimal128(9, 4)),
+        pa.array([Decimal(1), Decimal(0)], pa.decimal128(38, 0)),
+    ],
+    ids=str,
+)
+def test_rewards_of_parquet_files_have_any_numeric_type(rewards: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"action": ["A", "B"], "reward": rewards}), tmp_path / "log.parquet")
+    assert read_log(tmp_path / "log.parquet", actions=["A", "B"]).statistics().sums.tolist() == [10**9, 0]
+
+
+def test_two_declared_labels_with_the_same_text_are_refused_for_files(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("action,reward\n1,1\n")
+    with pytest.raises(InvalidInputError, match=r"actions must differ in their text, .* got 1 and '1'"):
+        read_log(path, actions=[1, "1"])
+    assert read_log(action=[1, "1"], reward=[0, 1], actions=[1, "1"]).statistics().counts.tolist() == [1, 1]
+
+
+def test_parquet_files_may_differ_in_columns_that_are_not_used(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1], "action": ["A"], "reward": [0.5]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"reward": [0.25], "y": ["?"], "action": ["B"]}), tmp_path / "2.parquet")
+    log = read_log(tmp_path / "*.parquet", actions=["A", "B"])
+    assert log.statistics().sums.tolist() == [500_000_000, 250_000_000]
+    assert log.request(rows=[1]).counts.tolist() == [0, 1]
+
+
+def test_globs_are_sorted_and_recursive(tmp_path: Path) -> None:
+    for name, action in (("b/2.csv", "B"), ("a/9.csv", "A"), ("a/x=1/1.csv", "C")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"action,reward\n{action},1\n")
+    log = read_log(f"{tmp_path}/**/*.csv", actions=["A", "B", "C"])
+    assert [log.request(rows=[row]).counts.tolist() for row in range(3)] == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+
+def test_the_home_directory_and_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.csv").write_text("\ufeffaction,reward\r\nA,1\r\n")  # as a spreadsheet saves it
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    logs: list[Log] = [read_log("~/log.csv", actions=["A"]), read_log("log.csv", actions=["A"])]
+    monkeypatch.chdir("/")
+    assert [log.request(rows=[0]).counts.tolist() for log in logs] == [[1], [1]]
+
+
+def test_a_file_that_changed_is_not_mixed_with_what_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("action,reward,user\nA,1,ann\n")
+    log = read_log(path, user="user", actions=["A"])
+    path.write_text("action,reward,user\nA,1,ann\nA,0,ann\n")
+    with pytest.raises(InvalidLogError, match=r"log.csv' has changed since the log was read; read it again"):
+        log.request(user="ann")
+    path.unlink()
+    with pytest.raises(InvalidLogError, match=r"log.csv' cannot be read as CSV: No such file"):
+        log.users()
+    assert log.statistics().counts.tolist() == [1]
+
+
+def test_reading_files_needs_duckdb_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.csv").write_text("action,reward\nA,1\n")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(
+        MissingExtraError, match=r'Reading CSV and Parquet files needs .* "armnesia\[engines\]"'
+    ):
+        read_log(tmp_path / "log.csv", actions=["A"])

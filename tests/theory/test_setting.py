@@ -1,0 +1,163 @@
+"""All bounds of a setting at once, against the exact evaluation of the unlearners they are about."""
+
+import json
+from typing import Any, get_args
+
+import pytest
+
+from armnesia import (
+    Adaptive,
+    Budget,
+    ImitationRollback,
+    Mixing,
+    MultiSource,
+    Unlearner,
+)
+from armnesia.core.errors import InvalidInputError
+from armnesia.simulation import DistributionModel, Environment, FixedSample, SeveralArms, evaluate
+from armnesia.theory import Form, Setting, bounds, lower_bounds, upper_bounds
+
+BUDGET = Budget.from_gamma(0.3, delta=0.01)
+MEANS = [0.95, 0.6, 0.05]
+
+
+def unlearner_of(name: str, setting: Setting) -> Unlearner | None:
+    """The unlearner that a bound is about."""
+    options: dict[str, Any] = {
+        "threshold": setting.threshold,
+        "threshold_scale": setting.threshold_scale,
+        "sensitivity": setting.sensitivity,
+    }
+    if name.startswith("LCB"):
+        return None
+    if name.startswith("Mixing"):
+        return Mixing(ratio=setting.mixing_ratio, sensitivity=setting.sensitivity)
+    if name.startswith("Imitation"):
+        return ImitationRollback()
+    return Adaptive(**options) if name.startswith("Algorithm 2") else MultiSource(**options)
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+@pytest.mark.parametrize("gamma", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("variant", ["paper", "exact"])
+@pytest.mark.parametrize(
+    ("counts", "deletions"),
+    [
+        ([100, 900, 100], {0: 40}),
+        ([400, 300, 300], {0: 150}),
+        ([150, 700, 100], {1: 300}),
+        ([200, 700, 100], {0: 60, 1: 100}),
+        ([300, 400, 200], {1: 100, 2: 50}),
+    ],
+)
+def test_fixed_sample_model(
+    form: Form, gamma: float, variant: Any, counts: list[int], deletions: dict[int, int]
+) -> None:
+    budget = Budget.from_gamma(gamma, delta=0.01)
+    settings = [
+        Setting.fixed(
+            counts=counts,
+            deletions=deletions,
+            budget=budget,
+            best=best,
+            threshold=variant,
+            sensitivity=variant,
+        )
+        for best in (0, None)
+    ]
+    environment = Environment.bernoulli(MEANS)
+    model, request = FixedSample(tuple(counts)), SeveralArms(deletions)
+    for known, unknown in zip(*(upper_bounds(setting, form=form) for setting in settings), strict=True):
+        truth = evaluate(environment, model, request, unlearner_of(known.name, settings[0]), budget)
+        assert known.holds
+        assert not known.vacuous(largest_gap=0.9)
+        assert truth.suboptimality <= known.value <= unknown.value + 1e-12
+
+
+@pytest.mark.parametrize("form", ["derived", "exact"])
+@pytest.mark.parametrize(("n", "c_star", "k"), [(2000, 5, 60), (600, 1.3, 80), (1500, 1.9, 30)])
+def test_distribution_model(form: Form, n: int, c_star: float, k: int) -> None:
+    environment = Environment.bernoulli(MEANS)
+    model = DistributionModel.with_coverage(n, n_actions=3, best=0, c_star=c_star)
+    for arm in (0, 1):
+        setting = Setting.distribution(
+            n=n, n_actions=3, c_star=c_star, deletions={arm: k}, budget=BUDGET, best=0
+        )
+        for bound in upper_bounds(setting, form=form):
+            truth = evaluate(
+                environment, model, SeveralArms({arm: k}), unlearner_of(bound.name, setting), BUDGET,
+                protocol="sampled", datasets=20_000,
+            )  # fmt: skip
+            assert bound.holds
+            assert truth.suboptimality - 4 * truth.standard_error <= bound.value < 0.9
+
+
+def test_what_speaks_of_which_setting() -> None:
+    one = Setting.fixed(counts=[50, 60], deletions={1: 5}, budget=BUDGET)
+    several = Setting.fixed(counts=[50, 60], deletions={0: 5, 1: 5}, budget=BUDGET)
+    nothing = Setting.fixed(counts=[50, 60], deletions={0: 0}, budget=BUDGET)
+    wide = Setting.distribution(n=99, n_actions=2, c_star=3, deletions={0: 5}, budget=BUDGET)
+    narrow = Setting.distribution(n=99, n_actions=2, c_star=1.5, deletions={0: 5}, budget=BUDGET)
+    both = Setting.distribution(n=99, n_actions=2, c_star=3, deletions={0: 5, 1: 5}, budget=BUDGET)
+
+    def words(setting: Setting) -> list[str]:
+        return [bound.name.replace(",", "").split()[0] for bound in bounds(setting)]
+
+    assert words(one) == ["LCB", "Algorithm", "Mixing", "Lower"]
+    assert words(several) == ["LCB", "Multi-source"]
+    assert words(nothing) == ["LCB"]
+    assert words(wide) == ["LCB", "Algorithm", "Lower"]
+    assert words(narrow) == ["LCB", "Algorithm", "Imitation", "Lower"]
+    assert words(both) == ["LCB"]
+    assert [bound.kind for bound in bounds(narrow)] == ["upper"] * 3 + ["lower"]
+
+
+def test_the_forms_reach_every_bound() -> None:
+    setting = Setting.distribution(n=2_000, n_actions=2, c_star=1.5, deletions={0: 5}, budget=BUDGET)
+    for form in get_args(Form):
+        assert {bound.form for bound in bounds(setting, form=form)} == {form}
+
+
+def test_lower_stays_below_upper() -> None:
+    """For budgets that promise something: both are about the worst case over instances."""
+    for k in (5, 50, 90):
+        setting = Setting.fixed(counts=[100, 400], deletions={0: k}, budget=Budget(epsilon=0.1, delta=1e-5))
+        (lower,) = lower_bounds(setting, form="exact")
+        assert 0 < lower.value < min(bound.value for bound in upper_bounds(setting, form="exact")[1:])
+
+
+def test_a_bound_is_plain_data() -> None:
+    setting = Setting.fixed(counts=[100, 400], deletions={0: 20}, budget=BUDGET, n_best=300)
+    found = json.loads(json.dumps([bound.to_dict() for bound in bounds(setting)]))
+    assert found[-1]["kind"] == "lower"
+    assert found[-1]["holds"] is False
+    assert found[-1]["conditions"][0]["holds"] is False
+    assert "not π(D)" in found[-1]["note"]
+    assert set(found[0]) == {
+        "name", "value", "conditions", "reference", "kind", "form", "note", "holds",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"counts": None}, "counts belong to the fixed-sample model"),
+        ({"counts": (50, 61)}, "sum to n = 110"),
+        ({"c_star": 2.0}, "c_star belongs to the distribution model"),
+        ({"deletions": ((2, 5),)}, "an arm of deletions must be between 0 and 1"),
+        ({"deletions": ((0, 51),)}, "the deletions of arm 0 must be between 0 and 50"),
+        ({"best": 2}, "best must be between 0 and 1"),
+        ({"mixing_ratio": 1.5}, "mixing_ratio must lie in"),
+        ({"threshold": "own"}, "threshold must be 'paper' or 'exact'"),
+        ({"sensitivity": "own"}, "sensitivity must be 'paper' or 'exact'"),
+        ({"model": "distribution", "counts": None, "c_star": 0.5}, "c_star must be finite and above 1"),
+    ],
+)
+def test_refusals(change: dict[str, Any], message: str) -> None:
+    valid: dict[str, Any] = {
+        "model": "fixed", "n": 110, "n_actions": 2, "counts": (50, 60), "deletions": ((0, 5),),
+        "budget": BUDGET,
+    }  # fmt: skip
+    Setting(**valid)
+    with pytest.raises(InvalidInputError, match=message):
+        Setting(**valid | change)

@@ -1,0 +1,176 @@
+"""The winner's distribution under noise, against 30-digit quadrature, closed forms and symmetries."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from armnesia.unlearners import noisy_argmax as noisy_argmax_module
+from armnesia.unlearners.noisy_argmax import noisy_argmax
+
+Floats = NDArray[np.float64]
+
+CASES = {
+    "two noised": ([0.5, 0.4], [0.1, 0.2]),
+    "two noised, one quiet": ([0.5, 0.4, 0.45], [0.1, 0.2, 0.0]),
+    "three noised, scales 1e-6 to 1": ([0.30, 0.31, 0.29], [1e-6, 1e-2, 1.0]),
+    "scales 1e-6 to 1 and a quiet arm between": ([0.30, 0.31, 0.29, 0.305], [1e-6, 1e-2, 1.0, 0.0]),
+    "scales 1e-6 to 1e3": ([0.1, 0.2, 0.0], [1e-6, 0.3, 1e3]),
+    "quiet arm far below": ([0.5, 0.6, -40.0], [0.1, 0.15, 0.0]),
+    "quiet arm above nearly everything": ([0.1, 0.2, 1.0], [0.1, 0.12, 0.0]),
+    "quiet arm far above": ([0.0, 0.0, 9.0], [0.1, 0.2, 0.0]),
+    "one noised arm hopeless": ([0.5, 0.45, -5.0], [0.1, 0.1, 0.2]),
+    "five noised, all but two hopeless": ([0.5, 0.3, 0.49, 0.1, 0.2], [0.01, 0.002, 0.02, 0.005, 0.001]),
+    "all but one hopeless, none quiet": ([0.5, 0.3, 0.1], [0.01, 0.002, 0.005]),
+    "five noised": ([0.5, 0.4, 0.45, 0.48, 0.3], [0.1, 0.2, 0.01, 0.07, 0.3]),
+    "five noised, two quiet": (
+        [0.5, 0.4, 0.45, 0.48, 0.3, 0.44, 0.47],
+        [0.1, 0.2, 0.01, 0.07, 0.3, 0.0, 0.0],
+    ),
+}
+
+
+def by_quadrature(scores: list[float], sigma: list[float]) -> list[float]:
+    """P(arm wins) by tanh-sinh quadrature at 30 digits, split at every arm's σ-scale."""
+    with mpmath.workdps(30):
+        f, s = [mpmath.mpf(v) for v in scores], [mpmath.mpf(v) for v in sigma]
+        noised = [a for a in range(len(f)) if s[a] > 0]
+        quiet = [a for a in range(len(f)) if s[a] == 0]
+        low = max((f[a] for a in quiet), default=-mpmath.inf)
+        floor = low if quiet else min(f[a] - 14 * s[a] for a in noised)
+        cuts = {f[a] + z * s[a] for a in noised for z in range(-14, 15, 4)}
+        grid = [floor, *sorted(cut for cut in cuts if cut > floor)]
+        answer = [0.0] * len(f)
+        for arm in noised:
+
+            def density(x: mpmath.mpf, arm: int = arm) -> mpmath.mpf:
+                value = mpmath.npdf(x, f[arm], s[arm])
+                for other in noised:
+                    if other != arm:
+                        value *= mpmath.ncdf(x, f[other], s[other])
+                return value
+
+            answer[arm] = float(mpmath.quad(density, grid, maxdegree=5)) if len(grid) > 1 else 0.0
+        if quiet:
+            winner = max(quiet, key=lambda a: (f[a], -a))
+            answer[winner] = float(mpmath.fprod(mpmath.ncdf(low, f[a], s[a]) for a in noised))
+        return answer
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_several_noised_arms_agree_with_quadrature(case: str) -> None:
+    scores, sigma = CASES[case]
+    exact = by_quadrature(scores, sigma)
+    assert sum(exact) == pytest.approx(1.0, abs=1e-13)  # the quadrature itself is right
+    np.testing.assert_allclose(noisy_argmax(np.array(scores), np.array(sigma)), exact, rtol=0, atol=1e-12)
+
+
+def test_random_scales_agree_with_quadrature() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(6):
+        m = int(rng.integers(2, 5))
+        scores = rng.normal(0, 0.3, m)
+        sigma = 10.0 ** rng.uniform(-4, 1, m) * (rng.random(m) < 0.8)
+        exact = by_quadrature(scores.tolist(), sigma.tolist())
+        np.testing.assert_allclose(noisy_argmax(scores, sigma), exact, rtol=0, atol=1e-12)
+
+
+def test_a_wrong_sigma_would_be_seen() -> None:
+    scores, sigma = CASES["two noised, one quiet"]
+    wrong = noisy_argmax(np.array(scores), 1.0001 * np.array(sigma))
+    assert np.abs(wrong - by_quadrature(scores, sigma)).max() > 1e-6
+
+
+def test_two_noised_arms_have_a_closed_form() -> None:
+    """X₀ > X₁ has probability Φ((f₀ − f₁)/√(σ₀² + σ₁²))."""
+    rng = np.random.default_rng(2)
+    scores = rng.normal(size=(500, 2))
+    sigma = 10.0 ** rng.uniform(-5, 2, size=(500, 2))
+    expected = ndtr((scores[:, 0] - scores[:, 1]) / np.hypot(sigma[:, 0], sigma[:, 1]))
+    result = noisy_argmax(scores, sigma)
+    np.testing.assert_allclose(result[:, 0], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_one_noised_arm_has_a_closed_form() -> None:
+    result = noisy_argmax(np.array([0.2, 0.5, 0.4]), np.array([0.0, 0.0, 0.3]))
+    p = 0.5 * float(mpmath.erfc(mpmath.mpf("0.1") / mpmath.mpf("0.3") / mpmath.sqrt(2)))
+    np.testing.assert_allclose(result, [0.0, 1 - p, p], rtol=0, atol=1e-15)
+
+
+def test_equal_noise_on_equal_scores_is_uniform() -> None:
+    for m in range(2, 9):
+        result = noisy_argmax(np.full(m, 0.3), np.full(m, 0.01))
+        np.testing.assert_allclose(result, 1 / m, rtol=0, atol=1e-12)
+
+
+def test_no_noise_takes_the_first_highest() -> None:
+    scores = np.array([[0.1, 0.3, 0.3], [0.5, 0.5, 0.5], [-1.0, -2.0, 0.0]])
+    result = noisy_argmax(scores, np.zeros(3))
+    np.testing.assert_array_equal(result, [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+def test_one_arm_always_wins(sigma: float) -> None:
+    np.testing.assert_array_equal(noisy_argmax(np.array([-0.3]), np.array([sigma])), [1.0])
+
+
+arms = st.lists(
+    st.tuples(st.floats(-1, 1), st.sampled_from([0.0, 1e-3, 0.05, 0.3, 2.0])), min_size=1, max_size=5
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(arms, st.floats(-3, 3), st.sampled_from([0.25, 4.0, 1024.0]))
+def test_shifting_scaling_and_renaming_change_nothing(
+    arms: list[tuple[float, float]], shift: float, scale: float
+) -> None:
+    scores, sigma = (np.array(column) for column in zip(*arms, strict=True))
+    quiet = scores[sigma == 0]
+    base = noisy_argmax(scores, sigma)
+    assert (base >= 0).all()
+    assert base.sum() == pytest.approx(1.0, abs=1e-12)
+    # Scaling by powers of two is exact; a shift rounds, which moves a rival of a noised arm by at most
+    # an ulp (times 1/σ), so quiet scores that nearly tie are left out of the shift.
+    np.testing.assert_allclose(noisy_argmax(scale * scores, scale * sigma), base, rtol=0, atol=1e-12)
+    if len(quiet) < 2 or np.diff(np.sort(quiet)).min() > 1e-9:
+        np.testing.assert_allclose(noisy_argmax(scores + shift, sigma), base, rtol=0, atol=1e-11)
+        order = np.argsort(np.random.default_rng(len(arms)).random(len(arms)))
+        np.testing.assert_allclose(noisy_argmax(scores[order], sigma[order]), base[order], rtol=0, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(arms, st.floats(0.001, 0.5))
+def test_a_higher_score_never_lowers_its_own_probability(arms: list[tuple[float, float]], up: float) -> None:
+    scores, sigma = (np.array(column) for column in zip(*arms, strict=True))
+    raised = scores.copy()
+    raised[0] += up
+    assert noisy_argmax(raised, sigma)[0] >= noisy_argmax(scores, sigma)[0] - 1e-12
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 500, 5000])
+def test_a_batch_is_its_rows_one_by_one(chunk: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where rows, or the panels of one row, are split over several chunks."""
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(6, 7, 5))
+    sigma = rng.choice([0.0, 0.01, 0.3, 2.0], size=(6, 7, 5))
+    rows = [noisy_argmax(f, s) for f, s in zip(scores.reshape(-1, 5), sigma.reshape(-1, 5), strict=True)]
+    if chunk is not None:
+        monkeypatch.setattr(noisy_argmax_module, "_CHUNK", chunk)
+    batch = noisy_argmax(scores, sigma)
+    assert batch.shape == scores.shape
+    np.testing.assert_allclose(batch.reshape(-1, 5), rows, rtol=0, atol=1e-14)
+
+
+def test_more_rows_than_one_chunk_holds() -> None:
+    """3000 rows of five noised arms exceed the real chunk size."""
+    rng = np.random.default_rng(4)
+    scores, sigma = rng.normal(size=(3000, 5)), np.full(5, 0.4)
+    assert noisy_argmax_module._CHUNK < 3000 * 35 * 14 * 5
+    batch = noisy_argmax(scores, sigma)
+    np.testing.assert_allclose(batch.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
+    for row in (0, 1499, 2999):
+        np.testing.assert_allclose(batch[row], noisy_argmax(scores[row], sigma), rtol=0, atol=1e-14)

@@ -1,0 +1,132 @@
+"""What is refused, and in which words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnesia import (
+    KLLCB,
+    LCB,
+    Adaptive,
+    ArmStatistics,
+    Budget,
+    DeletionRequest,
+    Gaussian,
+    Imitation,
+    ImitationRollback,
+    Mixing,
+    MultiSource,
+    Unlearner,
+)
+from armnesia.core.errors import ArmnesiaError, ImpossibleDeletionError, InvalidInputError, UnsupportedError
+
+LEARNER = LCB(confidence=0.05)
+BUDGET = Budget(epsilon=2.0, delta=1e-4)
+NO_VARIANT: Any = "x"
+DATA = ArmStatistics.from_rewards({"a": [1] * 20 + [0.5] * 10 + [0] * 10, "b": [1] * 15 + [0] * 15})
+
+
+def request(a: list[float], b: list[float]) -> DeletionRequest:
+    return DeletionRequest.from_rewards({"a": a, "b": b})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Adaptive(threshold=NO_VARIANT), "threshold must be 'paper' or 'exact'; got 'x'"),
+        (lambda: MultiSource(sensitivity=NO_VARIANT), "sensitivity must be .* got 'x'"),
+        (lambda: Gaussian(sensitivity=NO_VARIANT), "sensitivity must be"),
+        (lambda: Mixing(sensitivity=NO_VARIANT), "sensitivity must be"),
+        (lambda: Adaptive(threshold_scale=-0.1), "threshold_scale must be finite and not negative; got -0.1"),
+        (lambda: Adaptive(threshold_scale=float("nan")), "threshold_scale"),
+        (lambda: Adaptive(threshold_scale=float("inf")), "threshold_scale"),
+        (lambda: Mixing(ratio=1.01), r"ratio must lie in \[0, 1\]; got 1.01"),
+        (lambda: Mixing(ratio=-0.5), "ratio"),
+        (lambda: Mixing(ratio=float("nan")), "ratio"),
+        (lambda: Mixing(rolled_back=-1), "rolled_back must be a whole number, 0 or more, .*; got -1"),
+        (lambda: Mixing(ratio=0.5, rolled_back=3), "ratio or rolled_back, not both"),
+    ],
+)
+def test_bad_options(make: Callable[[], Unlearner], words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        make()
+
+
+@pytest.mark.parametrize("unlearner", [Gaussian(), Adaptive(), MultiSource(), Mixing()], ids=repr)
+def test_noise_needs_a_learner_with_a_known_sensitivity(unlearner: Unlearner) -> None:
+    with pytest.raises(UnsupportedError, match=r"needs a learner.*got 'imitation', for which use rollback"):
+        unlearner.release(Imitation(), DATA, request([1], []), BUDGET)
+    with pytest.raises(UnsupportedError, match="'imitation'"):
+        unlearner.reference(Imitation(), DATA, BUDGET, shape=np.array([1, 0]))
+    with pytest.raises(UnsupportedError, match=r"got 'kl_lcb', for which use rollback or tilt"):
+        unlearner.release(KLLCB(confidence=0.1), DATA, request([1], []), BUDGET)
+
+
+def test_imitation_rollback_is_for_imitation() -> None:
+    with pytest.raises(UnsupportedError, match=r"got 'lcb': use rollback"):
+        ImitationRollback().release(LEARNER, DATA, request([1], []), BUDGET)
+
+
+@pytest.mark.parametrize("unlearner", [Gaussian(), Adaptive(), MultiSource(), Mixing()], ids=repr)
+def test_an_unbound_learner_is_refused(unlearner: Unlearner) -> None:
+    with pytest.raises(InvalidInputError, match="no confidence yet"):
+        unlearner.release(LCB(), DATA, request([1], []), BUDGET)
+
+
+def test_mixing_takes_one_arm() -> None:
+    with pytest.raises(UnsupportedError, match="touches several: use multi_source"):
+        Mixing().release(LEARNER, DATA, request([1, 1], [1]), BUDGET)
+
+
+def test_mixing_cannot_choose_among_rewards_it_does_not_know() -> None:
+    with pytest.raises(UnsupportedError, match=r"not all 0 or 1.*pass the chosen records as rolled_back"):
+        Mixing().release(LEARNER, DATA, request([0.5, 1, 0, 0], []), BUDGET)
+
+
+def test_mixing_need_not_choose_where_all_or_nothing_is_rolled_back() -> None:
+    for ratio in (0.0, 1.0):
+        result = Mixing(ratio=ratio).release(LEARNER, DATA, request([0.5, 1, 0, 0], []), BUDGET)
+        assert result.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        request([1, 1, 1], []),  # U holds two ones only
+        request([0.5], [1]),  # of another arm too
+        request([], [0]),  # of another arm
+        request([1, 1, 0.5, 0, 0], []),  # more records than U
+    ],
+    ids=lambda part: str(part.counts) + str(part.sums),
+)
+def test_mixing_refuses_a_part_that_is_not_of_the_request(part: DeletionRequest) -> None:
+    whole = request([1, 1, 0.5, 0], [])
+    with pytest.raises(ImpossibleDeletionError, match="never there"):
+        Mixing(rolled_back=part).release(LEARNER, DATA, whole, BUDGET)
+
+
+def test_mixing_refuses_to_roll_back_more_than_is_deleted() -> None:
+    with pytest.raises(InvalidInputError, match=r"must not exceed the number of deleted records; got 5"):
+        Mixing(rolled_back=5).release(LEARNER, DATA, request([1, 1, 0, 0], []), BUDGET)
+
+
+@pytest.mark.parametrize("unlearner", [Gaussian(), Adaptive(), MultiSource(), Mixing()], ids=repr)
+def test_a_reference_must_be_told_the_shape(unlearner: Unlearner) -> None:
+    with pytest.raises(InvalidInputError, match="needs shape"):
+        unlearner.reference(LEARNER, DATA, BUDGET, original_decision=LEARNER.decide(DATA))
+
+
+@pytest.mark.parametrize("unlearner", [Adaptive(), MultiSource(), Mixing()], ids=repr)
+def test_a_reference_at_original_decision_must_be_told_it(unlearner: Unlearner) -> None:
+    with pytest.raises(InvalidInputError, match="needs original_decision"):
+        unlearner.reference(LEARNER, DATA, BUDGET, shape=np.array([1, 0]))
+
+
+def test_other_actions_or_another_range_are_refused() -> None:
+    other = DeletionRequest.from_rewards({"b": [1], "a": []})
+    scaled = DeletionRequest.from_rewards({"a": [1], "b": []}, reward_range=(0, 2))
+    for wrong in (other, scaled):
+        with pytest.raises(ArmnesiaError, match=r"actions differ|reward_range differs"):
+            Gaussian().release(LEARNER, DATA, wrong, BUDGET)

@@ -1,0 +1,140 @@
+"""Canonical JSON: one text for one value, and nothing that JSON cannot hold."""
+
+import json
+import math
+from datetime import UTC, datetime
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault.keys.canonical_json import canonical, plain, read_json, sha256_hex, utc_now
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
+
+def written_by_hand(value: Any) -> str:
+    """The same rules, written a second time without the json module."""
+    if isinstance(value, str):
+        inside = (
+            ESCAPES.get(letter) or (f"\\u{ord(letter):04x}" if letter < " " else letter) for letter in value
+        )
+        return '"' + "".join(inside) + '"'
+    if isinstance(value, list):
+        return "[" + ",".join(map(written_by_hand, value)) + "]"
+    if isinstance(value, dict):
+        inside = (f"{written_by_hand(key)}:{written_by_hand(value[key])}" for key in sorted(value))
+        return "{" + ",".join(inside) + "}"
+    words = {"None": "null", "True": "true", "False": "false"}
+    return words.get(repr(value), repr(value))
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal, and of the same types and signs: 1 is not 1.0, 0.0 is not -0.0."""
+    return (
+        repr(left) == repr(right)
+        or (
+            type(left) is type(right) is dict
+            and left.keys() == right.keys()
+            and all(same(left[key], right[key]) for key in left)
+        )
+        or (type(left) is type(right) is list and len(left) == len(right) and all(map(same, left, right)))
+    )
+
+
+@given(VALUES)
+def test_it_reads_back_the_same_and_is_the_text_written_by_hand(value: Any) -> None:
+    text = canonical(value)
+    assert text == written_by_hand(value)
+    assert same(json.loads(text), value)
+    assert canonical(json.loads(text)) == text
+
+
+@given(st.dictionaries(TEXT, st.integers(), max_size=6))
+def test_the_order_of_the_keys_does_not_matter(value: dict[str, int]) -> None:
+    assert canonical(dict(reversed(value.items()))) == canonical(value)
+
+
+@given(VALUES, VALUES)
+def test_different_values_have_different_texts(left: Any, right: Any) -> None:
+    assert (canonical(left) == canonical(right)) == same(left, right)
+
+
+def test_mappings_tuples_and_subclasses_are_written_as_what_they_are() -> None:
+    class Colour(StrEnum):
+        RED = "red"
+
+    class Number(IntEnum):
+        ONE = 1
+
+    value = MappingProxyType({"a": (1, MappingProxyType({})), "b": Colour.RED, "c": np.float64(0.5)})
+    assert canonical(value) == '{"a":[1,{}],"b":"red","c":0.5}'
+    assert canonical([Number.ONE]) == "[1]"
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        (math.nan, "a number cannot be written in JSON"),
+        ({"epsilon": math.inf}, "a number cannot be written in JSON"),
+        ([-math.inf], "a number cannot be written in JSON"),
+        ([10**5000], "a number cannot be written in JSON"),
+        (b"bytes", "JSON has no bytes"),
+        ({1, 2}, "JSON has no set"),
+        (np.int64(1), "JSON has no int64"),
+        (datetime(2026, 1, 1, tzinfo=UTC), "JSON has no datetime"),
+        ({1: "a"}, "the keys of a mapping must be text"),
+        ({None: "a"}, "the keys of a mapping must be text"),
+        ("\ud800", "half of a surrogate pair"),
+        ({"\udfff": 1}, "half of a surrogate pair"),
+    ],
+)
+def test_what_json_cannot_hold_is_refused(value: Any, complaint: str) -> None:
+    with pytest.raises(InvalidInputError, match=complaint):
+        canonical(value)
+
+
+def test_a_refusal_does_not_repeat_the_value() -> None:
+    with pytest.raises(InvalidInputError) as refusal:
+        canonical({"users": ["secret-person\ud800"]})
+    assert "secret" not in str(refusal.value)
+
+
+def test_values_within_values_without_end_are_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(InvalidInputError, match="nested at most 100 deep"):
+        canonical(endless)
+    with pytest.raises(InvalidInputError, match="must be JSON"):
+        read_json("[" * 100_000, "the file")
+
+
+def test_a_plain_copy_shares_nothing_with_the_value() -> None:
+    value = {"a": [1]}
+    copy = plain(value)
+    value["a"].append(2)
+    assert copy == {"a": [1]}
+
+
+def test_the_digest_of_text_is_that_of_its_utf8() -> None:
+    assert sha256_hex("é") == sha256_hex(b"\xc3\xa9")
+    assert sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_the_time_is_now_in_utc() -> None:
+    before, written, after = datetime.now(UTC), utc_now(), datetime.now(UTC)
+    assert before <= datetime.fromisoformat(written) <= after
+    assert written.endswith("Z")
+    assert [len(utc_now()) for _ in range(100)] == [27] * 100

@@ -1,0 +1,342 @@
+"""The keyring: digests that chain, signatures by the standard, and a file that only its owner reads."""
+
+import hashlib
+import json
+import os
+import pickle
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from armnesia.core.errors import InvalidInputError, MissingExtraError, VaultError
+from armnesia.vault.keys import keyring, private_files, signatures
+from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
+
+RING = Keyring("v-1", (b"1" * 32,), (b"a" * 32,))
+ROTATED = Keyring("v-1", (b"1" * 32, b"2" * 32, b"3" * 32), (b"a" * 32, b"b" * 32))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+PARTS = st.lists(TEXT | st.text("0123456789:ab", max_size=6), max_size=4)
+
+# RFC 8032, section 7.1: seed, public key, message, signature.
+RFC_8032 = [
+    (
+        "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+        "",
+        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46b"
+        "d25bf5f0595bbe24655141438e7a100b",
+    ),
+    (
+        "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+        "72",
+        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c"
+        "387b2eaeb4302aeeb00d291612bb0c00",
+    ),
+    (
+        "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+        "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+        "af82",
+        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc659"
+        "4a7c15e9716ed28dc027beceea1ec40a",
+    ),
+]
+
+
+def blake(key: bytes, purpose: bytes, data: bytes, size: int = 16) -> bytes:
+    return hashlib.blake2b(data, digest_size=size, key=key, person=purpose).digest()
+
+
+def test_the_purposes_differ_and_fit_the_hash() -> None:
+    assert all(len(purpose) <= hashlib.blake2b.PERSON_SIZE for purpose in (USER, SUPPRESSED_RECORD, REQUEST))
+    assert len({USER, SUPPRESSED_RECORD, REQUEST, b"record", b"content", b"seal", b"salt"}) == 7
+
+
+@given(TEXT)
+def test_a_chained_digest_is_one_keyed_hash_after_the_other(user: str) -> None:
+    one, two, three = ROTATED.digest_keys
+    by_hand = blake(three, b"user", blake(two, b"user", blake(one, b"user", user.encode())))
+    assert ROTATED.user_digest(user) == by_hand
+    assert len(by_hand) == 16
+
+
+@given(TEXT, st.binary(min_size=16, max_size=16), st.lists(TEXT, max_size=3))
+def test_wrapping_what_is_stored_equals_the_digest_by_the_new_ring(
+    user: str, identity: bytes, users: list[str]
+) -> None:
+    request = {"users": users}
+    for old in (RING, ROTATED):
+        new = old.with_new_digest_key()
+        assert new.wrapped(old.user_digest(user), USER) == new.user_digest(user)
+        assert new.wrapped(
+            old.suppressed_record_digest(identity), SUPPRESSED_RECORD
+        ) == new.suppressed_record_digest(identity)
+        assert new.wrapped(old.request_digest(request), REQUEST) == new.request_digest(request)
+        assert new.user_digest(user) != old.user_digest(user)
+
+
+def test_wrapping_for_another_purpose_or_twice_gives_something_else() -> None:
+    new = RING.with_new_digest_key()
+    stored = RING.user_digest("ann")
+    assert new.wrapped(stored, REQUEST) != new.user_digest("ann")
+    assert new.wrapped(new.wrapped(stored, USER), USER) != new.user_digest("ann")
+
+
+def test_the_same_bytes_for_different_purposes_have_different_digests() -> None:
+    text = canonical({"users": ["ann"]})
+    digests = {
+        RING.user_digest(text),
+        RING.suppressed_record_digest(text.encode()),
+        RING.request_digest({"users": ["ann"]}),
+        RING.record_identity(text),
+        RING.seal(text),
+    }
+    assert len(digests) == 5
+
+
+@given(PARTS, PARTS)
+def test_rows_of_different_parts_have_different_identities(left: list[str], right: list[str]) -> None:
+    assert (RING.record_identity(*left) == RING.record_identity(*right)) == (left == right)
+
+
+@given(PARTS)
+def test_identities_are_made_with_the_first_key_for_ever(parts: list[str]) -> None:
+    encoded = "".join(f"{len(part)}:{part}" for part in parts).encode()
+    assert RING.record_identity(*parts) == blake(b"1" * 32, b"record", encoded)
+    assert ROTATED.record_identity(*parts) == RING.record_identity(*parts)
+
+
+ROWS = st.tuples(
+    st.sampled_from([b"i" * 16, b"j" * 16]),
+    st.none() | st.sampled_from(["", "ann", "1:", "owner:"]),
+    st.integers(0, 20),
+    st.integers(-30, 10**12),
+)
+
+
+@given(ROWS, ROWS)
+def test_rows_of_different_content_have_different_digests(
+    left: tuple[bytes, str | None, int, int], right: tuple[bytes, str | None, int, int]
+) -> None:
+    assert (RING.record_content(*left) == RING.record_content(*right)) == (left == right)
+    assert ROTATED.record_content(*left) == RING.record_content(*left)
+
+
+def test_the_content_is_one_keyed_hash() -> None:
+    expected = blake(b"1" * 32, b"content", b"2:ab3:-7:owner:ann")
+    assert RING.record_content(b"ab", "ann", 3, -7) == expected
+
+
+def test_the_seal_uses_the_newest_key_and_the_salt_the_one_named() -> None:
+    assert ROTATED.seal("state") == blake(b"3" * 32, b"seal", b"state", size=32)
+    assert ROTATED.salt(12, 2) == blake(b"2" * 32, b"salt", b"12")
+    assert RING.salt(12, 1) == ROTATED.salt(12, 1) != ROTATED.salt(12, 3)
+    for version in (0, -1, 2):
+        with pytest.raises(VaultError, match=f"digest keys 1 to 1; the entry names {version}"):
+            RING.salt(12, version)
+
+
+@pytest.mark.parametrize(
+    "digest", [RING.user_digest, RING.record_identity, lambda t: RING.record_content(b"", t, 0, 0), RING.seal]
+)
+def test_text_that_utf8_cannot_hold_is_refused_and_not_repeated(digest: Callable[[str], bytes]) -> None:
+    with pytest.raises(InvalidInputError, match="half of a surrogate pair") as refusal:
+        digest("person-7\ud800")
+    assert "person" not in str(refusal.value)
+
+
+def test_new_keys_are_new_and_old_ones_stay() -> None:
+    created = Keyring.create("v-2")
+    assert created.digest_keys != created.signing_keys
+    assert Keyring.create("v-2") != created
+    more = created.with_new_digest_key().with_new_signing_key()
+    assert (more.digest_version, more.signing_version) == (2, 2)
+    assert more.extends(created)
+    assert more.at(digest_version=1, signing_version=1) == created
+    assert more.at(digest_version=2, signing_version=1).signing_keys == created.signing_keys
+    assert more.at(digest_version=2, signing_version=1).digest_keys == more.digest_keys
+    with pytest.raises(VaultError, match="digest keys 1 to 2; the vault uses 3"):
+        more.at(digest_version=3, signing_version=1)
+    with pytest.raises(VaultError, match="signing keys 1 to 2; the vault uses 0"):
+        more.at(digest_version=1, signing_version=0)
+
+
+def test_a_keyring_does_not_show_its_keys() -> None:
+    shown = repr(ROTATED) + str(ROTATED) + f"{ROTATED}"
+    for key in (*ROTATED.digest_keys, *ROTATED.signing_keys):
+        assert key.hex() not in shown
+        assert key.decode() not in shown
+
+
+def test_a_keyring_that_was_used_can_go_to_another_process() -> None:
+    RING.record_identity("r1")
+    assert pickle.loads(pickle.dumps(RING)).record_identity("r1") == RING.record_identity("r1")
+
+
+@pytest.mark.parametrize(("seed", "public", "message", "signature"), RFC_8032)
+def test_signatures_are_those_of_the_standard(seed: str, public: str, message: str, signature: str) -> None:
+    ring = Keyring("v-1", (b"1" * 32,), (bytes.fromhex(seed),))
+    data = bytes.fromhex(message)
+    assert ring.public_key() == public
+    assert ring.sign(data).hex() == signature
+    assert signatures.is_signed(data, bytes.fromhex(signature), public)
+    assert not signatures.is_signed(data + b"x", bytes.fromhex(signature), public)
+
+
+def test_every_changed_bit_of_a_signature_is_seen() -> None:
+    signature, public = RING.sign(b"text"), RING.public_key()
+    for bit in range(len(signature) * 8):
+        changed = bytearray(signature)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert not signatures.is_signed(b"text", bytes(changed), public)
+    for wrong in (b"", signature[:-1], signature + b"\0"):
+        assert not signatures.is_signed(b"text", wrong, public)
+
+
+def test_the_newest_key_signs_and_old_public_keys_stay_known() -> None:
+    signature = ROTATED.sign(b"text")
+    assert signatures.is_signed(b"text", signature, ROTATED.public_key(2))
+    assert not signatures.is_signed(b"text", signature, ROTATED.public_key(1))
+    assert ROTATED.public_key() == ROTATED.public_key(2)
+    assert ROTATED.public_key(1) == RING.public_key()
+    for version in (0, 3):
+        with pytest.raises(VaultError, match=f"signing keys 1 to 2; got {version}"):
+            ROTATED.public_key(version)
+
+
+@pytest.mark.parametrize("wrong", ["", "ab" * 31, "AB" * 32, "gg" * 32, "ab" * 32 + "\n"])
+def test_what_is_no_public_key_is_refused(wrong: str) -> None:
+    with pytest.raises(InvalidInputError, match="64 hexadecimal digits"):
+        signatures.is_signed(b"", bytes(64), wrong)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: Keyring.create("v-1").public_key(),
+        lambda: Keyring.create("v-1").sign(b""),
+        lambda: signatures.is_signed(b"", bytes(64), "ab" * 32),
+    ],
+    ids=["public_key", "sign", "is_signed"],
+)
+def test_without_the_library_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    with pytest.raises(MissingExtraError, match=r"The vault needs .* \"armnesia\[vault\]\""):
+        use()
+
+
+def test_a_saved_ring_is_read_back_and_only_for_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "vault.keys"
+    before = os.umask(0)  # whatever the umask allows, the file is closed
+    try:
+        ROTATED.save(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert Keyring.load(path) == Keyring.load(str(path)) == ROTATED
+    assert [file.name for file in tmp_path.iterdir()] == ["vault.keys"]
+
+
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "vault.keys"
+    RING.save(path)
+    with pytest.raises(VaultError, match="exists already; nothing was written"):
+        Keyring.create("v-1").save(path)
+    assert Keyring.load(path) == RING
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_replaced_file_keeps_every_key(tmp_path: Path) -> None:
+    path = tmp_path / "vault.keys"
+    RING.save(path, replace=True)
+    ROTATED.save(path, replace=True)
+    assert Keyring.load(path) == ROTATED
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    others = (RING, Keyring.create("v-1"), Keyring("v-2", ROTATED.digest_keys, ROTATED.signing_keys))
+    for other in others:
+        with pytest.raises(VaultError, match="holds keys that the new keyring lacks; nothing was written"):
+            other.save(path, replace=True)
+    assert Keyring.load(path) == ROTATED
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(("owner", "step"), [(os, "fsync"), (Path, "replace")])
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, step: str
+) -> None:
+    path = tmp_path / "vault.keys"
+    RING.save(path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(owner, step, full)
+    with pytest.raises(VaultError, match="cannot be written: No space left on device"):
+        ROTATED.save(path, replace=True)
+    assert Keyring.load(path) == RING
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o666, 0o777])
+def test_a_file_open_to_others_is_refused_with_the_way_to_close_it(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "vault.keys"
+    RING.save(path)
+    path.chmod(mode)
+    with pytest.raises(VaultError, match=rf"mode {mode:04o}\); close it with: chmod 600 .*vault\.keys"):
+        Keyring.load(path)
+    path.chmod(0o400)
+    assert Keyring.load(path) == RING
+
+
+def document(**changes: Any) -> str:
+    good = {"schema": keyring.SCHEMA, "vault": "v", "digest_keys": ["11" * 32], "signing_keys": ["22" * 32]}
+    return json.dumps({**good, **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "must be JSON"),
+        (document()[:-1], "must be JSON"),
+        ("[]", "its schema must be armnesia.keys/1"),
+        (document(schema="armnesia.keys/2"), "its schema must be armnesia.keys/1"),
+        (document(vault=None), "its vault must be text"),
+        (document(vault=""), "its vault must be text"),
+        (document(digest_keys=[]), "digest_keys must be one or more keys of 32 bytes"),
+        (document(digest_keys=["11" * 31]), "digest_keys must be one or more keys of 32 bytes"),
+        (document(digest_keys=["11" * 32] * 2), "digest_keys must differ"),
+        (document(digest_keys="11" * 32), "its digest_keys must be a list of keys"),
+        (document(signing_keys=["xx" * 32]), "its signing_keys must be hexadecimal"),
+        (document(signing_keys=[7]), "its signing_keys must be a list of keys"),
+    ],
+)
+def test_a_file_that_is_no_keyring_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "vault.keys"
+    private_files.write(path, document())
+    assert Keyring.load(path).vault == "v"
+    path.write_text(text)
+    with pytest.raises(VaultError, match=complaint) as refusal:
+        Keyring.load(path)
+    assert "vault.keys is not a keyring that can be used" in str(refusal.value)
+    assert "1111" not in str(refusal.value)
+
+
+def test_a_file_that_is_missing_a_folder_or_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VaultError, match=r"none\.keys cannot be read: No such file or directory"):
+        Keyring.load(tmp_path / "none.keys")
+    with pytest.raises(VaultError, match="cannot be read: Is a directory"):
+        Keyring.load(tmp_path)
+    private_files.write(tmp_path / "raw", "")
+    (tmp_path / "raw").write_bytes(b"\xff\xfe")
+    with pytest.raises(VaultError, match="must be text in UTF-8"):
+        Keyring.load(tmp_path / "raw")

@@ -1,0 +1,375 @@
+"""Random histories of a vault beside a vault in plain Python: after every step both hold the same."""
+
+import shutil
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from armnesia import Budget, DeletionRequest, Rollback
+from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
+from armnesia.privacy import Level
+from armnesia.unlearners import Release
+from armnesia.unlearners.stream import Penalty, Stream
+from armnesia.vault import Configuration, Forgotten, Ingested, Policy, Preview, Vault
+from armnesia.vault.ledger.certificate import Certificate
+from tests.databases import fresh_place
+from tests.vault.plain_vault import (
+    PlainVault,
+    Record,
+    Request,
+    columns_of,
+    has_ids,
+    observed,
+    statistics_of,
+    write_csv,
+)
+
+ACTIONS = ("A", "B", "C")
+USERS = tuple(f"user-{name}" for name in ("ann", "bob", "cem", "dea", "eve"))
+LEDGER_OF_A_DELETION = {"unlearner", "learner", "penalty", "budget", "level", "released"}
+LEDGER_OF_ALL = {"schema", "sequence", "previous", "vault", "kind", "time", "code"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a vault answers."""
+
+    unlearner: str
+    penalty: Penalty = "retained"
+    epsilon: float = 0.0
+    delta: float = 0.0
+    learner: str = "lcb"
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def configuration(self, mode: str) -> Configuration:
+        return Configuration(
+            actions=ACTIONS,
+            confidence=0.5,  # low, so that a few records decide
+            unlearner=self.unlearner,
+            penalty=self.penalty,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            learner=self.learner,
+            mode=mode,
+            options=self.options,
+            policy=Policy(1.0, 0.1, tuple(Level), beyond="rollback"),
+        )
+
+
+SETTINGS = (
+    Setting("rollback"),
+    Setting("rollback", "frozen"),
+    Setting("frozen_rollback", "frozen"),
+    Setting("gaussian", epsilon=1.0, delta=0.01),
+    Setting("strict_adaptive", epsilon=1.0, delta=0.1),
+    Setting("adaptive", "frozen", epsilon=1.0, delta=0.1),
+    Setting("mixing", epsilon=1.0, delta=0.1),
+    Setting("tilt", epsilon=0.5, delta=0.1),
+    Setting("tilt", "frozen", epsilon=1.0, delta=0.01),
+    Setting("tilt", epsilon=1.0, delta=0.01, options={"assumed_share": 0.2}),
+    Setting("rollback", learner="kl_lcb"),
+    Setting("imitation_rollback", learner="imitation"),
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[Record]:
+    """A batch; an id, if there are ids, always means the same record."""
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(ACTIONS), st.sampled_from((0, 4, 4, 1)), st.sampled_from((*USERS, None))
+            ),
+            min_size=1,
+            max_size=8,
+        )
+    )
+    if not draw(st.booleans()):
+        return [Record(*row) for row in rows]
+    which = draw(st.lists(st.integers(1, 2), min_size=len(rows), max_size=len(rows)))
+    return [
+        Record(action, quarters, user, f"record-{action}{quarters}{user}{number}")
+        for (action, quarters, user), number in zip(rows, which, strict=True)
+    ]
+
+
+user_requests = st.lists(st.sampled_from((*USERS, "user-nobody")), min_size=1, max_size=3, unique=True)
+
+
+class VaultMachine(RuleBasedStateMachine):
+    """The rules; subclasses say on which database, and where the rows are."""
+
+    database: ClassVar[str]
+    mode: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="armnesia-machine-"))
+        self.vaults: list[Vault] = []
+
+    def teardown(self) -> None:
+        try:
+            if self.vaults:
+                self.ledger_tells_nothing_more()
+        finally:
+            for vault in self.vaults:
+                vault.close()
+            shutil.rmtree(self.folder)
+
+    @initialize(setting=st.sampled_from(SETTINGS), first=records())
+    def create(self, setting: Setting, first: list[Record]) -> None:
+        self.configuration = setting.configuration(self.mode)
+        self.place = fresh_place(self.database, self.folder)
+        # Two connections, as of two processes: what one does, the other must know.
+        self.vaults = [self.place.create(self.configuration), self.place.open()]
+        self.model = PlainVault(ACTIONS, managed=self.mode == "managed", frozen=setting.penalty == "frozen")
+        self.served = self.stream().decision().action
+        self.sent: list[tuple[Any, list[Record]]] = []
+        self.levels: dict[int, tuple[Level, list[int]]] = {}
+        self.compacted = 0
+        self.ingest(first, False)
+
+    @property
+    def vault(self) -> Vault:
+        return self.vaults[0]
+
+    def stream(self) -> Stream:
+        """The model as a stream of decisions."""
+        gone = np.array([self.model.gone[action] for action in ACTIONS])
+        configuration = self.configuration
+        return Stream(
+            configuration.learning(),
+            self.model.statistics(),
+            configuration.penalty,
+            gone if self.model.frozen else None,
+        )
+
+    @rule()
+    def other_process(self) -> None:
+        self.vaults.reverse()
+
+    @rule()
+    def reopen(self) -> None:
+        self.vaults.pop(0).close()
+        self.vaults.insert(0, self.place.open())
+
+    @rule(batch=records(), as_file=st.booleans())
+    def ingest(self, batch: list[Record], as_file: bool) -> None:
+        source: Any = columns_of(batch)
+        if as_file or self.mode == "external":
+            source = str(self.folder / f"{len(self.sent)}.csv")
+            write_csv(Path(source), batch)
+        self.sent.append((source, batch))
+        self._ingest(source, batch)
+
+    @precondition(lambda self: self.sent)
+    @rule(data=st.data())
+    def ingest_again(self, data: st.DataObject) -> None:
+        self._ingest(*data.draw(st.sampled_from(self.sent), label="sent before"))
+
+    @precondition(lambda self: self.sent)
+    @rule(data=st.data(), batch=records())
+    def ingest_overlapping(self, data: st.DataObject, batch: list[Record]) -> None:
+        _, before = data.draw(st.sampled_from(self.sent), label="sent before")
+        if has_ids(before) == has_ids(batch):
+            self.ingest(before[: len(before) // 2 + 1] + batch, False)
+
+    def _ingest(self, source: Any, batch: list[Record]) -> None:
+        expected = self.model.ingest(batch)
+        done = self._take_in(source, batch)
+        assert (done.added, done.already_there, done.suppressed) == expected
+        if done.added:
+            self.served = self.stream().decision().action
+        assert done.served == self.served
+
+    def _take_in(self, source: Any, batch: list[Record]) -> Ingested:
+        with warnings.catch_warnings():  # rows without ids may be those that were forgotten by theirs
+            warnings.filterwarnings("ignore", message="single records were forgotten here")
+            return self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None)
+
+    @rule(batch=records(), wrong=st.sampled_from([{"action": "Z"}, {"quarters": 5}]))
+    def ingest_what_is_wrong(self, batch: list[Record], wrong: dict[str, Any]) -> None:
+        columns = columns_of([*batch, batch[0]._replace(**wrong)])
+        source: Any = columns
+        if self.mode == "external":
+            source = str(self.folder / "wrong.csv")
+            write_csv(Path(source), [*batch, batch[0]._replace(**wrong)])
+        with pytest.raises(ArmnesiaError):
+            self._take_in(source, batch)
+
+    @rule(names=user_requests)
+    def forget_users(self, names: list[str]) -> None:
+        self._forget(("users", tuple(sorted(names))))
+
+    @rule(data=st.data())
+    def forget_records(self, data: st.DataObject) -> None:
+        ids = sorted({record.id for record in self.model.records.values() if record.id} | {"record-none"})
+        names = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=3, unique=True), label="ids")
+        self._forget(("records", tuple(sorted(names))))
+
+    @precondition(lambda self: self.model.answered)
+    @rule(data=st.data())
+    def forget_again(self, data: st.DataObject) -> None:
+        self._forget(data.draw(st.sampled_from(sorted(self.model.answered)), label="asked before"))
+
+    def _forget(self, request: Request) -> None:
+        kind, names = request
+        repeated, release = self.model.is_repeated(request), None
+        held = [self.model.records[identity] for identity in self.model.held(request)]
+        if held:
+            try:
+                release, level = self._expected_release(held)
+            except UnsupportedError as refusal:
+                self._refuses(request, str(refusal))
+                return
+        would: Preview = self.vault.preview(**{kind: names})  # type: ignore[arg-type]
+        counts = self.model.forget(request)
+        done: Forgotten = self.vault.forget(**{kind: names})  # type: ignore[arg-type]
+        assert done.repeated == would.repeated == repeated
+        assert _nonzero(done.counts) == _nonzero(would.counts) == counts
+        assert done.named == would.named == len(names)
+        whose = {record.user if kind == "users" else record.id for record in held}
+        assert would.held == len(whose)
+        assert done.held == (0 if repeated else len(whose))
+        sequence = self.model.answered[request]
+        assert done.certificate.body["sequence"] == sequence
+        assert (done.release is None) == (would.release is None) == (release is None)
+        if release is not None:
+            self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])
+            assert done.release is not None
+            assert would.release is not None
+            np.testing.assert_array_equal(done.release.probabilities, release.probabilities)
+            np.testing.assert_array_equal(would.release.probabilities, release.probabilities)
+            assert release.probabilities[ACTIONS.index(done.served)] > 0
+            assert done.certificate.body["entry"]["released"] == done.served
+            self.served = done.served
+        assert done.served == self.served
+        self._certificate_is_good(done.certificate, names)
+        for name in names:
+            alone: Certificate = self.vault.certificate(**{kind: [name]})  # type: ignore[arg-type]
+            assert alone.body["sequence"] == self.model.answered[kind, (name,)]
+            self._certificate_is_good(alone, (name,))
+
+    def _expected_release(self, held: list[Record]) -> tuple[Release, Level]:
+        stream, configuration = self.stream(), self.configuration
+        request = DeletionRequest(
+            statistics_of(ACTIONS, held), all(record.quarters in (0, 4) for record in held)
+        )
+        unlearner = configuration.unlearning()
+        if not unlearner.several_arms and len({record.action for record in held}) > 1:
+            # The policy says: then by rollback. That it is by rollback tells that it was several arms.
+            release, _ = stream.forgotten(Rollback(), request, Budget(epsilon=0.0, delta=0.0))
+            return release, unlearner.level
+        release, _ = stream.forgotten(unlearner, request, configuration.budget)
+        return release, release.guarantee.level
+
+    def _refuses(self, request: Request, refusal: str) -> None:
+        """What the rewards make impossible is refused: they must not choose who answers."""
+        kind, names = request
+        for answer in (self.vault.preview, self.vault.forget):
+            with pytest.raises(UnsupportedError) as raised:
+                answer(**{kind: names})  # type: ignore[arg-type]
+            assert str(raised.value) == refusal
+
+    def _certificate_is_good(self, certificate: Certificate, names: tuple[str, ...]) -> None:
+        assert certificate.verify(self.vault.public_keys()) == []
+        if len(names) == 1:
+            assert certificate.opening is not None
+            kind = "users" if names[0].startswith("user-") else "records"
+            said = self.model.said[kind, names]
+            held = {} if said is None else {"held": said}
+            assert certificate.opening["request"] == {kind: list(names), **held}
+        text = certificate.text
+        assert not any(name in text for name in (*USERS, "record-"))
+
+    @rule(names=user_requests, erase=st.booleans())
+    def readmit(self, names: list[str], erase: bool) -> None:
+        request = ("users", tuple(sorted(names)))
+        if all(("users", name) in self.model.suppressed for name in names):
+            assert self.vault.readmit(users=names, erase=erase) == len(names)
+            self.model.readmit(request, erase=erase)
+        else:
+            with pytest.raises(VaultError, match="not on the suppression list"):
+                self.vault.readmit(users=names, erase=erase)
+
+    @precondition(lambda self: any(kind == "records" for kind, _ in self.model.suppressed))
+    @rule(data=st.data())
+    def readmit_record(self, data: st.DataObject) -> None:
+        forgotten = sorted(name for kind, name in self.model.suppressed if kind == "records")
+        name = data.draw(st.sampled_from(forgotten), label="forgotten record")
+        self.vault.readmit(records=[name])
+        self.model.readmit(("records", (name,)))
+
+    @rule(signing=st.booleans())
+    def rotate(self, signing: bool) -> None:
+        if signing:
+            self.vault.rotate_signing_key()
+        else:
+            self.vault.rotate_digest_key()
+        self.model.note("rotate_signing" if signing else "rotate_digest")
+
+    @rule()
+    def rebuild(self) -> None:
+        before, served_by = self.model.statistics(), self.model.served_by
+        if self.mode == "external":  # reads its sources again, for which everyone readmitted is welcome
+            self.model.records.clear()
+            for _, batch in self.sent:
+                self.model.ingest(batch)
+        changed = before != self.model.statistics()
+        assert self.vault.rebuild() is changed
+        self.model.note("rebuild")
+        self.model.served_by = "learner" if changed else served_by
+        if changed:
+            self.served = self.stream().decision().action
+
+    @precondition(lambda self: len(self.model.answered) > self.compacted)  # it takes long
+    @rule()
+    def compact(self) -> None:
+        self.compacted = len(self.model.answered)
+        assert self.vault.compact()
+        assert self.vault.status().erasure == "complete"
+        for request, sequence in self.model.answered.items():
+            kind, names = request
+            certificate: Certificate = self.vault.certificate(**{kind: names})  # type: ignore[arg-type]
+            assert certificate.body["sequence"] == sequence
+            assert certificate.body["erasure"]["state"] == "complete"
+            self._certificate_is_good(certificate, names)
+
+    @rule()
+    def verify(self) -> None:
+        found = self.vault.verify()
+        assert found.problems == ()
+        assert found.records == len(self.model.records)
+        assert found.entries == len(self.model.kinds)
+
+    @invariant()
+    def holds_what_the_model_holds(self) -> None:
+        if self.vaults:
+            expected = self.model.expected()
+            assert observed(self.vault) == expected
+            assert self.vault.decide().action == self.served
+
+    def ledger_tells_nothing_more(self) -> None:
+        """No id, no reward; counts only where the level makes them public."""
+        for entry in self.vault.ledger():
+            assert not any(name in entry.text for name in (*USERS, "record-"))
+            own = set(entry.fields) - LEDGER_OF_ALL
+            if entry.kind == "nothing_held":
+                assert own == {"commitment", "salt_key"}
+            if entry.kind == "forget":
+                level, counts = self.levels[entry.sequence]
+                public = {"counts"} if level.sees_shape else set()
+                assert own == {"commitment", "salt_key"} | LEDGER_OF_A_DELETION | public
+                assert entry.fields["level"] == level
+                assert entry.fields.get("counts", counts) == counts
+
+
+def _nonzero(counts: Any) -> dict[str, int]:
+    return {action: count for action, count in counts.items() if count}

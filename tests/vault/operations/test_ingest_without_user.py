@@ -1,0 +1,104 @@
+"""Rows without a user: they must not bring anybody back who was forgotten."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.logs.opening import Source
+from armnesia.vault import Configuration, Vault
+from tests.databases import DATABASES, Place, fresh_place
+
+LOG: dict[str, list[Any]] = {
+    "action": ["A", "B", "A"],
+    "reward": [1, 0, 1],
+    "who": ["ann", "bob", "cem"],
+    "id": ["r1", "r2", "r3"],
+}
+REFUSED = "people were forgotten here: name the user column, so that their rows stay out"
+
+
+@pytest.fixture(params=DATABASES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return fresh_place(request.param, tmp_path)
+
+
+def filled(place: Place) -> Vault:
+    vault = place.create(Configuration(actions=("A", "B")))
+    vault.ingest(LOG, user="who")
+    return vault
+
+
+@pytest.mark.parametrize("batch_rows", [None, 1])
+def test_rows_without_a_user_are_refused_once_people_were_forgotten(
+    place: Place, batch_rows: int | None
+) -> None:
+    with filled(place) as vault:
+        assert vault.ingest({name: LOG[name] for name in ("action", "reward")}).added == 3
+        vault.forget(users=["ann"])
+        before = vault.status()
+        with pytest.raises(VaultError, match=REFUSED):
+            vault.ingest(LOG, batch_rows=batch_rows)
+        assert vault.status() == before
+        assert vault.ingest(LOG, user="who", batch_rows=batch_rows).suppressed == 1
+        others = {"action": ["A"], "reward": [1], "id": ["of a machine"]}
+        assert vault.ingest(others, nobody=True, batch_rows=batch_rows).added == 1
+        vault.readmit(users=["ann"])
+        assert vault.ingest({"action": ["B"], "reward": [1], "id": ["another"]}).added == 1
+        assert vault.verify().holds
+
+
+def test_nobody_is_no_user(place: Place) -> None:
+    with filled(place) as vault, pytest.raises(InvalidInputError, match="leave out one of the two"):
+        vault.ingest(LOG, user="who", nobody=True)
+
+
+def test_who_is_forgotten_while_a_source_is_read_stays_out(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the first look at the list and the transaction, another process may forget somebody."""
+    with filled(place) as vault, place.open() as other:
+        rows = Source.rows
+
+        def slowly(self: Source, *arguments: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            other.forget(users=["ann"])
+            return rows(self, *arguments, **options)
+
+        monkeypatch.setattr(Source, "rows", slowly)
+        with pytest.raises(VaultError, match=REFUSED):
+            vault.ingest(LOG)
+        assert vault.status().records == 2
+
+
+def test_single_records_are_known_by_their_id_only(place: Place) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(LOG, user="who", id="id")
+        vault.forget(records=["r1"])
+        assert vault.ingest(LOG, user="who", id="id").suppressed == 1
+        with pytest.warns(
+            UserWarning, match="single records were forgotten here: without the id column"
+        ) as told:
+            vault.ingest(LOG, user="who")
+        assert [Path(warning.filename).name for warning in told] == [Path(__file__).name]
+        vault.readmit(records=["r1"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            vault.ingest(LOG, user="who")
+
+
+def test_sources_that_are_known_are_counted_anew_whoever_was_forgotten(place: Place, tmp_path: Path) -> None:
+    """The rows of an external vault were asked about when they came in."""
+    (tmp_path / "people.csv").write_text("action,reward,who,id\nA,1,ann,1\nB,0,bob,2\n")
+    (tmp_path / "machines.csv").write_text("action,reward,id\nA,1,3\nB,0,4\n")
+    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        vault.ingest(tmp_path / "people.csv", user="who")
+        vault.ingest(tmp_path / "machines.csv")
+        vault.forget(users=["ann"])
+        assert vault.rebuild() is False
+        assert vault.verify().holds
+        with pytest.raises(VaultError, match=REFUSED):
+            vault.ingest(tmp_path / "machines.csv")
+        assert vault.ingest(tmp_path / "machines.csv", nobody=True).already_there == 2

@@ -1,0 +1,220 @@
+"""Mistakes that people make: told in one sentence before anything is written, or no mistakes any more."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultBusyError, VaultError
+from armnesia.vault import Configuration, Vault
+from tests.databases import DATABASES, Place, fresh_place
+from tests.vault.raw_vaults import LOG, dumped, filled
+
+
+@pytest.fixture(params=DATABASES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return fresh_place(request.param, tmp_path)
+
+
+def test_an_export_replaces_an_older_one_and_nothing_else(place: Place, tmp_path: Path) -> None:
+    with filled(place) as vault:
+        (tmp_path / "notes.txt").write_text("dear diary")
+        (tmp_path / "list.json").write_text("[1]")
+        for other in (place.keys, Path(f"{place.keys}.head"), tmp_path / "notes.txt", tmp_path / "list.json"):
+            before = other.read_bytes()
+            with pytest.raises(VaultError, match="exists already and is no export of this vault"):
+                vault.export(other)
+            assert other.read_bytes() == before
+        vault.export(tmp_path / "latest.json")
+        vault.forget(users=["ann"])
+        assert len(vault.export(tmp_path / "latest.json", for_restore=True)["ledger"]) == 2
+    elsewhere = tmp_path / "another"
+    elsewhere.mkdir()
+    another = fresh_place("sqlite", elsewhere)
+    with another.create() as vault, pytest.raises(VaultError, match="no export of this vault"):
+        vault.export(tmp_path / "latest.json")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array(["ann", "bob"]),
+        pd.Series(["ann", "bob"]),
+        pd.Index(["ann", "bob"]),
+        pl.Series(["ann", "bob"]),
+    ],
+    ids=lambda names: f"{type(names).__module__}.{type(names).__name__}",
+)
+def test_names_come_in_any_list(place: Place, names: Any) -> None:
+    with filled(place) as vault:
+        done = vault.forget(users=names)
+        assert (done.named, done.held, done.records) == (2, 2, 3)
+        assert vault.readmit(users=names) == 2
+        with pytest.raises(InvalidInputError, match="must name at least one"):
+            vault.forget(users=names[:0])
+
+
+@pytest.mark.parametrize(("names", "got"), [("ann", "text"), (b"ann", "bytes"), (5, "int"), (1.5, "float")])
+def test_a_single_name_is_no_list(place: Place, names: Any, got: str) -> None:
+    with filled(place) as vault:
+        before = dumped(vault)
+        with pytest.raises(InvalidInputError, match=f"must be a list of names; got a single {got}"):
+            vault.forget(users=names)
+        assert dumped(vault) == before
+
+
+def test_each_of_several_is_told_whether_anything_of_theirs_was_held(place: Place) -> None:
+    with filled(place) as vault:
+        would = vault.preview(users=["ann", "typo", "dan"])
+        done = vault.forget(users=["ann", "typo", "dan"])
+        assert (
+            (would.named, would.held, would.unlearner)
+            == (done.named, done.held, "rollback")
+            == (3, 2, "rollback")
+        )
+        for name, held in (("ann", True), ("typo", False), ("dan", True)):
+            certificate = vault.certificate(users=[name])
+            assert certificate.opening is not None
+            assert certificate.opening["request"] == {"users": [name], "held": held}
+            assert certificate.verify(vault.public_keys()) == []
+            assert ("held nothing under this name" in certificate.words()) is not held
+        by_id = vault.forget(records=["r2", "no such id"])
+        assert (by_id.named, by_id.held) == (2, 1)
+        nobody = vault.preview(users=["typo"])
+        assert (nobody.named, nobody.held, nobody.unlearner) == (1, 0, None)
+
+
+def test_the_certificate_may_be_looked_at_when_the_vault_is_closed(place: Place) -> None:
+    with filled(place) as vault:
+        one, several, keys = (
+            vault.forget(users=["ann"]),
+            vault.forget(users=["bob", "x"]),
+            vault.public_keys(),
+        )
+    for done in (one, several):
+        assert done.certificate.verify(keys) == []
+
+
+def test_a_head_may_be_given_as_it_is_printed(place: Place) -> None:
+    with filled(place) as vault:
+        head = str(vault.head)
+        vault.forget(users=["ann"])
+        assert vault.verify(head).holds
+        assert vault.check_ledger(head) == []
+        with pytest.raises(InvalidInputError, match="a head must look like"):
+            vault.verify("12")
+
+
+@pytest.mark.parametrize("batch_rows", [0, -1, 1.5, "x"])
+def test_a_batch_has_rows(place: Place, batch_rows: Any) -> None:
+    with place.create() as vault, pytest.raises(InvalidInputError, match="whole number, 1 or more"):
+        vault.ingest(LOG, user="who", id="id", batch_rows=batch_rows)
+
+
+def test_batches_are_as_small_as_was_asked_for(tmp_path: Path) -> None:
+    place = fresh_place("sqlite", tmp_path)
+    held = []
+    path = place.url.removeprefix("sqlite:///")
+    with place.create() as vault, closing(sqlite3.connect(path)) as other:
+
+        def look(_: int) -> None:
+            held.append(other.execute("SELECT count(*) FROM record").fetchone()[0])
+
+        vault.ingest(LOG, user="who", id="id", batch_rows=2, progress=look)
+        assert held == [0, 2, 4]
+        assert vault.verify().holds
+
+
+def test_an_id_that_means_another_row_is_located(place: Place) -> None:
+    with filled(place) as vault:
+        before = dumped(vault)
+        changed = LOG | {"reward": [1.0, 0.5, 0.25, 0.0, 0.5, 0.0]}
+        with pytest.raises(VaultError, match=r"2 rows have an id .* the first is row 3; an id must"):
+            vault.ingest(changed, user="who", id="id")
+        assert dumped(vault) == before
+
+
+def test_a_user_is_no_id(place: Place) -> None:
+    with (
+        place.create() as vault,
+        pytest.raises(InvalidInputError, match="another column than user; got 'who'"),
+    ):
+        vault.ingest(LOG, user="who", id="who")
+
+
+def test_a_column_of_people_does_not_become_the_actions(place: Place) -> None:
+    people: dict[str, Any] = {"action": [f"user-{i}" for i in range(101)], "reward": [1] * 101}
+    with place.create() as vault:
+        before = dumped(vault)
+        with pytest.raises(InvalidLogError, match=r"101 different values, .* is it the right column"):
+            vault.ingest(people)
+        assert dumped(vault) == before
+    declared = Configuration(actions=tuple(people["action"]))
+    elsewhere = place.keys.parent / "declared"
+    elsewhere.mkdir()
+    with fresh_place("sqlite", elsewhere).create(declared) as vault:
+        assert vault.ingest(people).added == 101
+
+
+def test_an_action_has_a_name(place: Place) -> None:
+    with pytest.raises(InvalidInputError, match=r"must have a name, .* got an empty one"):
+        place.create(Configuration(actions=("A", "", "B")))
+    with place.create() as vault, pytest.raises(InvalidLogError, match="no empty labels"):
+        vault.ingest({"action": ["A", ""], "reward": [1, 0]})
+
+
+def test_what_is_no_configuration_is_refused(place: Place) -> None:
+    wrong: Any = "lcb"
+    with pytest.raises(InvalidInputError, match="must be a Configuration; got a str"):
+        Vault.create(place.url, wrong, keys=place.keys)
+
+
+@pytest.mark.parametrize("keys", [".", "", "folder"])
+def test_keys_are_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    with pytest.raises(InvalidInputError, match="keys must be a file; got the folder"):
+        Vault.create("sqlite:///vault.db", keys=keys)
+    assert not Path("vault.db").exists()
+
+
+def test_a_source_that_is_gone_is_told_with_the_way_out(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n")
+    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        vault.ingest(str(tmp_path / "log.csv"), user="user")
+        (tmp_path / "log.csv").unlink()
+        way_out = r"is gone for good, run armnesia rebuild --without .*log\.csv"
+        for asked in (lambda: vault.forget(users=["ann"]), vault.rebuild):
+            with pytest.raises(VaultError, match=way_out):
+                asked()
+        assert any("rebuild --without" in problem for problem in vault.verify().problems)
+
+
+def test_a_lost_pin_is_noted(place: Place) -> None:
+    with filled(place) as vault:
+        assert vault.verify().notes == ()
+        Path(f"{place.keys}.head").unlink()
+        (note,) = vault.verify().notes
+        assert note.startswith("no head is pinned beside the keys")
+
+
+def test_a_vault_that_is_in_use_is_told_apart(place: Place) -> None:
+    """A program that gets this may try again."""
+    with (
+        filled(place) as busy,
+        place.open(timeout=0.1) as vault,
+        busy._opened.database.writing(),
+        pytest.raises(VaultBusyError, match="in use by another process; nothing was changed, try again"),
+    ):
+        vault.forget(users=["ann"])
+
+
+def test_an_option_that_postgresql_does_not_know_is_told(tmp_path: Path) -> None:
+    place = fresh_place("postgresql", tmp_path)
+    with pytest.raises(VaultError, match="an option that PostgreSQL does not know"):
+        Vault.create(place.url.replace("schema=", "schma="), keys=place.keys)

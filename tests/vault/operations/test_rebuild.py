@@ -1,0 +1,304 @@
+"""After whatever went wrong: nobody who was forgotten comes back unnoticed, and there is a way out."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Configuration, Head, Vault
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.pinned_head import Pin
+from tests.databases import DATABASES, Place, fresh_place
+from tests.vault.raw_vaults import LOG, TABLES, Snapshot, change, dumped, filled, reader_of, values
+
+FROZEN = Configuration(actions=("A", "B"), unlearner="frozen_rollback", penalty="frozen")
+
+
+@pytest.fixture(params=DATABASES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return fresh_place(request.param, tmp_path)
+
+
+def put_back_in_place(vault: Vault, tables: dict[str, list[tuple[Any, ...]]]) -> None:
+    """An older state, by plain SQL, under a process that has the vault open."""
+    with vault._opened.database.writing() as session:
+        for table in TABLES:
+            session.execute(f"DELETE FROM {table}")
+            for row in tables[table]:
+                session.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+
+
+# The pin.
+
+
+def test_a_process_that_is_open_notices_an_older_state_put_in_place(place: Place) -> None:
+    with filled(place) as vault, place.open() as service:
+        before = dumped(vault)
+        vault.forget(users=["ann"])
+        vault.forget(users=["bob"])
+        assert service.decide().head == vault.head
+        pinned = vault.head
+        put_back_in_place(vault, before)
+        for asked in (
+            lambda: service.forget(users=["cem"]),
+            service.decide,
+            service.status,
+            lambda: service.ingest(LOG, user="who", id="id"),
+            service.rebuild,
+            service.rotate_digest_key,
+        ):
+            with pytest.raises(VaultError, match="older than its pinned head"):
+                asked()
+        assert service._opened.pin.read() == pinned
+        assert any("shorter than the head that was kept" in problem for problem in service.verify().problems)
+
+
+def test_the_pin_never_goes_back(tmp_path: Path) -> None:
+    pin = Pin(tmp_path / "pin")
+    later, earlier = Head(5, "ab" * 32), Head(4, "cd" * 32)
+    pin.write(later)
+    pin.write(earlier)
+    assert pin.read() == later
+    pin.write(Head(5, "ef" * 32))
+    assert pin.read() == later
+
+
+def test_a_pin_that_there_was_no_room_for_is_none(tmp_path: Path) -> None:
+    (tmp_path / "pin").touch()
+    pin = Pin(tmp_path / "pin")
+    assert pin.read() is None
+    pin.write(Head(1, "ab" * 32))
+    assert pin.read() == Head(1, "ab" * 32)
+
+
+def test_a_process_may_go_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Vault.create("sqlite:///v.db", Configuration(actions=("A", "B"))) as vault:
+        os.chdir("elsewhere")
+        vault.ingest(LOG, user="who", id="id")
+        vault.forget(users=["ann"])
+        vault.rotate_signing_key()
+        assert vault.verify().holds
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert Pin(tmp_path / "v.db.keys.head").read() == vault_head(tmp_path / "v.db")
+
+
+def vault_head(path: Path) -> Head:
+    with closing(sqlite3.connect(path)) as connection:
+        return Head(*connection.execute("SELECT ledger_length, ledger_head FROM vault").fetchone())
+
+
+# Rows that should not be there.
+
+
+def test_rebuild_takes_out_again_whoever_was_forgotten(place: Place) -> None:
+    with filled(place) as vault:
+        rows = dumped(vault)["record"]
+        vault.forget(users=["ann"])
+        vault.forget(records=["r5"])
+        left = dumped(vault)["record"]
+        served = vault.decide().action
+        for row in rows:
+            if row not in left:
+                change(vault, "INSERT INTO record VALUES (?, ?, ?, ?)", *row)
+        assert any("3 rows of forgotten people, or that were forgotten" in p for p in vault.verify().problems)
+        with pytest.raises(VaultError, match="are in the vault again, by another way than armnesia's"):
+            vault.forget(users=["ann"])
+        assert vault.rebuild()
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["ann"]).repeated
+        assert dumped(vault)["record"] == left
+        assert vault.decide().action == served
+
+
+def test_a_single_record_that_came_back_is_found(place: Place) -> None:
+    with filled(place) as vault:
+        rows = dumped(vault)["record"]
+        vault.forget(records=["r5"])
+        (gone,) = set(rows) - set(dumped(vault)["record"])
+        change(vault, "INSERT INTO record VALUES (?, ?, ?, ?)", *gone)
+        assert any("1 rows of forgotten people, or that were forgotten" in p for p in vault.verify().problems)
+
+
+@pytest.mark.parametrize("sql", ["UPDATE record SET arm = 7 WHERE arm = 1", "UPDATE record SET units = -1"])
+def test_rows_that_cannot_be_are_not_counted(place: Place, sql: str) -> None:
+    with filled(place) as vault:
+        assert change(vault, sql) > 0
+        before = dumped(vault)
+        with pytest.raises(VaultError, match="rows that no ingest has put there"):
+            vault.rebuild()
+        assert dumped(vault) == before
+
+
+# What would make a change look as if nothing had happened.
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM suppressed",
+        "DELETE FROM request",
+        "UPDATE record SET owner = NULL WHERE arm = 1",
+        "DELETE FROM record WHERE arm = 1",
+    ],
+)
+def test_a_new_digest_key_does_not_hide_a_change(place: Place, sql: str) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["ann"])
+        assert change(vault, sql) > 0
+        before, keys = dumped(vault), place.keys.read_bytes()
+        with pytest.raises(VaultError, match="changed by something other than armnesia; run armnesia verify"):
+            vault.rotate_digest_key()
+        assert (dumped(vault), place.keys.read_bytes()) == (before, keys)
+
+
+@pytest.mark.parametrize("sql", ["UPDATE record SET owner = NULL WHERE arm = 1", "UPDATE arm SET count = 9"])
+def test_a_copy_that_was_changed_is_restored_only_as_it_is(place: Place, tmp_path: Path, sql: str) -> None:
+    export = tmp_path / "latest.json"
+    with filled(place) as vault:
+        vault.forget(users=["bob"])
+        copy = dumped(vault)
+        vault.forget(users=["ann"])
+        vault.export(export, for_restore=True)
+        put_back_in_place(vault, copy)
+        assert change(vault, sql) > 0
+    with pytest.raises(VaultError, match="or take it as it is by --as-it-is, which the ledger tells"):
+        Vault.restore(place.url, export, keys=place.keys)
+    assert Vault.restore(place.url, export, keys=place.keys, as_it_is=True) == 1
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.ledger()[-1].fields["as_it_was"] is False
+        assert vault.forget(users=["ann"]).repeated
+
+
+def test_whoever_was_readmitted_before_the_copy_keeps_their_rows(place: Place, tmp_path: Path) -> None:
+    vault = filled(place)
+    vault.forget(users=["ann"])
+    vault.readmit(users=["ann"])
+    vault.forget(users=["bob"])
+    assert vault.ingest(LOG, user="who", id="id").added == 2
+    backup = Snapshot(place, vault, tmp_path)
+    vault.readmit(users=["bob"])
+    vault.forget(users=["cem"])
+    vault.export(tmp_path / "latest.json", for_restore=True)
+    vault.close()
+    backup.put_back()
+    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys) == 2
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["ann"]).records == 2
+        assert vault.ledger()[-2].fields["as_it_was"] is True
+
+
+# Erasure.
+
+
+def test_nothing_held_is_not_complete_while_bytes_wait(place: Place) -> None:
+    with filled(place) as vault:
+        with reader_of(place):
+            first = vault.forget(users=["ann"]).certificate
+            second = vault.forget(users=["ann", "nobody"]).certificate
+            assert first.body["erasure"]["state"] == second.body["erasure"]["state"] == "pending"
+            assert second.body["entry"]["kind"] == "nothing_held"
+            assert vault.status().erasure == "pending"
+            assert vault.certificate(users=["nobody"]).body["erasure"]["state"] == "pending"
+        assert vault.compact()
+        assert vault.status().erasure == "complete"
+        for name in ("ann", "nobody"):
+            assert vault.certificate(users=[name]).body["erasure"]["state"] == "complete"
+
+
+# States that something else has broken.
+
+BROKEN = [
+    "UPDATE arm SET count = -1 WHERE position = 0",
+    "UPDATE arm SET count = 0",
+    "UPDATE arm SET total = 9000000000000000000",
+    "UPDATE arm SET label = '\"C\"' WHERE position = 1",
+    "UPDATE arm SET label = '{' WHERE position = 1",
+    "UPDATE arm SET gone = gone + 1",
+    "DELETE FROM arm WHERE position = 1",
+    "DELETE FROM arm",
+    "UPDATE vault SET configuration = replace(configuration, '0.001', '0.002')",
+    "UPDATE vault SET configuration = '{'",
+    "UPDATE vault SET configuration = replace(configuration, 'managed', 'external')",
+    "UPDATE vault SET served = 7",
+    "UPDATE vault SET served_by = 'chance'",
+    "UPDATE vault SET signing_key = 1",
+    "UPDATE vault SET digest_key = 1",
+    "UPDATE vault SET digest_key = 9",
+    "UPDATE vault SET erased_through = 99",
+]
+
+
+@pytest.mark.parametrize("configuration", [None, FROZEN], ids=["retained", "frozen"])
+@pytest.mark.parametrize("sql", BROKEN)
+def test_a_broken_state_is_told_and_made_anew(
+    place: Place, sql: str, configuration: Configuration | None
+) -> None:
+    with filled(place, configuration) as vault:
+        vault.rotate_signing_key()
+        vault.rotate_digest_key()
+        vault.forget(users=["bob"])
+        before = dumped(vault)
+        assert change(vault, sql) > 0
+    with place.open() as vault:  # another process, which knows nothing
+        with pytest.raises(VaultError):
+            vault.decide()
+        assert any(problem.startswith("state:") for problem in vault.verify().problems)
+        assert vault.rebuild()
+        assert vault.verify().problems == ()
+        after = dumped(vault)
+        for table in ("arm", "record", "suppressed", "request"):
+            assert after[table] == before[table]
+        assert vault.configuration.requests == Configuration(actions=("A", "B")).requests or configuration
+        assert vault.forget(users=["bob"]).repeated
+        assert vault.forget(users=["dan"]).records == 2
+
+
+def test_tallies_that_were_changed_are_mended_by_the_latest_export(place: Place, tmp_path: Path) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["bob"])
+        vault.export(tmp_path / "latest.json", for_restore=True)
+        ((tallies,),) = values(vault, "SELECT tallies FROM vault")
+        change(
+            vault,
+            "UPDATE vault SET tallies = ?",
+            "0" + tallies[1:] if tallies[0] != "0" else "1" + tallies[1:],
+        )
+        with pytest.raises(VaultError, match="run armnesia restore with the latest export"):
+            vault.rebuild()
+    with pytest.raises(VaultError, match="--as-it-is"):
+        Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys)
+    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys, as_it_is=True) == 0
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["bob"]).repeated
+
+
+# Keys.
+
+
+@pytest.fixture
+def other_machine(place: Place, tmp_path: Path) -> Place:
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    return Place(place.url, folder / place.keys.name)
+
+
+def test_a_key_that_the_ledger_does_not_know_is_found(place: Place, other_machine: Place) -> None:
+    with filled(place) as vault:
+        shutil.copy(place.keys, other_machine.keys)
+        Keyring.load(other_machine.keys).with_new_signing_key().save(other_machine.keys, replace=True)
+        vault.rotate_signing_key()
+        assert vault.verify().holds
+    with other_machine.open() as vault:
+        assert "keys: signing key 2 of the keys' file is not the one that the ledger tells of" in str(
+            vault.verify().problems
+        )

@@ -1,0 +1,310 @@
+"""What is refused, each in one sentence and with nothing written; and what is left after a failure."""
+
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.vault import Configuration, Vault
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.operations import ingest
+from armnesia.vault.state import sealed_state
+from armnesia.vault.storage.sqlite import SqliteDatabase
+from tests.databases import DATABASES, Place, fresh_place, postgres_url
+from tests.vault.raw_vaults import LOG, change, dumped, filled, values
+
+
+@pytest.fixture(params=DATABASES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return fresh_place(request.param, tmp_path)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_people_are_not_taken_for_actions_or_rewards(place: Place) -> None:
+    """Actions of a first batch stand in the ledger for good; what is no number is quoted."""
+    with place.create() as vault:
+        before = dumped(vault)
+        for mistaken in ("action", "reward"):
+            columns: Any = {"user": "who", "id": "id", mistaken: "who"}
+            with pytest.raises(InvalidInputError, match="another column than action and reward; got 'who'"):
+                vault.ingest(LOG, **columns)
+        assert dumped(vault) == before
+
+
+@pytest.mark.parametrize("database_is_made", [False, True])
+def test_an_interrupted_init_says_what_to_remove(tmp_path: Path, database_is_made: bool) -> None:
+    """Killed between writing the keys and the first commit."""
+    place = fresh_place("sqlite", tmp_path)
+    Keyring.create("v-1").save(place.keys)
+    database = Path(place.url.removeprefix("sqlite:///"))
+    if database_is_made:
+        database.touch()
+    with pytest.raises(VaultError, match=r"if an init was interrupted, remove them and the empty database"):
+        place.create()
+    place.keys.unlink()
+    database.unlink(missing_ok=True)
+    place.create().close()
+    with pytest.raises(VaultError, match=r"already: a vault is made once$"):
+        place.create()
+
+
+# What is no vault, and keys that are not its.
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "v.db").write_text("dear diary" * 1000)
+    before = contents(tmp_path)
+    with pytest.raises(VaultError, match="is not a vault, or is damaged"):
+        Vault.open(f"sqlite:///{tmp_path}/v.db")
+    with pytest.raises(VaultError, match="there is already a file"):
+        Vault.create(f"sqlite:///{tmp_path}/v.db")
+    assert contents(tmp_path) == before
+
+
+def test_a_database_that_is_no_vault_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "v.db")) as connection:
+        connection.execute("CREATE TABLE customers (name TEXT)")
+    before = contents(tmp_path)
+    for ask in (Vault.open, Vault.upgrade):
+        with pytest.raises(VaultError, match=r"there is no vault at .*; make one with: armnesia init"):
+            ask(f"sqlite:///{tmp_path}/v.db")
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("mysql://host/base", "url must be sqlite:///FILE or postgresql://"),
+        ("sqlite://v.db", "url must be sqlite:///FILE"),
+        ("sqlite:////no/such/file.db", "there is no vault at"),
+        ("sqlite:////tmp", "there is no vault at"),
+        ("postgresql://localhost:1/base", "cannot be reached; nothing was changed"),
+        ("postgresql://host/base?schema=Robert'); DROP", "schema must be made of small letters"),
+        ("postgresql://ann:s3c/ret@host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
+        ("postgresql://ann:s3c@ret@host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
+        ("postgresql://ann:s3cret@[host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
+    ],
+)
+def test_an_address_that_leads_nowhere(address: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ArmnesiaError, match=said) as told:
+        Vault.open(address, keys=tmp_path / "keys", timeout=2.0)
+    assert "s3c" not in str(told.value)
+
+
+def test_a_schema_and_a_database_that_are_not_there(tmp_path: Path) -> None:
+    place = fresh_place("postgresql", tmp_path)
+    with pytest.raises(VaultError, match="there is no vault at"):
+        place.open()
+    address = postgres_url()
+    base, mark, options = address.partition("?")
+    missing = f"{base.rpartition('/')[0]}/no_such_database{mark}{options}"
+    with pytest.raises(VaultError, match="there is no such database"):
+        Vault.open(missing, keys=place.keys)
+
+
+def test_a_second_vault_at_the_same_place_is_refused(place: Place, tmp_path: Path) -> None:
+    with filled(place) as vault:
+        before, files = dumped(vault), contents(tmp_path)
+        with pytest.raises(VaultError, match=r"there are keys at .* already: a vault is made once"):
+            place.create()
+        with pytest.raises(VaultError, match=r"there is already a (vault|file)"):
+            Vault.create(place.url, keys=tmp_path / "other.keys")
+        assert dumped(vault) == before
+        assert contents(tmp_path).keys() == files.keys()
+
+
+def test_keys_of_another_vault_are_refused(place: Place, tmp_path: Path) -> None:
+    filled(place).close()
+    other = fresh_place("sqlite", tmp_path)
+    filled(other).close()
+    with pytest.raises(VaultError, match=r"keys belong to another vault|not the one that was pinned"):
+        Vault.open(place.url, keys=other.keys).decide()
+    other.keys.with_name(other.keys.name + ".head").unlink()
+    with pytest.raises(VaultError, match="the keys belong to another vault"):
+        Vault.open(place.url, keys=other.keys).decide()
+
+
+def test_lost_open_and_damaged_keys(place: Place, tmp_path: Path) -> None:
+    filled(place).close()
+    kept = place.keys.read_bytes()
+    place.keys.chmod(0o644)
+    with pytest.raises(VaultError, match="is open to others"):
+        place.open()
+    place.keys.chmod(0o600)
+    place.keys.write_bytes(kept[:-10])
+    with pytest.raises(VaultError, match="is not a keyring that can be used"):
+        place.open()
+    place.keys.unlink()
+    with pytest.raises(VaultError, match=r"\.keys cannot be read: No such file or directory"):
+        place.open()
+
+
+def test_a_total_beyond_what_the_database_holds_is_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(place) as vault:
+        before = dumped(vault)
+        monkeypatch.setattr(sealed_state, "LARGEST", 2_999_999_999)
+        more = {"action": ["A"], "reward": [0.75], "who": ["eve"], "id": ["r7"]}  # 2.25 and 0.75 make 3
+        with pytest.raises(
+            VaultError, match=r"up to 9\.2 thousand million rows of an arm; this would be more"
+        ):
+            vault.ingest(more, user="who", id="id")
+        assert dumped(vault) == before
+        monkeypatch.setattr(sealed_state, "LARGEST", 3_000_000_000)
+        assert vault.ingest(more, user="who", id="id").added == 1
+
+
+def test_the_largest_total_fits_the_database(place: Place) -> None:
+    with filled(place) as vault:
+        change(vault, "UPDATE arm SET total = ? WHERE position = 0", sealed_state.LARGEST)
+        assert values(vault, "SELECT total FROM arm WHERE position = 0") == [(2**63 - 1,)]
+        with pytest.raises((VaultError, OverflowError)):
+            change(vault, "UPDATE arm SET total = ? WHERE position = 0", sealed_state.LARGEST + 1)
+
+
+# Failures on the way.
+
+
+def bigger_log(rows: int, **others: Any) -> dict[str, list[Any]]:
+    numbers = range(rows)
+    columns: dict[str, list[Any]] = {"action": ["A"] * rows, "reward": [0.5] * rows}
+    columns |= {"who": [f"user-{n}" for n in numbers], "id": [f"row-{n}" for n in numbers]}
+    return columns | others
+
+
+@pytest.mark.parametrize("batch_rows", [None, 10_000])
+def test_a_bad_row_far_down_leaves_nothing(place: Place, batch_rows: int | None) -> None:
+    with filled(place) as vault:
+        before = dumped(vault)
+        log = bigger_log(50_010, reward=[0.5] * 50_009 + [1.5])
+        with pytest.raises(ArmnesiaError, match=r"1\.5"):
+            vault.ingest(log, user="who", batch_rows=batch_rows)
+        assert dumped(vault) == before
+
+
+def test_an_interrupted_ingest_leaves_nothing(place: Place) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with filled(place) as vault:
+        before = dumped(vault)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                vault.ingest(bigger_log(100), user="who", id="id", progress=interrupt)
+        assert dumped(vault) == before
+        assert vault.ingest(bigger_log(100), user="who", id="id").added == 100
+
+
+def test_two_first_batches_with_different_actions(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = ingest._declared
+    with place.create(Configuration(actions=None)) as vault, place.open() as faster:
+
+        def overtaken(*arguments: Any) -> Any:
+            found = declared(*arguments)
+            monkeypatch.setattr(ingest, "_declared", declared)
+            faster.ingest({"action": ["X", "Y"], "reward": [0, 1]})
+            return found
+
+        monkeypatch.setattr(ingest, "_declared", overtaken)
+        with pytest.raises(VaultError, match="actions were fixed meanwhile by another ingest; ingest again"):
+            vault.ingest(LOG, user="who", id="id")
+        assert vault.configuration.actions == ("X", "Y")
+        assert vault.verify().holds
+
+
+def test_the_ledger_says_which_actions_the_first_batch_fixed(place: Place) -> None:
+    with place.create(Configuration(actions=None)) as vault:
+        vault.ingest(LOG, user="who", id="id")
+        vault.ingest(LOG, user="who", id="id")
+        assert [entry.kind for entry in vault.ledger()] == ["init", "actions"]
+        assert vault.ledger()[1].fields["actions"] == ["A", "B"]
+        assert vault.verify(vault.head).holds
+        ((told,),) = values(vault, "SELECT configuration FROM vault")
+        for column in ("vault SET configuration", "arm SET label"):
+            change(vault, f"UPDATE {column} = replace({column.split()[-1]}, 'A', 'C')")
+        assert '"C"' in values(vault, "SELECT configuration FROM vault")[0][0] != told
+        assert vault.rebuild()  # by what the ledger tells
+        assert values(vault, "SELECT configuration FROM vault") == [(told,)]
+        assert vault.verify().holds
+
+
+def test_ids_of_any_letters(place: Place) -> None:
+    names = ["a\0b", "é" * 3000, "'; DROP TABLE record; --", "%s ? $1", " ", "\N{PILE OF POO}"]
+    with filled(place) as vault:
+        log = bigger_log(len(names), who=names, id=[name + "!" for name in names])
+        assert vault.ingest(log, user="who", id="id").added == len(names)
+        for name in names[:3]:
+            assert vault.forget(users=[name]).records == 1
+        assert vault.forget(records=[name + "!" for name in names]).records == len(names) - 3
+        assert vault.ingest(log, user="who", id="id").suppressed == len(names)
+        assert vault.verify().holds
+
+
+@contextmanager
+def pages_for(vault: Vault, more: int) -> Iterator[None]:
+    """As many pages as the database has, and a few more."""
+    database = vault._opened.database
+    assert isinstance(database, SqliteDatabase)
+    ((pages,),) = database._connection.execute("PRAGMA page_count").fetchall()
+    database._connection.execute(f"PRAGMA max_page_count = {pages + more}").fetchall()
+    try:
+        yield
+    finally:
+        database._connection.execute("PRAGMA max_page_count = 4294967294").fetchall()
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def bytes_for(vault: Vault, more: int) -> AbstractContextManager[None]:
+    return files_up_to(Path(vault._opened.database.location).stat().st_size + more)
+
+
+@pytest.mark.parametrize("limit", [pages_for, bytes_for])
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: Any) -> None:
+    with filled(fresh_place("sqlite", tmp_path)) as vault:
+        assert vault._opened.database.erase()
+        before = dumped(vault)
+        with limit(vault, 4), pytest.raises(VaultError, match="disk") as told:
+            vault.ingest(bigger_log(20_000), user="who", id="id")
+        assert "nothing was changed" in str(told.value)
+        assert dumped(vault) == before
+        assert vault.verify().holds
+        assert vault.ingest(bigger_log(20_000), user="who", id="id").added == 20_000
+
+
+def test_a_forget_on_a_full_disk_is_done_or_not_done(tmp_path: Path) -> None:
+    """However much room is left: refused as a whole, or done as a whole with erasure pending or complete."""
+    seen = set()
+    with filled(fresh_place("sqlite", tmp_path)) as vault:
+        vault.ingest(bigger_log(2_000), user="who", id="id")
+        for number, room in enumerate([0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48, 64, 10_000]):
+            assert vault._opened.database.erase()
+            before, user = dumped(vault), f"user-{number}"
+            with files_up_to(4096 * room):
+                try:
+                    outcome = vault.forget(users=[user]).certificate.body["erasure"]["state"]
+                except VaultError:
+                    outcome = "refused"
+            seen.add(outcome)
+            assert vault.verify().holds
+            assert (dumped(vault) == before) == (outcome == "refused")
+            assert vault.forget(users=[user]).repeated == (outcome != "refused")
+    assert seen == {"refused", "pending", "complete"}

@@ -1,0 +1,159 @@
+"""Vaults of other versions: a newer one is refused, an older one, as it was written then, is upgraded."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Vault
+from armnesia.vault.operations import upgrade
+from armnesia.vault.storage.database import Session, open_database
+from armnesia.vault.storage.schema import VERSION
+from tests.databases import DATABASES, Place, fresh_place
+from tests.vault.raw_vaults import change, dumped, filled, values
+
+OLD = json.loads((Path(__file__).parent / "data" / "version-1.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(params=DATABASES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return fresh_place(request.param, tmp_path)
+
+
+def _cell(value: Any) -> Any:
+    return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
+
+
+def put_old_vault(place: Place) -> None:
+    """The vault of version 1 that armnesia wrote when that was the newest, on either database."""
+    database = open_database(place.url, create=True)
+    with database.writing() as session:
+        for statement in OLD["tables"]:
+            session.execute(statement.replace("BLOB", database.blob))
+        for table, rows in OLD["rows"].items():
+            for row in rows:
+                marks = ", ".join("?" * len(row))
+                session.execute(f"INSERT INTO {table} VALUES ({marks})", *map(_cell, row))
+    database.close()
+    for path, text in ((place.keys, OLD["keys"]), (Path(f"{place.keys}.head"), OLD["head"])):
+        path.touch(0o600)
+        path.write_text(text, encoding="utf-8")
+
+
+def tables_of(place: Place) -> dict[str, list[tuple[Any, ...]]]:
+    database = open_database(place.url)
+    with database.reading() as session:
+        found = {table: sorted(session.query(f"SELECT * FROM {table}"), key=repr) for table in OLD["rows"]}
+    database.close()
+    return found
+
+
+def test_a_vault_of_a_newer_version_is_refused(place: Place) -> None:
+    newer = VERSION + 1
+    with filled(place) as vault:
+        change(vault, "UPDATE vault SET schema_version = ?", newer)
+        refusal = f"has schema version {newer}, this armnesia knows {VERSION}; use a newer armnesia"
+        for asked in (vault.decide, place.open, lambda: Vault.upgrade(place.url, keys=place.keys)):
+            with pytest.raises(VaultError, match=refusal):
+                asked()
+
+
+def test_a_vault_of_version_1_is_upgraded_on_request(place: Place) -> None:
+    put_old_vault(place)
+    before = tables_of(place)
+    with pytest.raises(VaultError, match=f"this armnesia needs {VERSION}: back it up and run"):
+        place.open()
+    assert tables_of(place) == before
+    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    after = tables_of(place)
+    assert {name for name in after if after[name] != before[name]} == {"vault"}
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert [entry.kind for entry in vault.ledger()][-1] == "rotate_signing"
+        for name, sequence in (("ann", 2), ("dea", 2), ("nobody", 3)):
+            certificate = vault.certificate(users=[name])
+            assert certificate.body["sequence"] == sequence
+            assert certificate.verify(vault.public_keys()) == []
+        log = {"action": ["A", "A", "B"], "reward": [1, 1, 0], "who": ["ann", "dea", "fay"]}
+        done = vault.ingest(log | {"id": ["n1", "n2", "n3"]}, user="who", id="id")
+        assert (done.added, done.suppressed) == (2, 1)
+        assert vault.forget(users=["bob"]).counts == {"A": 1, "B": 1}
+        assert vault.forget(users=["ann"]).repeated
+        assert vault.verify().problems == ()
+    assert Vault.upgrade(place.url, keys=place.keys) == (VERSION, VERSION)
+
+
+def test_an_older_vault_that_was_changed_is_not_sealed_anew(place: Place) -> None:
+    put_old_vault(place)
+    for table, column in (("arm", "total"), ("vault", "erased_through")):
+        database = open_database(place.url)
+        for by, refused in ((1, True), (-1, False)):
+            with database.writing() as session:
+                session.execute(f"UPDATE {table} SET {column} = {column} + {by}")
+            if refused:
+                with pytest.raises(VaultError, match="changed by something other than armnesia"):
+                    Vault.upgrade(place.url, keys=place.keys)
+        database.close()
+    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+
+
+def test_a_version_that_never_was_is_refused(place: Place) -> None:
+    with filled(place) as vault:
+        change(vault, "UPDATE vault SET schema_version = 0")
+    with pytest.raises(VaultError, match=f"there is no way from schema version 0 to {VERSION}"):
+        Vault.upgrade(place.url, keys=place.keys)
+
+
+def test_an_upgrade_that_fails_leaves_the_older_version(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_old_vault(place)
+    before = tables_of(place)
+
+    def half(session: Session, *_: Any) -> None:
+        session.execute("CREATE TABLE remark (number INTEGER PRIMARY KEY)")
+        session.execute("UPDATE arm SET nonsense = 1")
+
+    with monkeypatch.context() as patched:
+        patched.setitem(upgrade.STEPS, 2, half)
+        with pytest.raises(VaultError):
+            Vault.upgrade(place.url, keys=place.keys)
+    assert tables_of(place) == before
+    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    with place.open() as vault:
+        assert vault.verify().holds
+        assert dumped(vault)["record"] == before["record"]
+        with pytest.raises(VaultError):
+            values(vault, "SELECT * FROM remark")
+
+
+def test_a_backup_of_version_1_is_upgraded_and_then_restored(place: Place, tmp_path: Path) -> None:
+    """Neither may send people to the other one first."""
+    put_old_vault(place)
+    backup = tables_of(place)
+    Vault.upgrade(place.url, keys=place.keys)
+    with place.open() as vault:
+        vault.forget(users=["bob"])
+        vault.export(tmp_path / "latest.json", for_restore=True)
+        pinned = vault.head
+    database = open_database(place.url)
+    with database.writing() as session:
+        session.execute("ALTER TABLE vault DROP COLUMN tallies")
+        session.execute("DROP TABLE tree")
+        for table, rows in backup.items():
+            session.execute(f"DELETE FROM {table}")
+            for row in rows:
+                session.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+    database.close()
+    with pytest.raises(VaultError, match="run armnesia upgrade"):
+        Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys)
+    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    with pytest.raises(VaultError, match="older than its pinned head"):
+        place.open()
+    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys) == 1
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["bob"]).repeated
+        assert vault.head.sequence == pinned.sequence + 1

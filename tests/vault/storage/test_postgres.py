@@ -1,0 +1,237 @@
+"""What a PostgreSQL server keeps beside the vault's tables, and what it says when it is cut off."""
+
+import os
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Configuration, Vault
+from armnesia.vault.storage.postgres import PostgresDatabase
+from tests.databases import SERVER, Place, fresh_place, postgres_url
+from tests.vault.raw_vaults import change, reader_of, values
+
+PERSON, ROWS = "ann", 3000
+TABLES = ("record", "arm", "vault", "suppressed", "request")
+NOTED = (
+    "SELECT attname, coalesce(most_common_vals::text, histogram_bounds::text) FROM pg_stats"
+    " WHERE schemaname = ?"
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return fresh_place("postgresql", tmp_path)
+
+
+@pytest.fixture
+def administrator() -> Iterator[psycopg.Connection]:
+    with closing(psycopg.connect(postgres_url(), autocommit=True)) as connection:
+        yield connection
+
+
+def filled(place: Place) -> Vault:
+    """One person has a third of the rows, so that whoever looks at a sample of them meets that person."""
+    vault = place.create(Configuration(actions=("A", "B")))
+    rewards = random.Random(place.url)  # others than those of the vaults of other tests on the same server
+    log = {
+        "action": ["A", "B"] * (ROWS // 2),
+        "reward": [rewards.random() for _ in range(ROWS)],
+        "user": [PERSON if number % 3 == 0 else f"user-{number}" for number in range(ROWS)],
+        "id": list(range(ROWS)),
+    }
+    vault.ingest(log, user="user", id="id")
+    return vault
+
+
+def schema_of(vault: Vault) -> str:
+    database = vault._opened.database
+    assert isinstance(database, PostgresDatabase)
+    return database.schema
+
+
+def analyse(vault: Vault) -> None:
+    """As the server does by itself, when many rows have changed."""
+    for table in TABLES:
+        change(vault, f"ANALYZE {table}")
+
+
+def as_made_earlier(vault: Vault) -> None:
+    """A vault whose tables the server took samples of, as of any others."""
+    for table in TABLES:
+        for (column,) in values(
+            vault, "SELECT attname FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0", table
+        ):
+            change(vault, f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS -1")
+    analyse(vault)
+    digest = vault._opened.keyring.owner_digest(PERSON).hex()
+    assert digest in dict(values(vault, NOTED, schema_of(vault)))["owner"]
+
+
+def files_with(connection: psycopg.Connection, *marks: bytes) -> list[str]:
+    """The files of the whole server in which one of these is, but for its write-ahead log."""
+    if SERVER in os.environ:
+        pytest.skip("the files of another server cannot be read")
+    connection.execute("CHECKPOINT")
+    ((folder,),) = connection.execute("SHOW data_directory").fetchall()
+    found = []
+    for path in sorted(Path(folder).rglob("*")):
+        if path.is_file() and "pg_wal" not in path.parts:
+            data = path.read_bytes()
+            if any(mark in data for mark in marks):
+                found.append(str(path.relative_to(folder)))
+    return found
+
+
+def marks_of(vault: Vault) -> list[bytes]:
+    digest = vault._opened.keyring.owner_digest(PERSON)
+    totals = [total for (total,) in values(vault, "SELECT total FROM arm")]
+    return [digest, digest.hex().encode(), *(total.to_bytes(8, "little") for total in totals)]
+
+
+def test_the_planner_takes_no_samples(place: Place) -> None:
+    with filled(place) as vault:
+        analyse(vault)
+        assert values(vault, NOTED, schema_of(vault)) == []
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_after_compact_no_file_of_the_server_has_the_person(
+    place: Place, administrator: psycopg.Connection, earlier: bool
+) -> None:
+    with filled(place) as vault:
+        if earlier:
+            as_made_earlier(vault)
+        analyse(vault)
+        marks = marks_of(vault)  # the sums before a deletion tell, with those after it, what was deleted
+        assert len(files_with(administrator, *marks)) >= 2 + earlier
+        vault.forget(users=[PERSON])
+        vault.rotate_digest_key()  # under the first key, the suppression list has the same digest as the rows
+        analyse(vault)
+        assert vault.compact()
+        assert files_with(administrator, *marks) == []
+        analyse(vault)
+        assert values(vault, NOTED, schema_of(vault)) == []
+        assert vault.certificate(users=[PERSON]).body["erasure"]["state"] == "complete"
+        assert vault.verify().holds
+
+
+def test_notes_of_the_planner_wait_for_readers_too(
+    place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(place) as vault:
+        as_made_earlier(vault)
+        marks = marks_of(vault)
+        vault.forget(users=[PERSON])
+        vault.rotate_digest_key()
+    with place.open(timeout=0.3) as vault:
+        database = vault._opened.database
+        assert isinstance(database, PostgresDatabase)
+        outlived = database._outlived_others
+        answers = iter([True])  # whoever reads begins to just after the first look
+        with reader_of(place):
+            monkeypatch.setattr(database, "_outlived_others", lambda: next(answers, None) or outlived())
+            assert not vault.compact()
+        monkeypatch.undo()
+        assert vault.compact()
+        assert files_with(administrator, *marks) == []
+
+
+def test_many_people_are_looked_up_one_by_one_without_samples(place: Place) -> None:
+    """Nothing tells the server that few rows are theirs; it must not read all rows for that."""
+    with filled(place) as vault, vault._opened.database.reading() as session:
+        names = [vault._opened.keyring.owner_digest(f"user-{number}") for number in range(500)]
+        marks = ", ".join("?" * len(names))
+        plan = session.query(f"EXPLAIN SELECT * FROM record WHERE owner IN ({marks})", *names)
+        assert "Seq Scan" not in str(plan)
+
+
+CUT_OFF = """
+    CREATE FUNCTION {schema}.cut_off() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER cutting AFTER INSERT ON {schema}.ledger DEFERRABLE INITIALLY {when}
+        FOR EACH ROW EXECUTE FUNCTION {schema}.cut_off();
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        (
+            "DEFERRED",
+            r"whether it was done is not known: ask again \(the same request twice has one answer\)",
+        ),
+        ("IMMEDIATE", "cannot be reached; nothing was changed"),
+    ],
+)
+def test_a_connection_that_is_lost(
+    place: Place, administrator: psycopg.Connection, when: str, told: str
+) -> None:
+    """Within the commit nobody can know what became of it; before it, nothing did."""
+    with filled(place) as vault:
+        administrator.execute(CUT_OFF.format(schema=schema_of(vault), when=when))
+        with pytest.raises(VaultError, match=told):
+            vault.forget(users=[PERSON])
+        with pytest.raises(VaultError, match="cannot be reached; nothing was changed"):
+            vault.decide()
+        administrator.execute(f"DROP FUNCTION {schema_of(vault)}.cut_off CASCADE")
+    with place.open() as vault:
+        assert vault.forget(users=[PERSON]).records == ROWS // 3
+        assert vault.verify().holds
+
+
+def test_a_commit_that_was_done_although_the_connection_was_lost(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(place) as vault:
+        database = vault._opened.database
+        assert isinstance(database, PostgresDatabase)
+
+        class Connection:
+            """The commit arrives, its answer does not."""
+
+            def __init__(self, connection: Any) -> None:
+                self._connection = connection
+
+            def execute(self, sql: str, *parameters: Any) -> Any:
+                done = self._connection.execute(sql, *parameters)
+                if sql == "COMMIT":
+                    self._connection.close()
+                    raise psycopg.OperationalError("server closed the connection unexpectedly")
+                return done
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._connection, name)
+
+        monkeypatch.setattr(database, "_connection", Connection(database._connection))
+        with pytest.raises(VaultError, match="whether it was done is not known"):
+            vault.forget(users=[PERSON])
+    with place.open() as vault:
+        assert vault.forget(users=[PERSON]).repeated  # the same request twice has one answer
+        assert vault.verify().holds
+
+
+def test_a_look_that_is_cut_off_has_changed_nothing(place: Place, administrator: psycopg.Connection) -> None:
+    with filled(place) as vault, pytest.raises(VaultError, match="cannot be reached; nothing was changed"):
+        _cut_off_while_reading(vault, administrator)
+
+
+def _cut_off_while_reading(vault: Vault, administrator: psycopg.Connection) -> None:
+    with vault._opened.database.reading() as session:
+        ((process,),) = session.query("SELECT pg_backend_pid()")
+        administrator.execute("SELECT pg_terminate_backend(%s, 5000)", [process])
+
+
+def test_an_ingest_that_is_cut_off_is_told(place: Place, administrator: psycopg.Connection) -> None:
+    with filled(place) as vault:
+        administrator.execute(
+            CUT_OFF.format(schema=schema_of(vault), when="IMMEDIATE").replace("ledger", "record")
+        )
+        with pytest.raises(VaultError, match="cannot be reached; nothing was changed"):
+            vault.ingest({"action": ["A"], "reward": [1], "user": ["u"], "id": ["new"]}, user="user", id="id")
+        administrator.execute(f"DROP FUNCTION {schema_of(vault)}.cut_off CASCADE")

@@ -1,0 +1,236 @@
+"""The files of an SQLite vault: private, and the same ones all the while, or nothing is done."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Configuration, Vault
+from armnesia.vault.storage import sqlite
+from tests.databases import Place, fresh_place
+from tests.vault.raw_vaults import LOG, filled
+
+REPLACED = "was replaced by another file while it was open; open it again"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return fresh_place("sqlite", tmp_path)
+
+
+def path_of(place: Place) -> Path:
+    return Path(place.url.removeprefix("sqlite:///"))
+
+
+def _without_log(path: Path) -> None:
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink()
+
+
+def by_another_file(path: Path, backup: Path) -> None:
+    _without_log(path)
+    os.replace(backup, path)
+
+
+def by_other_bytes(path: Path, backup: Path) -> None:
+    """As `cp` does: it is the same file, with a new content."""
+    _without_log(path)
+    path.write_bytes(backup.read_bytes())
+
+
+def by_nothing(path: Path, _: Path) -> None:
+    _without_log(path)
+    path.unlink()
+
+
+REPLACING = [by_another_file, by_other_bytes, by_nothing]
+OPERATIONS: dict[str, Callable[[Vault, Path], Any]] = {
+    "decide": lambda vault, _: vault.decide(),
+    "forget": lambda vault, _: vault.forget(users=["ann"]),
+    "ingest": lambda vault, _: vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, id="id"),
+    "status": lambda vault, _: vault.status(),
+    "verify": lambda vault, _: vault.verify(),
+    "compact": lambda vault, _: vault.compact(),
+    "back up": lambda vault, folder: vault.back_up(folder / "another.db"),
+    "erase": lambda vault, _: vault._opened.database.erase(),
+    "compact the file": lambda vault, _: vault._opened.database.compact(),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("replace", REPLACING)
+def test_a_file_that_was_replaced_is_not_worked_on(
+    place: Place, tmp_path: Path, replace: Callable[[Path, Path], None], operation: str
+) -> None:
+    with filled(place) as vault:
+        vault.back_up(tmp_path / "monday.db")
+        backup = (tmp_path / "monday.db").read_bytes()
+        vault.forget(users=["bob"])
+        replace(path_of(place), tmp_path / "monday.db")
+        with pytest.raises(VaultError, match=REPLACED):
+            OPERATIONS[operation](vault, tmp_path)
+    if replace is by_nothing:
+        assert not path_of(place).exists()
+    else:  # nor is anything left in it by closing
+        assert path_of(place).read_bytes() == backup
+    assert not (tmp_path / "another.db").exists()
+
+
+@pytest.mark.parametrize("replace", REPLACING)
+def test_closing_leaves_the_other_file_alone(
+    place: Place, tmp_path: Path, replace: Callable[[Path, Path], None]
+) -> None:
+    """SQLite's last act is to bring its log into the file, whichever that is by now."""
+    vault = filled(place)
+    vault.back_up(tmp_path / "monday.db")
+    backup = (tmp_path / "monday.db").read_bytes()
+    vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, user="who", id="id")
+    assert Path(f"{path_of(place)}-wal").stat().st_size > 0
+    replace(path_of(place), tmp_path / "monday.db")
+    vault.close()
+    vault.close()
+    if replace is not by_nothing:
+        assert path_of(place).read_bytes() == backup
+        with place.open() as again:
+            assert again.status().records == 6
+            assert again.verify().holds
+
+
+@pytest.mark.parametrize("replace", REPLACING)
+def test_what_is_done_while_the_file_is_replaced_is_not_acknowledged(
+    place: Place, tmp_path: Path, replace: Callable[[Path, Path], None]
+) -> None:
+    with filled(place) as vault:
+        vault.back_up(tmp_path / "monday.db")
+
+        def work() -> None:
+            with vault._opened.database.writing() as session:
+                session.execute("DELETE FROM record")
+                replace(path_of(place), tmp_path / "monday.db")
+
+        with pytest.raises(VaultError, match=REPLACED):
+            work()
+
+
+def test_nor_if_it_is_replaced_within_the_commit(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(place) as vault:
+        database = vault._opened.database
+        assert isinstance(database, sqlite.SqliteDatabase)
+        vault.back_up(tmp_path / "monday.db")
+
+        class Connection:
+            """Somebody puts the backup back just before the commit reaches the disk."""
+
+            def __init__(self, connection: Any) -> None:
+                self._connection = connection
+
+            def execute(self, sql: str, *parameters: Any) -> Any:
+                if sql == "COMMIT":
+                    by_another_file(path_of(place), tmp_path / "monday.db")
+                return self._connection.execute(sql, *parameters)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._connection, name)
+
+        monkeypatch.setattr(database, "_connection", Connection(database._connection))
+        with pytest.raises(VaultError, match=REPLACED):
+            vault.forget(users=["ann"])
+
+
+def test_a_vault_behind_a_link(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "vault.db"
+    link.symlink_to(path_of(place))
+    filled(place).close()
+    with Vault.open(f"sqlite:///{link}", keys=place.keys) as vault:
+        vault.back_up(tmp_path / "monday.db")
+        vault.forget(users=["ann"])
+        assert vault.compact()
+        Path(f"{path_of(place)}-wal").unlink()
+        with pytest.raises(VaultError, match=REPLACED):
+            vault.forget(users=["bob"])
+    with Vault.open(f"sqlite:///{link}", keys=place.keys) as vault:
+        link.unlink()
+        link.symlink_to(tmp_path / "monday.db")
+        with pytest.raises(VaultError, match=REPLACED):
+            vault.forget(users=["bob"])
+
+
+def test_a_vault_stays_open_wherever_the_process_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with Vault.create("sqlite:///vault.db", Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(LOG, user="who", id="id")
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert vault.forget(users=["ann"]).records == 2
+        assert vault.compact()
+        assert vault.status().location == "vault.db"
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_what_could_not_be_made_is_not_left_half_made(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "_SETTINGS", ("PRAGMA synchronous = FULL", "no SQL"))
+    with pytest.raises(VaultError, match="cannot be used"):
+        place.create()
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    place.create().close()
+    monkeypatch.setattr(sqlite, "_SETTINGS", ("no SQL",))
+    with pytest.raises(VaultError, match="cannot be used"):
+        place.open()
+    with pytest.raises(VaultError, match="there is already a file"):
+        Vault.create(place.url, keys=tmp_path / "other.keys")
+    assert path_of(place).stat().st_size > 0  # what was there before stays
+
+
+def test_nor_on_a_disk_without_room(tmp_path: Path) -> None:
+    program = """if True:
+        import resource, sys
+        from armnesia.core.errors import VaultError
+        from armnesia.vault import Vault
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        try:
+            Vault.create(f"sqlite:///{sys.argv[1]}/vault.db")
+        except VaultError as error:
+            sys.exit(str(error))
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1
+    assert "vault.db' cannot" in ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666])
+def test_a_vault_open_to_others_is_refused(place: Place, suffix: str, mode: int) -> None:
+    with filled(place):  # so that all three files are there
+        path = Path(f"{path_of(place)}{suffix}")
+        path.chmod(mode)
+        with pytest.raises(VaultError) as told:
+            place.open()
+        assert str(told.value) == (
+            f"{path} is open to others (mode {mode:04o}); close it with: chmod 600 {path}"
+        )
+        path.chmod(0o600)
+        place.open().close()
+
+
+def test_a_file_that_is_no_vault_is_told_so_whatever_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "other.db").write_bytes(b"")
+    (tmp_path / "other.db").chmod(0o644)
+    with pytest.raises(VaultError, match="there is no vault at"):
+        Vault.open(f"sqlite:///{tmp_path}/other.db")

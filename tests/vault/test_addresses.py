@@ -1,0 +1,248 @@
+"""A password in an address is shown nowhere: in no refusal, log, description, status or name of a file."""
+
+import logging
+import os
+import traceback
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.logs import read_log
+from armnesia.logs.opening import open_source
+from armnesia.logs.postgres_urls import without_password, without_schema
+from armnesia.logs.urls import shown
+from armnesia.vault import Configuration, Vault
+from tests.databases import SERVER, fresh_schema, postgres_url
+
+SECRET = "s3cret"
+PIECES = ("s3", "cret")
+HERE = "localhost:1"
+"""Where no server is."""
+
+NO_SUCH_ADDRESS = (
+    "mysql://ann:s3cret@db/logs",
+    "mysql://ann:s3/cret@db/logs",
+    "mysql://ann:s3cret",
+    "mysql://ann%3As3cret%40db/logs",
+    "mysql://db/logs?password=s3cret",
+    "mysql://db/logs?user=ann&password=s3cret",
+    "mysql://db/logs?sslpassword=s3cret",
+    "mysql://db/logs;pwd=s3cret",
+    "jdbc:postgresql://db/logs?user=ann&password=s3cret",
+    "postgresql+psycopg://ann:s3cret@db/logs",
+    "POSTGRESQL://ann:s3cret@db/logs",
+    "postgresql:/ann:s3cret@db/logs",
+    "postgresql//ann:s3cret@db/logs",
+    "ann:s3cret@db/logs",
+    "ann:s3/cret@db/logs",
+    "host=db user=ann password=s3cret",
+    "host=db user=ann sslpassword = 's3cret'",
+    "host=db url=x://y password=s3cret",
+    "sqlite://ann:s3cret@db/logs",
+    "sqlite:///ann:s3cret@db/logs",
+    "sqlite:///vault.db?password=s3cret",
+    "sqlite:///vault.db?mode=ro&password=s3cret",
+    "sqlite:///vault.db?sslpassword=s3cret",
+)
+MISREAD = (
+    f"postgresql://ann:s3@cret@{HERE}/logs",
+    f"postgresql://ann:s3/cret@{HERE}/logs",
+    f"postgresql://ann:s3?cret@{HERE}/logs",
+    f"postgresql://ann:s3#cret@{HERE}/logs",
+    f"postgresql://ann:s3cret@[{HERE}/logs",
+    "postgresql://ann:s3cret",
+    "postgresql://ann:s3cret@localhost:port/logs",
+    f"postgresql://ann%3As3cret@{HERE}/logs",
+    f"postgresql://password=s3cret@{HERE}/logs",
+    f"postgresql://{HERE}/logs&password=s3cret",
+    f"postgresql://{HERE}/logs&user=ann&sslpassword=s3cret",
+    f"postgresql://{HERE}/logs%26password=s3cret",
+    f"postgresql://{HERE}/logs;password=s3cret",
+    "postgresql://localhost&password=s3cret/logs",
+    f"postgresql://{HERE}/ann%3As3cret%40db",
+    f"postgresql://{HERE}/logs?password=s3@cret",
+)
+NOT_REACHED = (
+    f"postgresql://ann:s3cret@{HERE}/logs",
+    f"postgres://ann:s3cret@{HERE}/logs",
+    f"postgresql://ann:s3%40cret@{HERE}/logs",
+    f"postgresql://{HERE}/logs?password=s3cret",
+    f"postgresql://{HERE}/logs?user=ann&password=s3cret",
+    f"postgresql://{HERE}/logs?user=ann&sslpassword=s3cret&sslmode=prefer",
+    f"postgresql://{HERE}/logs?Password=s3cret",
+    f"postgresql://{HERE}/logs?pass%77ord=s3cret",
+    f"postgresql://{HERE}/logs?password=s3&cret=x",
+    f"postgresql://{HERE}/logs?oauth_client_secret=s3cret",
+    f"postgresql://{HERE}/logs?scram_client_key=s3cret",
+    "postgresql:///logs?host=/no/such/socket&password=s3cret",
+    "postgresql://ann:s3cret@no-such-host.invalid/logs",
+)
+OF_A_VAULT_ONLY = (
+    f"postgresql://{HERE}/logs?schema=x;password=s3cret",
+    f"postgresql://{HERE}/logs?schema=x%26password=s3cret",
+    f"postgresql://ann:s3cret@{HERE}",
+    f"postgresql://ann:s3cret@{HERE}?sslmode=prefer",
+)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Where files of a wrong name would be seen, and every line that a library logs."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
+        monkeypatch.delenv(name, raising=False)
+    caplog.set_level(logging.DEBUG)
+
+
+def assert_unshown(*texts: object) -> None:
+    for text in texts:
+        for piece in PIECES:
+            assert piece not in str(text)
+
+
+def assert_refused_unshown(ask: Any, *arguments: Any, caplog: Any, **options: Any) -> None:
+    with pytest.raises(ArmnesiaError) as refusal:
+        ask(*arguments, **options)
+    # Frames show the source of the tests, so only what the error itself and those before it say.
+    assert_unshown(*traceback.format_exception_only(refusal.value), repr(refusal.value.args), caplog.text)
+    assert refusal.value.__suppress_context__ or refusal.value.__context__ is None
+    assert_unshown(*os.listdir())
+
+
+@pytest.mark.parametrize("url", NO_SUCH_ADDRESS + MISREAD + NOT_REACHED + OF_A_VAULT_ONLY)
+@pytest.mark.parametrize("keys", [None, "keys"])
+def test_a_vault_that_cannot_be_opened(url: str, keys: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    asked: dict[str, Any] = {"keys": keys, "timeout": 1.0, "caplog": caplog}
+    assert_refused_unshown(Vault.open, url, **asked)
+    assert_refused_unshown(Vault.create, url, Configuration(actions=("A", "B")), **asked)
+    assert os.listdir() == []
+
+
+@pytest.mark.parametrize("url", NO_SUCH_ADDRESS + MISREAD + NOT_REACHED)
+def test_a_source_that_cannot_be_opened(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    columns = {"action": "arm", "reward": "won", "caplog": caplog}
+    for table in (None, "clicks"):
+        assert_refused_unshown(open_source, url, table=table, **columns)
+    assert_refused_unshown(read_log, url, action="arm", reward="won", caplog=caplog)
+
+
+@pytest.mark.parametrize("url", [NO_SUCH_ADDRESS[0], NO_SUCH_ADDRESS[15], MISREAD[0], NOT_REACHED[0]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("init", "--url"),
+        ("status", "--url"),
+        ("verify", "--url"),
+        ("decide", "--url"),
+        ("restore", "export.json", "--url"),
+        ("ingest", "log.csv", "--user", "user", "--url"),
+        ("ingest", "--user", "user", "--url", "sqlite:///vault.db", "--table", "clicks"),
+        ("ingest", "--user", "user", "--url", "sqlite:///vault.db"),
+        ("decide",),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_cannot_be_done(run: Any, tmp_path: Path, url: str, command: tuple[str, ...]) -> None:
+    Vault.create("sqlite:///vault.db").close()
+    for name in ("log.csv", "export.json"):
+        (tmp_path / name).write_text("action,reward,user\nA,1,ann\n")
+    before = sorted(os.listdir())
+    refused = run(*command, url)
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1
+    assert_unshown(refused.err, refused.out)
+    assert sorted(os.listdir()) == before
+
+
+def with_password(address: str) -> str:
+    """The same address, with passwords that a server which asks for none, or for another, does not mind."""
+    base, mark, parameters = address.partition("?")
+    if SERVER not in os.environ:
+        account, at, rest = base.removeprefix("postgresql://").partition("@")
+        base = f"postgresql://{account.partition(':')[0] or 'postgres'}:{SECRET}@{rest if at else account}"
+    return f"{base}?{parameters}{'&' if mark else ''}sslpassword={SECRET}"
+
+
+def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path) -> None:
+    schema = fresh_schema()
+    server = with_password(postgres_url())
+    url, keys = f"{server}&schema={schema}", str(tmp_path / "keys")
+    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"CREATE TABLE {schema}.log AS SELECT 'A' AS action, 1 AS reward, 'ann' AS who")
+        ours = ("--url", url, "--keys", keys)
+        source = (server, "--table", f"{schema}.log", "--user", "who")
+        for command in (
+            ("init", "--external", "--actions", "A,B", *ours, "--json"),
+            ("ingest", *source, *ours),
+            ("status", *ours),
+            ("status", *ours, "--json"),
+            ("verify", *ours),
+            ("export", "export.json", *ours, "--for-restore"),
+        ):
+            done = run(*command)
+            assert done.code == 0
+            assert_unshown(done.out, done.err)
+        with Vault.open(url, keys=keys) as vault:
+            with vault._opened.database.reading() as session:
+                descriptions = session.query("SELECT description FROM source")
+            assert len(descriptions) == 1
+            assert_unshown(vault.status(), vault._opened.database.location, descriptions)
+        connection.execute(f"DROP TABLE {schema}.log")
+        for words, code in ((("verify",), 1), (("forget", "--user", "ann"), 2), (("init",), 2)):
+            refused = run(*words, *ours)
+            assert refused.code == code
+            assert_unshown(refused.out, refused.err)
+        connection.execute(f"DROP TABLE {schema}.arm")
+        refused = run("decide", *ours)
+        assert refused.code == 2
+        assert "SQLSTATE" in refused.err
+        assert_unshown(refused.err)
+    files = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert sorted(files) == ["export.json", "keys", "keys.head"]
+    assert_unshown(*files.values())
+
+
+def test_what_holds_no_password_is_shown() -> None:
+    for address in ("vault.db", "sqlite://vault.db", "mysql://host/base", "logs/year=2024/ann@home.csv"):
+        assert shown(address) == address
+    with pytest.raises(InvalidInputError, match=r"got 'vault.db'"):
+        Vault.open("vault.db")
+    with pytest.raises(InvalidInputError, match=r"source 'logs/year=2024/\*.csv' is no file"):
+        read_log("logs/year=2024/*.csv")
+    with pytest.raises(VaultError, match=r"there is no vault at 'of ann@home/v.db'"):
+        Vault.open("sqlite:///of ann@home/v.db")
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("postgresql://db/logs?password=a%20b%2Bc+d&schema=x", "postgresql://db/logs?password=a%20b%2Bc+d"),
+        ("postgresql:///logs?host=/run/pg", "postgresql:///logs?host=/run/pg"),
+        ("postgres://ann:a%40b@db:5433/logs?schema=x", "postgres://ann:a%40b@db:5433/logs"),
+        ("postgresql://", "postgresql://"),
+    ],
+)
+def test_what_goes_to_the_server_stays_as_it_was_given(url: str, kept: str) -> None:
+    address, schema = without_schema(url)
+    assert address == kept
+    assert schema == ("x" if "schema" in url else "armnesia")
+    if "password" in url:
+        assert psycopg.conninfo.conninfo_to_dict(address)["password"] == "a b+c+d"
+
+
+@pytest.mark.parametrize(
+    ("url", "description"),
+    [
+        ("postgresql:///logs", "postgresql:///logs"),
+        ("postgresql:///logs?host=%2Frun%2Fpg&password=s3cret", "postgresql:///logs?host=/run/pg"),
+        ("postgresql://db/logs?options=-c%20a%3Db+c", "postgresql://db/logs?options=-c%20a%3Db%2Bc"),
+        ("postgresql://db/logs?sslmode=&nonsense=1", "postgresql://db/logs"),
+    ],
+)
+def test_a_source_is_described_so_that_it_is_found_again(url: str, description: str) -> None:
+    assert without_password(url) == description
+    assert without_password(description) == description

@@ -1,0 +1,41 @@
+"""The benchmark of the vault still runs, and its rival for retraining is the fastest that we know."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.vault import Configuration
+from tests.databases import DATABASES, fresh_place
+from tests.vault.raw_vaults import values
+
+PROGRAM = Path(__file__).parents[2] / "benchmarks" / "vault.py"
+
+
+def test_it_compares_with_the_faster_way_to_retrain() -> None:
+    command = [sys.executable, str(PROGRAM), "--rows", "2000", "--forgets", "25", "--sqlite"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    forget = re.search(r"forget a user of 10 rows: ([0-9.]+) ms", ran.stdout)
+    ways = re.findall(r"retraining (by [a-z -]+): ([0-9.]+) s", ran.stdout)
+    factor = re.search(r"the faster of the two is ([0-9.,]+) times a forget", ran.stdout)
+    assert forget
+    assert [way for way, _ in ways] == ["by a group-by", "by sums of each arm"]
+    assert factor
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_both_ways_to_retrain_give_the_same(database: str, tmp_path: Path) -> None:
+    specification = importlib.util.spec_from_file_location("benchmark_of_the_vault", PROGRAM)
+    assert specification is not None
+    assert specification.loader is not None
+    benchmark: Any = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(benchmark)
+    log = {"action": list("ABCDEABCAB"), "reward": [number / 10 for number in range(10)]}
+    with fresh_place(database, tmp_path).create(Configuration(actions=benchmark.ACTIONS)) as vault:
+        vault.ingest(log)
+        grouped, in_one_pass = (values(vault, sql) for sql in benchmark.RETRAINING.values())
+    assert [int(value) for row in sorted(grouped) for value in row[1:]] == [int(v) for v in in_one_pass[0]]

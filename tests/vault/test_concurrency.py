@@ -1,0 +1,142 @@
+"""Many processes on one vault: the end is that of a serial replay, and readers see whole deletions only.
+
+`make hard-test` runs the long version.
+"""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from armnesia.vault import Configuration
+from armnesia.vault.operations import forget
+from armnesia.vault.state.connection import Opened
+from armnesia.vault.state.records import Holding, Wanted, holding_of
+from tests.databases import DATABASES, fresh_place
+from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
+from tests.vault.forked_children import nursery
+from tests.vault.plain_vault import Record, columns_of, write_csv
+
+PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4, 120)
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_many_processes_come_to_the_end_of_a_serial_replay(database: str, tmp_path: Path) -> None:
+    place = fresh_place(database, tmp_path)
+    place.create(Configuration(actions=ACTIONS)).close()
+    files = [tmp_path / f"notes-{number}" for number in range(PROCESSES)]
+    started = time.perf_counter()
+    with nursery("tests.vault.concurrent_workers") as children:
+        workers = [
+            children.start(
+                "tests.vault.concurrent_workers",
+                "work",
+                url=place.url,
+                keys=str(place.keys),
+                seed=seed,
+                operations=OPERATIONS // PROCESSES,
+                batches=OPERATIONS // 4,
+                notes=str(file),
+            )
+            for seed, file in enumerate(files)
+        ]
+        assert [children.wait(worker) for worker in workers] == [0] * PROCESSES
+    notes = notes_of(files)
+    assert len(notes) == OPERATIONS
+    with place.open() as vault:
+        assert Judge(vault, notes).problems() == []
+        print(
+            f"{database}: {OPERATIONS} operations of {PROCESSES} processes in"
+            f" {time.perf_counter() - started:.0f} s; {vault.head.sequence} entries,"
+            f" {vault.status().records} records"
+        )
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = fresh_place(database, tmp_path)
+    rows = [Record("A", 4, "ann", "1"), Record("B", 0, "ann", "2"), Record("B", 4, "bob", "3")]
+    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for file, some in zip(files, (rows[:1], rows[1:]), strict=True):
+        write_csv(file, some)
+    with place.create(Configuration(actions=ACTIONS, mode="external")) as one, place.open() as other:
+        one.ingest(str(files[0]), user="user", id="id")
+
+        def looked_up_and_then(opened: Opened, wanted: Wanted) -> Holding:
+            holding = holding_of(opened, wanted)
+            other.ingest(str(files[1]), user="user", id="id")
+            return holding
+
+        monkeypatch.setattr(forget, "holding_of", looked_up_and_then)
+        assert one.forget(users=["ann"]).counts == {"A": 1, "B": 1, "C": 0}
+        assert other.verify().problems == ()
+        assert other.status().records == 1
+
+
+def _notes_and_judge(tmp_path: Path) -> tuple[Judge, list[Note]]:
+    """What two processes might have noted, and a vault that agrees."""
+    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS))
+    person = str(batch(1)[0].user)
+    notes: list[Note] = []
+    for number in (1, 2):
+        done = vault.ingest(columns_of(batch(number)), user="user", id="id")
+        notes.append({"kind": "ingest", "batch": number, "added": done.added, "rows": done.rows})
+    for _ in range(2):
+        answer = vault.forget(users=[person])
+        sequence = answer.certificate.body["sequence"]
+        told = {"sequence": sequence, "repeated": answer.repeated, "records": answer.records}
+        notes.append({"kind": "forget", "names": [person], **told})
+    status = vault.status(scores=True)
+    counts = [score.count for score in status.scores or ()]
+    head = str(vault.head)
+    notes.append(
+        {"kind": "status", "records": status.records, "counts": counts, "suppressed": 1, "head": head}
+    )
+    served = vault.decide()
+    notes.append({"kind": "decide", "action": served.action, "by": served.by, "head": head})
+    notes.append({"kind": "preview", "repeated": True, "records": 0})
+    notes.append({"kind": "verify", "problems": []})
+    return Judge(vault, notes), notes
+
+
+def test_the_judge_finds_nothing_wrong_with_true_notes(tmp_path: Path) -> None:
+    judge, _ = _notes_and_judge(tmp_path)
+    assert judge.problems() == []
+    judge.vault.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "lie", "problem"),
+    [
+        ("ingest", {"batch": 3}, "a serial replay gives"),
+        ("ingest", {"added": 0}, "records were added"),
+        ("forget", {"repeated": True}, "were answered"),
+        ("forget", {"sequence": 7}, "were answered"),
+        ("status", {"records": 0}, "do not add up"),
+        ("status", {"suppressed": 0}, "people suppressed"),
+        ("status", {"head": "2:" + "ab" * 32}, "not in the ledger"),
+        ("decide", {"action": "Z", "by": "release"}, "was not released"),
+        ("preview", {"records": 2}, "who were forgotten"),
+        ("verify", {"problems": ["ledger: cut off"]}, "cut off"),
+    ],
+)
+def test_the_judge_finds_what_cannot_have_happened(
+    tmp_path: Path, kind: str, lie: Note, problem: str
+) -> None:
+    judge, notes = _notes_and_judge(tmp_path)
+    next(note for note in notes if note["kind"] == kind).update(lie)
+    assert any(problem in found for found in judge.problems())
+    judge.vault.close()
+
+
+def test_the_judge_notices_a_lost_update(tmp_path: Path) -> None:
+    judge, _ = _notes_and_judge(tmp_path)
+    with judge.vault._opened.database.writing() as session:
+        session.execute("DELETE FROM record WHERE identity = (SELECT min(identity) FROM record)")
+    found = judge.problems()
+    assert any("a serial replay gives" in problem for problem in found)
+    assert any(problem.startswith("verify") for problem in found)
+    judge.vault.close()

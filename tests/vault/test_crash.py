@@ -1,0 +1,190 @@
+"""A process that works on a vault is killed at random moments: no deletion is lost, doubled or half done.
+
+`make hard-test` runs the long version.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from armnesia.unlearners.stream import Penalty
+from armnesia.vault import Configuration, Vault
+from armnesia.vault.state.records import Wanted, holding_of
+from tests.databases import DATABASES, fresh_place
+from tests.vault.crash_batches import BATCH_ROWS, BatchCrashes, Filling, Kind
+from tests.vault.crash_driver import ACTIONS, Crashes, half_done, not_once
+from tests.vault.forked_children import nursery
+from tests.vault.plain_vault import PlainVault, Record, columns_of
+
+LONG = "ARMNESIA_HARD_TEST" in os.environ
+KILLS = {"sqlite": 320 if LONG else 12, "postgresql": 120 if LONG else 8}
+KILLS_IN_BATCHES = {"sqlite": 240 if LONG else 6, "postgresql": 120 if LONG else 4}
+A_VAULT_LASTS = 20
+KINDS: tuple[tuple[str, Penalty], ...] = (
+    ("managed", "retained"),
+    ("managed", "frozen"),
+    ("external", "retained"),
+    ("external", "frozen"),
+)
+KINDS_IN_BATCHES = (
+    Kind("managed", ids=True, declared=True),
+    Kind("managed", ids=False, declared=False),
+    Kind("external", ids=True, declared=False),
+    Kind("external", ids=False, declared=True),
+)
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, tmp_path: Path) -> None:
+    chance = random.Random(17)
+    kills, done, not_done, killed_in = 0, 0, 0, Counter[str]()
+    started = time.perf_counter()
+    with nursery("tests.vault.crash_driver") as children:
+        for number in range(-(-KILLS[database] // A_VAULT_LASTS) if LONG else 2):
+            mode, penalty = KINDS[number % 4] if LONG else KINDS[3 * number]
+            place = fresh_place(database, tmp_path)
+            unlearner = "frozen_rollback" if penalty == "frozen" else "rollback"
+            configuration = Configuration(actions=ACTIONS, mode=mode, penalty=penalty, unlearner=unlearner)
+            place.create(configuration).close()
+            model = PlainVault(ACTIONS, managed=mode == "managed", frozen=penalty == "frozen")
+            folder = tmp_path / f"vault-{number}"
+            folder.mkdir()
+            crashes = Crashes(place, model, children, folder, chance)
+            crashes.calibrate()
+            for _ in range(A_VAULT_LASTS if LONG else KILLS[database] // 2):
+                crashes.kill_once()
+            crashes.check_all()
+            kills += crashes.kills
+            done += crashes.done_unacknowledged
+            not_done += crashes.not_done
+            killed_in.update(crashes.killed_in)
+    assert kills >= KILLS[database]
+    print(
+        f"{database}: {kills} kills in {time.perf_counter() - started:.0f} s; the operation that was killed"
+        f" was done {done} times, not done {not_done} times, by kind {dict(killed_in)}"
+    )
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_an_ingest_that_is_killed_between_its_commits_leaves_whole_batches(
+    database: str, tmp_path: Path
+) -> None:
+    started = time.perf_counter()
+    with nursery("tests.vault.crash_batches") as children:
+        crashes = BatchCrashes(children, random.Random(5), tmp_path, lambda: fresh_place(database, tmp_path))
+        kinds = KINDS_IN_BATCHES if LONG else KINDS_IN_BATCHES[1:3]
+        for kind in kinds:
+            crashes.kill(kind, KILLS_IN_BATCHES[database] // len(kinds))
+    assert crashes.kills == KILLS_IN_BATCHES[database]
+    print(
+        f"{database}: {crashes.kills} kills in {time.perf_counter() - started:.0f} s; so many batches were"
+        f" there afterwards, so often: {dict(sorted(crashes.left.items()))}"
+    )
+
+
+RECORDS = [Record("A", 4, "ann", "1"), Record("B", 0, "ann", "2"), Record("B", 4, "bob", "3")]
+ANN = ("users", ("ann",))
+
+
+def _filled(tmp_path: Path) -> tuple[Vault, PlainVault, PlainVault]:
+    """A vault, its model, and the model without Ann."""
+    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS))
+    vault.ingest(columns_of(RECORDS), user="user", id="id")
+    before = PlainVault(ACTIONS)
+    before.ingest(RECORDS)
+    after = before.copy()
+    after.forget(ANN)
+    return vault, before, after
+
+
+def test_the_checks_pass_before_and_after_a_deletion(tmp_path: Path) -> None:
+    vault, before, after = _filled(tmp_path)
+    with vault:
+        assert not half_done(vault, before, after)
+        body = vault.forget(users=["ann"]).certificate.body
+        assert not half_done(vault, before, after)
+        assert not not_once(vault, {ANN: [body["sequence"], body["entry_hash"]]})
+        assert half_done(vault, before, before)
+
+
+def test_rows_that_are_gone_without_a_ledger_entry_are_noticed(tmp_path: Path) -> None:
+    vault, before, after = _filled(tmp_path)
+    with vault:
+        with vault._opened.database.writing() as session:
+            ann = vault._opened.keyring.owner_digest("ann")
+            assert session.execute("DELETE FROM record WHERE owner = ?", ann) == 2
+        problems = half_done(vault, before, after)
+        assert any(problem.startswith("verify: statistics") for problem in problems)
+        assert any(problem.startswith("rows") for problem in problems)
+
+
+def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tmp_path: Path) -> None:
+    """Such a half deletion is consistent in itself: only the ledger and the list do not know of it."""
+    vault, before, after = _filled(tmp_path)
+    opened = vault._opened
+    with vault:
+        wanted = Wanted.of(users=["ann"])
+        with opened.database.writing() as session:
+            state = opened.load(session)
+            taken, rows = holding_of(opened, wanted).taken(session, state)
+            assert taken is not None
+            stream = state.known_stream
+            rolled_back = replace(stream, statistics=stream.statistics.without(taken))
+            tallies = state.tallies.toggled(opened.ring(state), "record", rows)
+            opened.store(session, state, replace(state, stream=rolled_back, tallies=tallies))
+        assert vault.verify().holds
+        assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"), [("suppressed", "suppressed"), ("request", "requests"), ("certificate", "verify")]
+)
+def test_a_deletion_that_lacks_a_part_is_noticed(tmp_path: Path, table: str, problem: str) -> None:
+    vault, before, after = _filled(tmp_path)
+    with vault:
+        vault.forget(users=["ann"])
+        with vault._opened.database.writing() as session:
+            session.execute(f"DELETE FROM {table}")
+        assert any(found.startswith(problem) for found in half_done(vault, before, after))
+
+
+def test_a_deletion_that_was_acknowledged_and_is_lost_is_noticed(tmp_path: Path) -> None:
+    vault, _, _ = _filled(tmp_path)
+    with vault:
+        assert not_once(vault, {ANN: [2, "ab" * 32]})
+
+
+BATCHES_OF_ROWS = [range(0, 2 * BATCH_ROWS), range(0, BATCH_ROWS + 8), range(BATCH_ROWS, 2 * BATCH_ROWS)]
+
+
+@pytest.mark.parametrize("rows", BATCHES_OF_ROWS, ids=["two batches", "one and a half", "not the first"])
+def test_rows_that_are_no_beginning_in_whole_batches_are_noticed(tmp_path: Path, rows: range) -> None:
+    filling = _to_be_filled(tmp_path)
+    with filling.place.open() as vault:
+        assert filling.batches_in(vault) == (0, [])
+        vault.ingest(columns_of([filling.records[row] for row in rows]), user="user", id="id")
+        found = filling.batches_in(vault)
+        if rows == BATCHES_OF_ROWS[0]:
+            assert found == (2, [])
+            assert filling.batches_in(vault, at_least=3)[1][0].startswith("batches: 2")
+        else:
+            assert found[1][0].startswith("rows: ")
+    filling.complete()
+
+
+def test_a_row_that_comes_in_twice_is_noticed(tmp_path: Path) -> None:
+    filling = _to_be_filled(tmp_path)
+    twice = next(record for record in filling.records if record.user != "person-3")
+    with filling.place.open() as vault:
+        vault.ingest(columns_of([twice._replace(id="another")]), user="user", id="id")
+    with pytest.raises(AssertionError, match=r"rows: .* that are not those of whole batches"):
+        filling.complete()
+
+
+def _to_be_filled(tmp_path: Path) -> Filling:
+    return Filling.begin(KINDS_IN_BATCHES[0], fresh_place("sqlite", tmp_path), tmp_path, random.Random(3))

@@ -1,0 +1,100 @@
+"""Random histories of a vault, against a vault in plain Python; `make hard-test` runs many more."""
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from armnesia.privacy import Level
+from armnesia.unlearners import Release, Rollback
+from armnesia.vault.operations import forget, ingest
+from armnesia.vault.state.records import ManagedHolding
+from armnesia.vault.state.sealed_state import State
+from armnesia.vault.storage.database import Session
+from tests.databases import DATABASES
+from tests.vault.machine import VaultMachine
+
+LONG = "ARMNESIA_HARD_TEST" in os.environ
+# An external vault reads its files at every step.
+EXAMPLES = {"managed": 150, "external": 60} if LONG else {"managed": 10, "external": 5}
+SETTINGS = settings(
+    stateful_step_count=40 if LONG else 16,
+    derandomize=not LONG,
+    # To shrink a long history takes longer than to read it; the blob replays it.
+    phases=[Phase.generate] if LONG else list(Phase),
+    print_blob=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+CLAIMS, RELEASE, TAKEN = forget._claims, forget._release, ManagedHolding.taken
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_vault_is_what_the_plain_one_is(database: str, mode: str) -> None:
+    machine = type("Machine", (VaultMachine,), {"database": database, "mode": mode})
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
+
+
+def _forgets_nobody(*_: Any) -> set[int]:
+    return set()
+
+
+def _least_likely(release: Release) -> Any:
+    return release.actions[int(np.argmin(release.probabilities))]
+
+
+def _never_answered(*_: Any) -> bool:
+    return False
+
+
+def _with_counts(*arguments: Any) -> dict[str, Any]:
+    return CLAIMS(*arguments) | {"counts": [0] * 3}
+
+
+def _by_rollback_as_if_asked_for(*arguments: Any) -> Any:
+    answer, release, stream = RELEASE(*arguments)
+    if isinstance(answer.unlearner, Rollback):
+        release = replace(release, guarantee=replace(release.guarantee, level=Level.RETAINED))
+    return answer, release, stream
+
+
+def _one_record_less(self: ManagedHolding, session: Session, state: State) -> Any:
+    session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
+    return TAKEN(self, session, state)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "fault", "noticed_by"),
+    [
+        (ingest.Loader, "_forgotten", _forgets_nobody, "_ingest"),
+        (Release, "draw", _least_likely, "_forget"),
+        (forget._Digests, "answered_before", _never_answered, "_forget"),
+        (forget, "_claims", _with_counts, "ledger_tells_nothing_more"),
+        (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
+        (ManagedHolding, "taken", _one_record_less, "holds_what_the_model_holds"),
+    ],
+    ids=[
+        "comes back",
+        "draws what has no chance",
+        "forgets twice",
+        "tells counts",
+        "claims too much",
+        "deletes too much",
+    ],
+)
+def test_random_histories_find_a_planted_fault(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Any, noticed_by: str
+) -> None:
+    monkeypatch.setattr(where, name, fault)
+    machine = type("Machine", (VaultMachine,), {"database": "sqlite", "mode": "managed"})
+    quickly = settings(SETTINGS, max_examples=500, phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises(AssertionError) as noticed:
+        run_state_machine_as_test(machine, settings=quickly)
+    assert noticed_by in [frame.name for frame in noticed.traceback]

@@ -1,0 +1,397 @@
+"""Whatever is changed in a vault by anything but armnesia is found by `verify`, which says where."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Configuration, Head, Vault
+from armnesia.vault.ledger.ledger import GENESIS, Entry
+from armnesia.vault.operations.certificates import certify, storing
+from armnesia.vault.operations.export import read_export
+from armnesia.vault.operations.restore import restore
+from tests.databases import DATABASES, fresh_place
+from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
+
+FROZEN = Configuration(actions=("A", "B"), unlearner="frozen_rollback", penalty="frozen")
+STATE = (
+    *("id", "schema_version", "configuration", "served", "served_by", "ledger_length", "ledger_head"),
+    *("erased_through", "digest_key", "signing_key", "tallies", "seal"),
+)
+CHANGED = "{}: rows were added, changed or taken away by something other than armnesia"
+LISTS = {
+    "suppressed": "suppression list",
+    "request": "answered requests",
+    "record": "records",
+    "tree": "commitments",
+}
+CELLS = [
+    ("ledger", "sequence", "sequence = 2", "ledger: sequence"),
+    ("ledger", "entry", "sequence = 2", "ledger: sequence 2:"),
+    ("ledger", "hash", "sequence = 2", "ledger: sequence 2:"),
+    ("certificate", "sequence", "sequence = 2", "certificate "),
+    ("certificate", "body", "sequence = 2", "certificate 2:"),
+    ("certificate", "signature", "sequence = 2", "certificate 2:"),
+    ("arm", "position", "position = 1", "state:"),
+    ("arm", "label", "position = 0", "state:"),
+    ("arm", "count", "position = 0", "state:"),
+    ("arm", "total", "position = 0", "state:"),
+    ("arm", "gone", "position = 0", "state:"),
+    *(("vault", column, "one = 1", "state:") for column in STATE),
+    *(("suppressed", column, "kind = 'user'", "suppression list:") for column in ("digest", "kind", "since")),
+    *(
+        ("request", column, "length(opening) = 32", "answered requests:")
+        for column in ("digest", "sequence", "opening")
+    ),
+    *(("record", column, "arm = 0 AND units = 500000000", "records:") for column in ("identity", "owner")),
+]
+REFUSED = "the database itself refused the change"
+RECORD_CELLS = [
+    ("record", "arm", "arm = 0 AND units = 500000000", "statistics of action"),
+    ("record", "units", "arm = 0 AND units = 500000000", "statistics of action"),
+]
+
+
+def changed_bytes(value: Any) -> Iterator[Any]:
+    """The value with one bit of one byte changed, for each of its bytes."""
+    if isinstance(value, int):
+        yield from (value ^ (1 << 8 * byte) for byte in range(8))
+        return
+    data = value.encode() if isinstance(value, str) else value
+    for place in range(len(data)):
+        # The lowest bit: so that text stays text.
+        other = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        yield other.decode() if isinstance(value, str) else other
+
+
+def problems_of(vault: Vault, table: str, column: str, where: str, value: Any) -> tuple[str, ...]:
+    """What `verify` says of a vault with this value in it, which is then put right again."""
+    ((true,),) = values(vault, f"SELECT {column} FROM {table} WHERE {where}")
+    key = where if column not in where else f"{column} = ?"
+    try:
+        assert change(vault, f"UPDATE {table} SET {column} = ? WHERE {where}", value) == 1
+    except VaultError:  # two rows of one key, a number too large
+        return (REFUSED,)
+    try:
+        return vault.verify().problems
+    finally:
+        change(vault, f"UPDATE {table} SET {column} = ? WHERE {key}", true, *[value] * ("?" in key))
+
+
+@pytest.fixture(params=DATABASES)
+def database(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def vault(database: str, tmp_path: Path) -> Iterator[Vault]:
+    with filled(fresh_place(database, tmp_path), FROZEN) as vault:
+        vault.forget(users=["ann"])
+        assert vault.verify().holds
+        yield vault
+        assert vault.verify().holds  # all has been put right again: it was the change that was found
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("table", "column", "where", "said"), CELLS, ids=lambda value: value)
+def test_a_change_of_any_single_byte_is_found(
+    vault: Vault, table: str, column: str, where: str, said: str
+) -> None:
+    ((true,),) = values(vault, f"SELECT {column} FROM {table} WHERE {where}")
+    for value in changed_bytes(true):
+        problems = problems_of(vault, table, column, where, value)
+        assert any(said in problem or problem == REFUSED for problem in problems), (value, problems)
+
+
+@pytest.mark.parametrize(("table", "column", "where", "said"), RECORD_CELLS, ids=lambda value: value)
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_change_of_a_row_is_found(vault: Vault, table: str, column: str, where: str, said: str) -> None:
+    ((true,),) = values(vault, f"SELECT {column} FROM {table} WHERE {where}")
+    for value in changed_bytes(true):
+        change(vault, f"UPDATE record SET {column} = ? WHERE {where}", value)
+        problems = vault.verify().problems
+        assert any(said in problem or "arms that the vault does not have" in problem for problem in problems)
+        other = where.replace(f"{column} = {true}", f"{column} = {value}")
+        assert change(vault, f"UPDATE record SET {column} = ? WHERE {other}", true) == 1
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+@given(data=st.data())
+def test_other_changes_are_found(vault: Vault, data: st.DataObject) -> None:
+    table, column, where, _ = data.draw(st.sampled_from(CELLS))
+    ((true,),) = values(vault, f"SELECT {column} FROM {table} WHERE {where}")
+    if isinstance(true, int):
+        value: Any = data.draw(st.integers(-(2**31), 2**31 - 1).filter(lambda number: number != true))
+    else:
+        old = true.encode() if isinstance(true, str) else true
+        place = data.draw(st.integers(0, len(old) - 1))
+        byte = data.draw(st.integers(1, 127).filter(lambda byte: byte != old[place]))
+        new = old[:place] + bytes([byte]) + old[place + 1 :]
+        value = new.decode("utf-8", "ignore") if isinstance(true, str) else new
+    assert problems_of(vault, table, column, where, value), (table, column, value)
+
+
+def test_text_that_is_none_is_refused_without_being_repeated(tmp_path: Path) -> None:
+    with filled(fresh_place("sqlite", tmp_path)) as vault:
+        change(vault, "UPDATE ledger SET entry = CAST(x'616e6eff' AS TEXT)")
+        with pytest.raises(VaultError, match="damaged: column 'entry' holds text that is not UTF-8") as told:
+            vault.verify()
+        assert "ann" not in str(told.value)
+
+
+def test_ledger_rows_that_are_deleted_or_added_are_found(vault: Vault) -> None:
+    for name in ("bob", "cem"):
+        vault.forget(users=[name])
+    rows = values(vault, "SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+    for sequence, *rest in rows:
+        change(vault, "DELETE FROM ledger WHERE sequence = ?", sequence)
+        assert any(f"ledger: sequence {sequence}: missing" in problem for problem in vault.verify().problems)
+        change(vault, "INSERT INTO ledger VALUES (?, ?, ?)", sequence, *rest)
+    change(vault, "INSERT INTO ledger VALUES (5, ?, ?)", *rows[-1][1:])
+    assert any("ledger: sequence 5:" in problem for problem in vault.verify().problems)
+    change(vault, "DELETE FROM ledger WHERE sequence = 5")
+
+
+def test_rows_that_are_deleted_added_or_of_forgotten_people_are_found(vault: Vault) -> None:
+    for table in ("arm", "certificate", "vault"):
+        rows = values(vault, f"SELECT * FROM {table}")
+        change(vault, f"DELETE FROM {table} WHERE 1 = 1")
+        assert vault.verify().problems, table
+        for row in rows:
+            change(vault, f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+    ann = vault._opened.keyring.owner_digest("ann")
+    change(vault, "INSERT INTO record (identity, owner, arm, units) VALUES (?, ?, 0, 7)", b"x" * 16, ann)
+    problems = vault.verify().problems
+    assert any("statistics of action" in problem for problem in problems)
+    assert any("1 rows of forgotten people, or that were forgotten, are" in problem for problem in problems)
+    change(vault, "DELETE FROM record WHERE units = 7")
+
+
+def test_somebody_let_in_again_without_the_ledger_knowing_is_found(vault: Vault) -> None:
+    for sequence in (1, 2, 99):
+        change(vault, "UPDATE suppressed SET readmitted = ?", sequence)
+        assert vault.verify().problems == (CHANGED.format("suppression list"),)
+    change(vault, "UPDATE suppressed SET readmitted = NULL")
+    vault.readmit(users=["ann"])
+    assert vault.verify().holds
+
+
+@pytest.mark.parametrize("table", LISTS)
+def test_rows_that_are_gone_doubled_or_exchanged_are_found(vault: Vault, table: str) -> None:
+    vault.forget(users=["cem", "x"])
+    vault.forget(users=["y", "z"])
+    first, second = values(vault, f"SELECT * FROM {table} LIMIT 2")
+    marks = ", ".join("?" * len(first))
+    key = {"record": "identity", "tree": "sequence"}.get(table, "digest")
+    other: Any = 999 if table == "tree" else b"0123456789abcdef"
+    put = f"INSERT INTO {table} VALUES ({marks})"
+    told = CHANGED.format(LISTS[table])
+
+    assert change(vault, f"DELETE FROM {table} WHERE {key} = ?", first[0]) == 1
+    assert told in vault.verify().problems
+    change(vault, put, other, *first[1:])  # as many rows as before
+    assert told in vault.verify().problems
+    change(vault, f"DELETE FROM {table} WHERE {key} = ?", other)
+    change(vault, f"DELETE FROM {table} WHERE {key} = ?", second[0])
+    change(vault, put, first[0], *second[1:])
+    change(vault, put, second[0], *first[1:])
+    if first[1:] != second[1:]:
+        assert told in vault.verify().problems
+    for row in (first, second):
+        change(vault, f"DELETE FROM {table} WHERE {key} = ?", row[0])
+        change(vault, put, *row)
+
+
+def test_an_owner_that_is_exchanged_is_found_and_rebuild_says_so(vault: Vault) -> None:
+    """The statistics stay what they are; the one whose row it was would not be forgotten with it."""
+    bob, dan = (vault._opened.keyring.owner_digest(name) for name in ("bob", "dan"))
+    assert change(vault, "UPDATE record SET owner = ? WHERE owner = ?", dan, bob) == 1
+    assert vault.verify().problems == (CHANGED.format("records"),)
+    assert vault.rebuild()  # the rows as they are, from now on; the ledger says that it was done
+    assert vault.ledger()[-1].fields["changed"]
+
+
+def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tmp_path: Path) -> None:
+    vault.export(tmp_path / "latest.json", for_restore=True)
+    place = (vault._opened.database, vault._opened.keys_path)
+    assert change(vault, "DELETE FROM suppressed WHERE kind = 'user'") == 1
+    with pytest.raises(VaultError, match="the suppression list, the answered requests or their tallies"):
+        vault.rebuild()
+    change(vault, "UPDATE arm SET count = count + 1 WHERE position = 0")  # nor by breaking the seal as well
+    with pytest.raises(VaultError, match="the suppression list, the answered requests or their tallies"):
+        vault.rebuild()
+    change(vault, "UPDATE arm SET count = count - 1 WHERE position = 0")
+    assert place == (vault._opened.database, vault._opened.keys_path)
+    restore(vault._opened, read_export(tmp_path / "latest.json", vault._opened.keyring))
+    assert vault.verify().holds
+    assert vault.ingest(LOG, user="who", id="id").suppressed == 2
+
+
+def test_the_sources_and_digests_of_an_external_vault_are_tallied(database: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
+    external = Configuration(actions=("A", "B"), mode="external")
+    with fresh_place(database, tmp_path).create(external) as vault:
+        vault.ingest(str(tmp_path / "log.csv"), user="user")
+        for table, column, said in (
+            *(("record", column, "records") for column in ("identity", "owner", "content", "source")),
+            ("source", "number", "sources"),
+            ("source", "description", "sources"),
+        ):
+            rows = values(vault, f"SELECT {column} FROM {table} ORDER BY {column} LIMIT 1")
+            ((true,),) = rows
+            value = next(iter(changed_bytes(true))) if column != "description" else true.replace("csv", "txt")
+            change(vault, f"UPDATE {table} SET {column} = ? WHERE {column} = ?", value, true)
+            assert CHANGED.format(said) in vault.verify().problems, column
+            change(vault, f"UPDATE {table} SET {column} = ? WHERE {column} = ?", true, value)
+        assert vault.verify().holds
+
+
+def test_a_changed_certificate_is_neither_handed_out_nor_signed_anew(vault: Vault) -> None:
+    ((body,),) = values(vault, "SELECT body FROM certificate")
+    change(vault, "UPDATE certificate SET body = ?", body.replace('"counts":[1,1]', '"counts":[1,0]'))
+    for asked in (lambda: vault.certificate(sequence=2), lambda: vault.forget(users=["ann"])):
+        with pytest.raises(VaultError, match="certificate 2 was changed by something other than armnesia"):
+            asked()
+    change(vault, "UPDATE certificate SET body = ?", body)
+
+
+def test_nothing_is_decided_from_statistics_that_were_changed(vault: Vault) -> None:
+    ((count,),) = values(vault, "SELECT count FROM arm WHERE position = 0")
+    change(vault, "UPDATE arm SET count = count + 1 WHERE position = 0")
+    for asked in (
+        vault.decide,
+        vault.status,
+        lambda: vault.forget(users=["bob"]),
+        lambda: vault.preview(["bob"]),
+    ):
+        with pytest.raises(VaultError, match="changed by something other than armnesia"):
+            asked()
+    change(vault, "UPDATE arm SET count = ? WHERE position = 0", count)
+
+
+# A ledger that was exchanged for another consistent one: only a head kept elsewhere can tell.
+
+
+def shortened(vault: Vault, place: Any, folder: Path) -> Callable[[], None]:
+    """The ledger as it was two entries ago, with everything else that belongs to it."""
+    snapshot = Snapshot(place, vault, folder)
+    vault.forget(users=["bob"])
+    vault.forget(users=["cem"])
+    return snapshot.put_back
+
+
+def rewritten(vault: Vault) -> None:
+    """Tell another past: each entry a little later, chained and certified and sealed with the true keys."""
+    opened = vault._opened
+    with opened.database.writing() as session:
+        before = opened.load(session)
+        head = Head(0, GENESIS)
+        for sequence, text in session.query("SELECT sequence, entry FROM ledger ORDER BY sequence"):
+            fields = Entry.from_text(text).fields
+            entry = Entry({**fields, "previous": head.hash, "time": "2031" + fields["time"][4:]})
+            session.execute(
+                "UPDATE ledger SET entry = ?, hash = ? WHERE sequence = ?", entry.text, entry.hash, sequence
+            )
+            if entry.kind == "forget":
+                session.execute_together([storing(certify(opened, opened.ring(before), entry))])
+            head = entry.head
+        opened.store(session, before, replace(before, head=head))
+
+
+@pytest.mark.parametrize("how", ["shortened", "rewritten"])
+def test_another_consistent_ledger_is_found_by_a_pinned_head(database: str, how: str, tmp_path: Path) -> None:
+    place = fresh_place(database, tmp_path)
+    vault = filled(place, FROZEN)
+    vault.forget(users=["ann"])
+    if how == "shortened":
+        put_back = shortened(vault, place, tmp_path)
+        head = vault.head
+        vault.close()
+        put_back()
+        said, refused = (
+            "sequence 3 to 4: missing, the ledger is shorter than the head that was kept",
+            "older than its",
+        )
+    else:
+        head = vault.head
+        rewritten(vault)
+        vault.close()
+        said, refused = (
+            "sequence 2: another entry than that of the head that was kept",
+            "not the one that was pinned",
+        )
+    with pytest.raises(VaultError, match=refused):
+        place.open()
+    pin = place.keys.with_name(place.keys.name + ".head")
+    pinned = pin.read_bytes()
+    pin.unlink()
+    with place.open() as vault:
+        assert vault.verify().holds  # consistent in itself: nothing inside could tell
+        assert any(said in problem for problem in vault.verify(head).problems)
+        assert any(said in problem for problem in vault.check_ledger(head))
+        pin.write_bytes(pinned)
+        assert any(said in problem for problem in vault.verify().problems)
+
+
+def test_a_changed_pin_is_called_so(database: str, tmp_path: Path) -> None:
+    place = fresh_place(database, tmp_path)
+    filled(place).close()
+    pin = place.keys.with_name(place.keys.name + ".head")
+    pinned = pin.read_bytes()
+    for place_in_it in range(len(str(Head.parse(pinned.decode())))):
+        pin.write_bytes(pinned[:place_in_it] + bytes([pinned[place_in_it] ^ 1]) + pinned[place_in_it + 1 :])
+        with pytest.raises(VaultError, match="pinned"):
+            place.open()
+
+
+# Rebuilding is the way out, but not a way to have a change sealed.
+
+
+@pytest.mark.parametrize("column", ["count", "total", "gone"])
+def test_rebuild_mends_the_statistics(database: str, column: str, tmp_path: Path) -> None:
+    with filled(fresh_place(database, tmp_path), FROZEN) as vault:
+        vault.forget(users=["ann"])
+        arms, served = dumped(vault)["arm"], vault.decide().action
+        change(vault, f"UPDATE arm SET {column} = {column} + 40 WHERE position = 1")
+        change(vault, "UPDATE vault SET served = 1 - served, erased_through = 99")
+        assert not vault.verify().holds
+        assert vault.rebuild()
+        assert vault.verify().holds
+        assert (dumped(vault)["arm"], vault.decide().action) == (arms, served)
+        assert values(vault, "SELECT erased_through FROM vault") == [(0,)]
+        assert not vault.rebuild()  # nothing is left to mend
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("UPDATE ledger SET entry = replace(entry, '0.001', '0.002')", "do not belong together"),
+        ("DELETE FROM ledger WHERE sequence = 4", "entry 4 is not there"),
+        ("DELETE FROM ledger WHERE sequence = 2", "missing"),
+        ("UPDATE vault SET tallies = replace(tallies, 'a', 'b')", "or their tallies were changed"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_rebuild_seals_nothing_that_it_cannot_make_anew(
+    database: str, sql: str, said: str, tmp_path: Path
+) -> None:
+    with filled(fresh_place(database, tmp_path)) as vault:
+        vault.rotate_signing_key()
+        vault.rotate_digest_key()
+        vault.forget(users=["bob"])
+        assert change(vault, sql) > 0
+        before = dumped(vault)
+        with pytest.raises(VaultError, match=said):
+            vault.rebuild()
+        assert dumped(vault) == before
+        assert not vault.verify().holds
