@@ -6,12 +6,12 @@ The way of the data, each step one call: log → `ArmStatistics` → `learner.de
 from armnesia import datasets
 from armnesia.auditing import (
     Audit,
+    Comparison,
     Feasibility,
-    Recommendation,
     Witness,
     audit,
+    compare,
     feasible_reference,
-    recommend,
 )
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -65,6 +65,7 @@ __all__ = [
     "Audit",
     "Branch",
     "Budget",
+    "Comparison",
     "ConfidenceLearner",
     "Decision",
     "DeletionRequest",
@@ -81,7 +82,6 @@ __all__ = [
     "Mixing",
     "MultiSource",
     "PrivacyCurve",
-    "Recommendation",
     "Release",
     "Rollback",
     "Stream",
@@ -91,11 +91,11 @@ __all__ = [
     "Witness",
     "audit",
     "calibrate",
+    "compare",
     "datasets",
     "feasible_reference",
     "hockey_stick",
     "privacy_curve",
     "read_log",
-    "recommend",
     "smallest_epsilon",
 ]

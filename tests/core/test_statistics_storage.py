@@ -76,7 +76,7 @@ def test_a_missing_key_is_named(missing: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "armnesia.core.statistics/2"}, "got 'armnesia.core.statistics/2' with unit 1000000000"),
+        ({"schema": "armnesia.statistics/2"}, "got 'armnesia.statistics/2' with unit 1000000000"),
         ({"schema": None}, "schema must be 'armnesia.statistics/1' with unit 1000000000; got None"),
         ({"unit": 10**6}, "with unit 1000000$"),
         ({"counts": [3.0, 2.0, 0.0]}, "counts must be whole numbers"),

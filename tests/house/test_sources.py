@@ -27,7 +27,7 @@ NEED_NO_EXAMPLE = {
     "Feasibility": "a result: shown where `feasible_reference` is",
     "Learner": "abstract: shown by its subclasses",
     "Level": "an enumeration",
-    "Recommendation": "a result: shown where `recommend` is",
+    "Comparison": "a result: shown where `compare` is",
     "Release": "a result: shown where the unlearners are",
     "Unlearner": "abstract: shown by its subclasses",
     "Witness": "a part of a result",

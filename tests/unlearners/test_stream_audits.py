@@ -57,8 +57,8 @@ def supported() -> list[tuple[str, str, Penalty]]:
         for learner in LEARNERS:
             for penalty in PENALTIES:
                 try:
-                    stream = start(learner, penalty).added(ArmStatistics.from_rewards(one))
-                    stream.forgotten(kind(), DeletionRequest.from_rewards(one), BUDGETS[0])
+                    stream = start(learner, penalty).add(ArmStatistics.from_rewards(one))
+                    stream.forget(kind(), DeletionRequest.from_rewards(one), BUDGETS[0])
                 except UnsupportedError:
                     continue
                 found.append((unlearner, learner, penalty))
@@ -89,13 +89,13 @@ def audited(stream: Stream, unlearner: Unlearner, lived: list[Month]) -> list[tu
     there: dict[int, list[int]] = {arm: [] for arm in ACTIONS}
     found = []
     for month in lived:
-        stream = stream.added(ArmStatistics.from_rewards(month.new))
+        stream = stream.add(ArmStatistics.from_rewards(month.new))
         there = {arm: there[arm] + month.new[arm] for arm in ACTIONS}
         gone = {arm: there[arm][: month.deleted.get(arm, 0)] for arm in ACTIONS}
         there = {arm: there[arm][len(gone[arm]) :] for arm in ACTIONS}
         request = DeletionRequest.from_rewards(gone)
-        result = audit(unlearner, stream.serving, stream.statistics, request, month.budget)
-        release, stream = stream.forgotten(unlearner, request, month.budget)
+        result = audit(unlearner, stream.current_learner, stream.statistics, request, month.budget)
+        release, stream = stream.forget(unlearner, request, month.budget)
         found.append((result, release))
         assert stream.statistics == ArmStatistics.from_rewards(there)
     return found
@@ -162,7 +162,7 @@ def test_what_follows_a_frozen_deletion_tells_the_counts_and_so_is_not_retained(
     for more in ([1] * 30, []):
         first = ArmStatistics.from_rewards({0: kept[0] + more, 1: kept[1]})
         stream = Stream(LCB(confidence=0.05), first, "frozen")
-        _, stream = stream.forgotten(Rollback(), DeletionRequest.from_rewards({0: more, 1: []}), budget)
+        _, stream = stream.forget(Rollback(), DeletionRequest.from_rewards({0: more, 1: []}), budget)
         served.append(stream.decision().action)
     assert served == [0, 1]
     instances = [

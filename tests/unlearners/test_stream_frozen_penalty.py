@@ -82,7 +82,7 @@ class TrustingFrozenLCB(FrozenLCB):
     """The planted fault: as if the records that are gone steadied the mean as well."""
 
     def sensitivity(self, counts: object, deleted: object, n_actions: int) -> FloatArray:
-        return self.inner.sensitivity(np.asarray(counts) + self.gone, deleted, n_actions)  # type: ignore[arg-type]
+        return self.inner.sensitivity(np.asarray(counts) + self.deleted_counts, deleted, n_actions)  # type: ignore[arg-type]
 
 
 N, K = 1000, 20
@@ -91,7 +91,7 @@ BUDGET = Budget(epsilon=1, delta=0.01)
 
 def worst_case(learner: FrozenLCB) -> tuple[ArmStatistics, DeletionRequest]:
     """Arm 0 loses its ones and keeps zeros; the rival's score is where the learner's noise tells the most."""
-    gone = int(learner.gone[0])
+    gone = int(learner.deleted_counts[0])
     before, after = K / N - hoeffding(N + gone, 2), -hoeffding(N - K + gone, 2)
     sigma = BUDGET.gamma * float(learner.sensitivity([N, N], [K, 0], 2)[0])
     rival = (before + after) / 2 + BUDGET.epsilon * sigma**2 / (before - after)
@@ -113,7 +113,7 @@ def test_noise_for_a_frozen_penalty_is_enough_and_not_too_much(gone: int) -> Non
 def test_a_sensitivity_that_trusts_what_is_gone_is_caught() -> None:
     sound = frozen_penalty(LCB(confidence=TAU), [3000, 0])
     assert isinstance(sound, FrozenLCB)
-    faulty = TrustingFrozenLCB(inner=sound.inner, gone=sound.gone, confidence=TAU)
+    faulty = TrustingFrozenLCB(inner=sound.inner, deleted_counts=sound.deleted_counts, confidence=TAU)
     caught = audit(Gaussian(), faulty, *worst_case(faulty), BUDGET)
     assert not caught.holds
     assert caught.delta > 10 * BUDGET.delta
@@ -173,7 +173,7 @@ def test_what_a_learner_is_otherwise_stays() -> None:
     empty = ArmStatistics.empty(["A", "B"])
     assert frozen.decide(empty).action == "B"
     assert frozen.bind(empty) is frozen
-    assert not frozen.gone.flags.writeable
+    assert not frozen.deleted_counts.flags.writeable
     assert type(frozen_penalty(KLLCB(confidence=TAU), [1, 1])) is FrozenPenalty
 
 
@@ -185,7 +185,7 @@ def test_refusals_are_one_clear_sentence() -> None:
     with pytest.raises(InvalidInputError, match="has no confidence yet"):
         frozen_penalty(LCB(), [1])
     for wrong in ([-1, 0], [0.5, 1.0], 3):
-        with pytest.raises(InvalidInputError, match="gone must be whole numbers, 0 or more"):
+        with pytest.raises(InvalidInputError, match="deleted_counts must be whole numbers, 0 or more"):
             frozen_penalty(LCB(confidence=TAU), wrong)
     statistics = ArmStatistics.from_rewards({0: [1, 0], 1: [1]})
     request = DeletionRequest.from_rewards({0: [1], 1: []})

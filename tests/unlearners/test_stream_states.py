@@ -49,19 +49,19 @@ def live(
     kept: Rewards, gone: Rewards, later: Rewards, penalty: Penalty, kind: type[Stream] = Stream
 ) -> tuple[Release, Stream]:
     """Some records, some that will go, the deletion, then a later month with a deletion of its own."""
-    stream = kind(LEARNER, records(kept), penalty).added(records(gone))
-    _, stream = stream.forgotten(Tilt(), request(gone), BUDGET)
-    return stream.added(records(later)).forgotten(Tilt(), request(later), BUDGET)
+    stream = kind(LEARNER, records(kept), penalty).add(records(gone))
+    _, stream = stream.forget(Tilt(), request(gone), BUDGET)
+    return stream.add(records(later)).forget(Tilt(), request(later), BUDGET)
 
 
 @dataclass(frozen=True, eq=False)
 class Leaky(Stream):
     """The planted fault: a deletion by subtracting rounded means leaves a trace of the deleted rewards."""
 
-    def forgotten(
+    def forget(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
     ) -> tuple[Release, "Stream"]:
-        release, later = super().forgotten(unlearner, request, budget)
+        release, later = super().forget(unlearner, request, budget)
         trace = np.where(later.statistics.sums > 0, request.sums.sum() % 2, 0)
         left = replace(later.statistics, sums=later.statistics.sums - trace)
         return release, replace(later, statistics=left)
@@ -110,17 +110,17 @@ def test_the_order_of_events_does_not_matter(batches: list[Rewards], random: Ran
     for _ in range(3):
         stream, waiting = Stream(LEARNER, ArmStatistics.empty(ACTIONS), "frozen"), []
         for number in random.sample(range(len(batches)), len(batches)):
-            stream = stream.added(records(batches[number]))
+            stream = stream.add(records(batches[number]))
             waiting += [number] if number % 2 else []
             if random.random() < 0.5:
                 while waiting:
-                    stream = stream.forgotten(Rollback(), request(batches[waiting.pop()]), BUDGET)[1]
+                    stream = stream.forget(Rollback(), request(batches[waiting.pop()]), BUDGET)[1]
         while waiting:
-            stream = stream.forgotten(Rollback(), request(batches[waiting.pop()]), BUDGET)[1]
+            stream = stream.forget(Rollback(), request(batches[waiting.pop()]), BUDGET)[1]
         ends.append(stream)
     assert ends[0] == ends[1] == ends[2]
     totals = np.array([[len(a) for a in b] for b in batches[1::2]], dtype=np.int64).reshape(-1, 3).sum(axis=0)
-    np.testing.assert_array_equal(ends[0].gone, totals)
+    np.testing.assert_array_equal(ends[0].deleted_counts, totals)
 
 
 @settings(deadline=None, max_examples=60)
@@ -129,11 +129,11 @@ def test_frozen_rollback_releases_what_the_frozen_stream_then_serves(
     kept: Rewards, gone: Rewards, earlier: Rewards
 ) -> None:
     """Its release already has the penalty that the stream keeps: nothing changes by itself afterwards."""
-    stream = Stream(LEARNER, records(kept), "frozen").added(records(earlier)).added(records(gone))
-    _, stream = stream.forgotten(Rollback(), request(earlier), BUDGET)
-    release, stream = stream.forgotten(FrozenRollback(), request(gone), BUDGET)
+    stream = Stream(LEARNER, records(kept), "frozen").add(records(earlier)).add(records(gone))
+    _, stream = stream.forget(Rollback(), request(earlier), BUDGET)
+    release, stream = stream.forget(FrozenRollback(), request(gone), BUDGET)
     assert int(np.argmax(release.probabilities)) == int(stream.decision().index)
-    scores = stream.serving.unit_scores(stream.statistics)
+    scores = stream.current_learner.unit_scores(stream.statistics)
     counts = stream.statistics.counts + [len(a) + len(b) for a, b in zip(gone, earlier, strict=True)]
     expected = LEARNER.lower_bounds(stream.statistics.unit_means, np.maximum(counts, 1), 3)
     np.testing.assert_array_equal(scores, np.where(stream.statistics.counts > 0, expected, -1.0))
@@ -144,7 +144,7 @@ def test_levels_are_the_weaker_of_unlearner_and_stream() -> None:
     gone = request([[1.0, 1.0], [0.0], []])
     levels = {
         (unlearner.name, penalty): Stream(LEARNER, statistics, penalty)
-        .forgotten(unlearner, gone, BUDGET)[0]
+        .forget(unlearner, gone, BUDGET)[0]
         .guarantee.level
         for unlearner in (Rollback(), FrozenRollback(), Tilt(assumed_share=0.1))
         for penalty in PENALTIES
@@ -162,7 +162,7 @@ def test_levels_are_the_weaker_of_unlearner_and_stream() -> None:
 def test_a_failed_request_leaves_everything_as_it_was() -> None:
     stream = Stream(LEARNER, records([[1.0], [0.0], []]), "frozen")
     with pytest.raises(ImpossibleDeletionError):
-        stream.forgotten(Rollback(), request([[1.0, 1.0], [], []]), BUDGET)
+        stream.forget(Rollback(), request([[1.0, 1.0], [], []]), BUDGET)
     assert stream == Stream(LEARNER, records([[1.0], [0.0], []]), "frozen")
 
 
@@ -179,25 +179,25 @@ def test_a_batch_of_streams_is_its_streams_one_by_one() -> None:
 
     new = records([[1.0], [], [0.5]])
     statistics, gone = of(slice(None))
-    release, batch = Stream(LEARNER, statistics, "frozen").forgotten(Tilt(), gone, BUDGET)
-    batch = batch.added(new)
+    release, batch = Stream(LEARNER, statistics, "frozen").forget(Tilt(), gone, BUDGET)
+    batch = batch.add(new)
     for row in range(6):
         statistics, gone = of(row)
-        one_release, one = Stream(LEARNER, statistics, "frozen").forgotten(Tilt(), gone, BUDGET)
-        one = one.added(new)
+        one_release, one = Stream(LEARNER, statistics, "frozen").forget(Tilt(), gone, BUDGET)
+        one = one.add(new)
         np.testing.assert_allclose(release.probabilities[row], one_release.probabilities, rtol=0, atol=1e-14)
         assert batch.decision().index[row] == one.decision().index
-        assert batch.gone is not None
-        np.testing.assert_array_equal(batch.gone[row], one.gone)
+        assert batch.deleted_counts is not None
+        np.testing.assert_array_equal(batch.deleted_counts[row], one.deleted_counts)
 
 
 def test_one_log_serves_a_batch_of_possible_requests() -> None:
     stream = Stream(LEARNER, records([[1.0] * 4, [0.0], []]), "frozen")
     counts = np.array([[1, 0, 0], [3, 1, 0]])
     several = DeletionRequest(ArmStatistics(ACTIONS, counts, np.array([[1, 0, 0], [3, 0, 0]]) * 10**9), True)
-    _, later = stream.forgotten(FrozenRollback(), several, BUDGET)
-    np.testing.assert_array_equal(later.gone, counts)
-    np.testing.assert_array_equal(later.added(records([[], [], [1.0]])).gone, counts)
+    _, later = stream.forget(FrozenRollback(), several, BUDGET)
+    np.testing.assert_array_equal(later.deleted_counts, counts)
+    np.testing.assert_array_equal(later.add(records([[], [], [1.0]])).deleted_counts, counts)
 
 
 def test_a_stream_is_a_value() -> None:
@@ -206,11 +206,11 @@ def test_a_stream_is_a_value() -> None:
     assert copy == stream
     assert hash(copy) == hash(stream)
     assert stream != Stream(LEARNER, stream.statistics, "retained")
-    assert stream != replace(stream, gone=np.array([1, 0, 0]))
+    assert stream != replace(stream, deleted_counts=np.array([1, 0, 0]))
     assert stream != "a stream"
-    assert stream.gone is not None
-    assert not stream.gone.flags.writeable
-    assert not copy.gone.flags.writeable
+    assert stream.deleted_counts is not None
+    assert not stream.deleted_counts.flags.writeable
+    assert not copy.deleted_counts.flags.writeable
 
 
 def test_refusals_are_one_clear_sentence() -> None:
@@ -222,7 +222,7 @@ def test_refusals_are_one_clear_sentence() -> None:
     with pytest.raises(UnsupportedError, match="got 'imitation'"):
         Stream(Imitation(), statistics, "frozen")
     assert Stream(Imitation(), statistics).decision().action == "A"
-    with pytest.raises(InvalidInputError, match="gone must be None with penalty='retained'"):
+    with pytest.raises(InvalidInputError, match="deleted_counts must be None with penalty='retained'"):
         Stream(LEARNER, statistics, "retained", np.array([1, 0, 0]))
     with pytest.raises(InvalidInputError, match=r"shape of the statistics' counts, \(3,\); got \(2,\)"):
         Stream(LEARNER, statistics, "frozen", np.array([1, 0]))

@@ -265,9 +265,9 @@ class VaultMachine(RuleBasedStateMachine):
         unlearner = configuration.unlearning()
         if not unlearner.several_arms and len({record.action for record in held}) > 1:
             # The policy says: then by rollback. That it is by rollback tells that it was several arms.
-            release, _ = stream.forgotten(Rollback(), request, Budget(epsilon=0.0, delta=0.0))
+            release, _ = stream.forget(Rollback(), request, Budget(epsilon=0.0, delta=0.0))
             return release, unlearner.level
-        release, _ = stream.forgotten(unlearner, request, configuration.budget)
+        release, _ = stream.forget(unlearner, request, configuration.budget)
         return release, release.guarantee.level
 
     def _refuses(self, request: Request, refusal: str) -> None:

@@ -16,7 +16,7 @@ from armnesia.unlearners import UNLEARNERS, Unlearner
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendation:
+class Comparison:
     """What one unlearner would do with a request; `refused` says why it would not."""
 
     name: str
@@ -29,14 +29,14 @@ class Recommendation:
     refused: str = ""
 
 
-def recommend(
+def compare(
     learner: Learner,
     statistics: ArmStatistics,
     request: DeletionRequest,
     budget: Budget,
     *,
     variants: Iterable[Unlearner] = (),
-) -> list[Recommendation]:
+) -> list[Comparison]:
     """Compare all unlearners on a request: strictest level first, then the smallest expected loss.
 
     Each has its default options, but for the `variants` that are given.
@@ -49,7 +49,7 @@ def recommend(
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
     >>> request = DeletionRequest.from_rewards({"A": [1] * 10, "B": []})
     >>> budget = Budget(epsilon=1.0, delta=1e-5)
-    >>> for found in recommend(LCB().bind(statistics), statistics, request, budget)[:3]:
+    >>> for found in compare(LCB().bind(statistics), statistics, request, budget)[:3]:
     ...     print(found.name, found.guarantee.level, round(found.change, 3), round(found.expected_loss, 4))
     rollback retained 0.0 0.0
     frozen_rollback request_shape 0.0 0.0
@@ -66,16 +66,16 @@ def recommend(
         try:
             release = unlearner.release(learner, statistics, request, budget)
         except ArmnesiaError as reason:
-            found.append(Recommendation(name, None, None, float("nan"), float("nan"), str(reason)))
+            found.append(Comparison(name, None, None, float("nan"), float("nan"), str(reason)))
             continue
         p = release.probabilities
         change = float(1 - p[int(old.index)])
         loss = float((high - low) * (posterior.max() - p @ posterior))
-        found.append(Recommendation(name, release.guarantee, p, max(change, 0.0), max(loss, 0.0)))
+        found.append(Comparison(name, release.guarantee, p, max(change, 0.0), max(loss, 0.0)))
     return sorted(found, key=_strictest_and_best_first)
 
 
-def _strictest_and_best_first(found: Recommendation) -> tuple[int, float]:
+def _strictest_and_best_first(found: Comparison) -> tuple[int, float]:
     if found.guarantee is None:
         return (9, 0.0)
     levels = list(type(found.guarantee.level))

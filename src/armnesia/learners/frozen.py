@@ -30,26 +30,26 @@ class FrozenPenalty(ConfidenceLearner):
     """
 
     inner: ConfidenceLearner
-    gone: IntArray
+    deleted_counts: IntArray
 
     name: ClassVar[str] = "frozen_penalty"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "gone", checked_gone(self.gone))
+        object.__setattr__(self, "deleted_counts", checked_deleted_counts(self.deleted_counts))
         object.__setattr__(self, "name", f"{self.inner.name} with a frozen penalty")
 
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """The inner learner's, for as many records more as are gone."""
-        return self.inner.lower_bounds(means, np.asarray(counts) + self.gone, n_actions)
+        return self.inner.lower_bounds(means, np.asarray(counts) + self.deleted_counts, n_actions)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FrozenPenalty) and (
-            self.inner == other.inner and np.array_equal(self.gone, other.gone)
+            self.inner == other.inner and np.array_equal(self.deleted_counts, other.deleted_counts)
         )
 
     def __hash__(self) -> int:
-        return hash((self.inner, tuple(self.gone.flat)))
+        return hash((self.inner, tuple(self.deleted_counts.flat)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,15 +69,15 @@ class FrozenLCB(FrozenPenalty, LCB):
         array([0.1194, 0.2388, 1.    ])
         """
         numbers = np.asarray(counts)
-        return np.where(numbers > 0, self.inner.penalty(numbers + self.gone, n_actions), 1.0)
+        return np.where(numbers > 0, self.inner.penalty(numbers + self.deleted_counts, n_actions), 1.0)
 
 
-def frozen_penalty(learner: Learner, gone: ArrayLike) -> FrozenPenalty:
+def frozen_penalty(learner: Learner, deleted_counts: ArrayLike) -> FrozenPenalty:
     """The learner with its penalties frozen over these many deleted records of each arm.
 
     Freezing anew replaces what was frozen before.
 
-    >>> frozen_penalty(LCB(confidence=0.01), [150, 0]).gone
+    >>> frozen_penalty(LCB(confidence=0.01), [150, 0]).deleted_counts
     array([150,   0])
     """
     inner = learner.inner if isinstance(learner, FrozenPenalty) else learner
@@ -89,19 +89,21 @@ def frozen_penalty(learner: Learner, gone: ArrayLike) -> FrozenPenalty:
     kind = FrozenLCB if isinstance(inner, LCB) else FrozenPenalty
     return kind(
         inner=inner,  # type: ignore[arg-type]
-        gone=checked_gone(gone),
+        deleted_counts=checked_deleted_counts(deleted_counts),
         confidence=inner.confidence,
         default_action=inner.default_action,
     )
 
 
-def checked_gone(gone: ArrayLike) -> IntArray:
+def checked_deleted_counts(deleted_counts: ArrayLike) -> IntArray:
     """Counts of deleted records as an array that cannot be written to.
 
-    >>> checked_gone([3, 0])
+    >>> checked_deleted_counts([3, 0])
     array([3, 0])
     """
-    counts = np.asarray(gone)
+    counts = np.asarray(deleted_counts)
     if counts.dtype.kind not in "iu" or counts.ndim == 0 or np.any(counts < 0):
-        raise InvalidInputError(f"gone must be whole numbers, 0 or more, one an arm; got {gone!r}")
+        raise InvalidInputError(
+            f"deleted_counts must be whole numbers, 0 or more, one an arm; got {deleted_counts!r}"
+        )
     return read_only(counts.astype(np.int64))

@@ -16,7 +16,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import ConfidenceLearner, Decision, FrozenPenalty, Learner, frozen_penalty
-from armnesia.learners.frozen import checked_gone
+from armnesia.learners.frozen import checked_deleted_counts
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners import Release, Unlearner
 
@@ -30,8 +30,8 @@ class Stream:
 
     With `penalty="retained"` the state is the statistics of the records that are left and nothing else: every
     release has its unlearner's own level. With `penalty="frozen"` the cumulative counts of deleted records,
-    `gone`, are kept too, and the penalties stay those of N + gone: deletion then costs hardly any decision
-    quality, also later on. The counts are a declared, public part of the state, so that a
+    `deleted_counts`, are kept too, and the penalties stay those of N + deleted_counts: deletion then costs
+    hardly any decision quality, also later on. The counts are a declared, public part of the state, so that a
     release is at best at level `request_shape`.
 
     The learner must be bound: τ is fixed once for the whole stream. Leading axes are data sets.
@@ -39,19 +39,19 @@ class Stream:
     >>> from armnesia import LCB, Tilt
     >>> first = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
     >>> stream = Stream(LCB().bind(first), first, penalty="frozen")
-    >>> stream = stream.added(ArmStatistics.from_rewards({"A": [1, 0], "B": [1]}))
+    >>> stream = stream.add(ArmStatistics.from_rewards({"A": [1, 0], "B": [1]}))
     >>> request = DeletionRequest.from_rewards({"A": [1] * 30 + [0] * 25, "B": []})
-    >>> release, stream = stream.forgotten(Tilt(), request, Budget(epsilon=1.0, delta=1e-5))
+    >>> release, stream = stream.forget(Tilt(), request, Budget(epsilon=1.0, delta=1e-5))
     >>> release.probabilities.round(2), str(release.guarantee.level)
     (array([1., 0.]), 'request_shape')
-    >>> stream.decision().action, stream.statistics.counts, stream.gone
+    >>> stream.decision().action, stream.statistics.counts, stream.deleted_counts
     ('A', array([ 47, 101]), array([55,  0]))
     """
 
     learner: Learner
     statistics: ArmStatistics
     penalty: Penalty = "retained"
-    gone: IntArray | None = None
+    deleted_counts: IntArray | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.learner, FrozenPenalty):
@@ -61,31 +61,36 @@ class Stream:
         if isinstance(self.learner, ConfidenceLearner):
             self.learner.log_term(self.statistics.n_actions)  # refuses a learner that is not bound
         if self.penalty == "retained":
-            if self.gone is not None:
+            if self.deleted_counts is not None:
                 raise InvalidInputError(
-                    "gone must be None with penalty='retained', which keeps nothing of what was deleted;"
-                    f" got {self.gone!r}"
+                    "deleted_counts must be None with penalty='retained', which keeps nothing of what was"
+                    f" deleted; got {self.deleted_counts!r}"
                 )
         elif self.penalty == "frozen":
             counts = self.statistics.counts
-            gone = checked_gone(np.zeros_like(counts) if self.gone is None else self.gone)
-            if gone.shape != counts.shape:
+            deleted_counts = checked_deleted_counts(
+                np.zeros_like(counts) if self.deleted_counts is None else self.deleted_counts
+            )
+            if deleted_counts.shape != counts.shape:
                 raise InvalidInputError(
-                    f"gone must have the shape of the statistics' counts, {counts.shape}; got {gone.shape}"
+                    f"deleted_counts must have the shape of the statistics' counts, {counts.shape};"
+                    f" got {deleted_counts.shape}"
                 )
-            frozen_penalty(self.learner, gone)  # refuses a learner without a penalty
-            object.__setattr__(self, "gone", gone)
+            frozen_penalty(self.learner, deleted_counts)  # refuses a learner without a penalty
+            object.__setattr__(self, "deleted_counts", deleted_counts)
         else:
             raise InvalidInputError(f"penalty must be 'retained' or 'frozen'; got {self.penalty!r}")
 
     @property
-    def serving(self) -> Learner:
+    def current_learner(self) -> Learner:
         """The learner as it decides now: with what is gone in its penalties, if these are frozen.
 
-        It is what an audit of the next release needs: `audit(unlearner, stream.serving, stream.statistics,
-        request, budget)`.
+        An audit of the next release takes it: `audit(unlearner, stream.current_learner,
+        stream.statistics, request, budget)`.
         """
-        return self.learner if self.gone is None else frozen_penalty(self.learner, self.gone)
+        return (
+            self.learner if self.deleted_counts is None else frozen_penalty(self.learner, self.deleted_counts)
+        )
 
     @property
     def level(self) -> Level:
@@ -94,14 +99,14 @@ class Stream:
 
     def decision(self) -> Decision:
         """The arm that is served while nobody asks to be forgotten."""
-        return self.serving.decide(self.statistics)
+        return self.current_learner.decide(self.statistics)
 
-    def added(self, statistics: ArmStatistics) -> "Stream":
+    def add(self, statistics: ArmStatistics) -> "Stream":
         """The stream with new records."""
         merged = self.statistics.merge(statistics)
-        return self._moved(merged, self.gone)
+        return self._moved(merged, self.deleted_counts)
 
-    def forgotten(
+    def forget(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
     ) -> tuple[Release, "Stream"]:
         """The release that answers a request, and the stream without its records.
@@ -109,30 +114,33 @@ class Stream:
         Draw from the release once. All that is promised of the release and of everything later together is
         its guarantee, because what is later does not depend on the deleted rewards at all.
         """
-        release = unlearner.release(self.serving, self.statistics, request, budget)
+        release = unlearner.release(self.current_learner, self.statistics, request, budget)
         own = release.guarantee.level
         level = max(own, self.level, key=list(Level).index)
         if level is not own:
             release = replace(release, guarantee=replace(release.guarantee, level=level))
-        gone = None if self.gone is None else self.gone + request.counts
-        later = self._moved(self.statistics.without(request), gone)
+        deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
+        later = self._moved(self.statistics.without(request), deleted_counts)
         return release, later
 
-    def _moved(self, statistics: ArmStatistics, gone: IntArray | None) -> "Stream":
-        if gone is not None:  # one data set's counts serve a batch of requests, and the other way round
-            gone = np.broadcast_to(gone, statistics.counts.shape)
-        return replace(self, statistics=statistics, gone=gone)
+    def _moved(self, statistics: ArmStatistics, deleted_counts: IntArray | None) -> "Stream":
+        if deleted_counts is not None:  # one data set's counts may meet a batch of requests, or the reverse
+            deleted_counts = np.broadcast_to(deleted_counts, statistics.counts.shape)
+        return replace(self, statistics=statistics, deleted_counts=deleted_counts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Stream):
             return NotImplemented
         return (
             (self.learner, self.statistics, self.penalty) == (other.learner, other.statistics, other.penalty)
-        ) and (self.gone is None or np.array_equal(self.gone, np.asarray(other.gone)))
+        ) and (
+            self.deleted_counts is None
+            or np.array_equal(self.deleted_counts, np.asarray(other.deleted_counts))
+        )
 
     def __hash__(self) -> int:
         return hash((self.learner, self.statistics, self.penalty))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made anew when unpickled or copied, so that the arrays are checked and read-only again.
-        return type(self), (self.learner, self.statistics, self.penalty, self.gone)
+        return type(self), (self.learner, self.statistics, self.penalty, self.deleted_counts)

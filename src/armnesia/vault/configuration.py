@@ -100,7 +100,9 @@ class Configuration:
         one = DeletionRequest.from_rewards({"A": [low], "B": []}, reward_range=self.reward_range)
         example = Stream(self.learning(), held, self.penalty)
         unlearner = self.unlearning()
-        unlearner.release(example.serving, held, one, self.budget)  # refuses what could answer no request
+        unlearner.release(
+            example.current_learner, held, one, self.budget
+        )  # refuses what could answer no request
         promised = max(unlearner.level, example.level, key=list(Level).index)
         if self.policy is None:
             allowed = list(Level)[: list(Level).index(promised) + 1]

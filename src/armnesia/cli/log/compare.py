@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from armnesia.auditing import Recommendation, recommend
+from armnesia.auditing import Comparison
+from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import Case, guarantee_facts, learner_facts
 from armnesia.cli.output import emit, table
@@ -32,7 +33,7 @@ def compare(
     if case.budget.epsilon == 0 and case.budget.delta == 0:
         raise InvalidInputError("a comparison needs a budget: --epsilon or --gamma, with --delta")
     tilt = Tilt(assumed_share=assumed_share, predictive="flat" if predictive is None else predictive)
-    found = recommend(case.learner, case.statistics, case.request, case.budget, variants=[tilt])
+    found = compare_unlearners(case.learner, case.statistics, case.request, case.budget, variants=[tilt])
     before = case.learner.decide(case.statistics)
     actions = case.statistics.actions
     result = {
@@ -67,7 +68,7 @@ def compare(
     )
 
 
-def _facts(found: Recommendation, actions: tuple[Any, ...]) -> dict[str, Any]:
+def _facts(found: Comparison, actions: tuple[Any, ...]) -> dict[str, Any]:
     probabilities = None
     if found.probabilities is not None:
         probabilities = dict(zip(actions, found.probabilities.tolist(), strict=True))
@@ -81,12 +82,12 @@ def _facts(found: Recommendation, actions: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
-def _promise(found: Recommendation) -> str:
+def _promise(found: Comparison) -> str:
     promise = found.guarantee
     return "" if promise is None else f"({promise.epsilon:g}, {promise.delta:.2g})\n{promise.level}"
 
 
-def _likely(found: Recommendation, actions: tuple[Any, ...]) -> str:
+def _likely(found: Comparison, actions: tuple[Any, ...]) -> str:
     if found.probabilities is None:
         return ""
     chances = sorted(zip(found.probabilities.tolist(), map(str, actions), strict=True), reverse=True)

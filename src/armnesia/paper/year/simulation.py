@@ -157,11 +157,11 @@ def _lived(way: Way, first: ArmStatistics, months: list[tuple[ArmStatistics, Del
     before = one_hot(stream.decision().index, ENVIRONMENT.n_actions)
     losses, changes, level = [], np.zeros(len(before)), None
     for new, request in months:
-        stream = stream.added(new)
+        stream = stream.add(new)
         if way.unlearner is None:
             p = one_hot(stream.decision().index, ENVIRONMENT.n_actions)
         else:
-            release, stream = stream.forgotten(way.unlearner, request, BUDGET)
+            release, stream = stream.forget(way.unlearner, request, BUDGET)
             p, level = release.probabilities, release.guarantee.level
         losses.append(p @ ENVIRONMENT.gaps)
         changes += 1 - (before * p).sum(axis=-1)

@@ -214,7 +214,7 @@ def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answ
     """
     stream, policy = state.known_stream, state.configuration.requests
     try:
-        release, later = stream.forgotten(answer.unlearner, found, answer.budget)
+        release, later = stream.forget(answer.unlearner, found, answer.budget)
         if policy.allows(release.guarantee):
             return answer, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
@@ -225,7 +225,7 @@ def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answ
     if policy.beyond == "refuse":
         raise refusal
     exact = Answer.by(Rollback.name, {}, 0.0, 0.0)
-    release, later = stream.forgotten(exact.unlearner, found, exact.budget)
+    release, later = stream.forget(exact.unlearner, found, exact.budget)
     weakest = max(answer.unlearner.level, stream.level, key=list(Level).index)
     if policy.allows(Guarantee(answer.budget.epsilon, answer.budget.delta, weakest)):
         # Other requests are answered as asked, so that being answered by rollback tells of this one's shape.

@@ -230,7 +230,7 @@ class Loader:
             new = ArmStatistics(
                 stream.statistics.actions, self.counts, self.sums, stream.statistics.reward_range
             )
-            state = state.with_stream(stream.added(new))
+            state = state.with_stream(stream.add(new))
         statements = []
         if self.before.configuration.actions is None:  # fixed from now on: the ledger says since when
             actions = list(state.known_stream.statistics.actions)

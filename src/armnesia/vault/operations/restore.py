@@ -106,11 +106,13 @@ def _brought_forward(state: State, later: Mapping[str, Any]) -> State:
     told = Told.by(exported_rows(later))
     stream = state.stream
     if stream is None:
-        empty = new_stream(told.configuration, told.gone)
+        empty = new_stream(told.configuration, told.deleted_counts)
         state = state if empty is None else state.with_stream(empty)
-    elif stream.gone is not None and (told.gone != stream.gone).any():
+    elif stream.deleted_counts is not None and (told.deleted_counts != stream.deleted_counts).any():
         # Of rows, too, that came in after the copy was made.
-        state = state.with_stream(replace(stream, gone=np.zeros_like(stream.gone) + told.gone))
+        state = state.with_stream(
+            replace(stream, deleted_counts=np.zeros_like(stream.deleted_counts) + told.deleted_counts)
+        )
     return replace(
         state,
         configuration=told.configuration,

@@ -25,7 +25,7 @@ class Told:
     head: Head
     digest_key: int
     public_keys: tuple[str, ...]
-    gone: IntArray
+    deleted_counts: IntArray
     """How many records of each arm were deleted, as far as that is public."""
 
     @classmethod
@@ -50,7 +50,7 @@ class Told:
 
     def state(self, vault: str, tallies: Tallies) -> State:
         """The state as far as the ledger tells: no rows are counted yet."""
-        stream = new_stream(self.configuration, self.gone)
+        stream = new_stream(self.configuration, self.deleted_counts)
         state = State(
             *(vault, VERSION, self.configuration, None, None, "default", self.head, 0),
             digest_key=self.digest_key,
@@ -68,7 +68,10 @@ class Told:
         if state.stream is not None:
             if state.stream.statistics.actions != self.configuration.actions:
                 yield "the labels of the arms are not the actions that the ledger tells of"
-            elif state.stream.gone is not None and (state.stream.gone != self.gone).any():
+            elif (
+                state.stream.deleted_counts is not None
+                and (state.stream.deleted_counts != self.deleted_counts).any()
+            ):
                 yield "the numbers of deleted records are not those that the ledger tells of"
 
     def strange_keys(self, keyring: Keyring) -> Iterator[str]:

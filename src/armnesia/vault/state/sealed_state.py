@@ -79,7 +79,7 @@ class State:
 def arm_rows(stream: Stream) -> list[tuple[int, str, int, int, int]]:
     """The arms as the table holds them."""
     statistics = stream.statistics
-    gone = [0] * statistics.n_actions if stream.gone is None else stream.gone.tolist()
+    gone = [0] * statistics.n_actions if stream.deleted_counts is None else stream.deleted_counts.tolist()
     numbers = zip(statistics.actions, statistics.counts.tolist(), statistics.sums.tolist(), gone, strict=True)
     return [
         (arm, _label_text(label), count, total, g) for arm, (label, count, total, g) in enumerate(numbers)
@@ -97,9 +97,9 @@ def new_stream(configuration: Configuration, gone: IntArray | None = None) -> St
         return None
     nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
     stream = Stream(configuration.learning(), nothing, configuration.penalty)
-    if gone is None or stream.gone is None:
+    if gone is None or stream.deleted_counts is None:
         return stream
-    return replace(stream, gone=stream.gone + gone)
+    return replace(stream, deleted_counts=stream.deleted_counts + gone)
 
 
 @dataclass(frozen=True)

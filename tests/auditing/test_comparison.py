@@ -8,12 +8,12 @@ from armnesia import (
     UNLEARNERS,
     ArmStatistics,
     Budget,
+    Comparison,
     DeletionRequest,
     Imitation,
     Level,
     Mixing,
-    Recommendation,
-    recommend,
+    compare,
 )
 
 REWARDS = {"A": [4] * 60 + [1] * 40, "B": [4] * 55 + [1] * 45, "C": [1] * 9}
@@ -23,13 +23,13 @@ SEVERAL = DeletionRequest.from_rewards({"A": [4] * 10, "B": [1] * 5, "C": []}, (
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 
 
-def by_name(found: list[Recommendation]) -> dict[str, Recommendation]:
+def by_name(found: list[Comparison]) -> dict[str, Comparison]:
     return {each.name: each for each in found}
 
 
 def test_every_unlearner_has_its_row_with_its_own_release() -> None:
     learner = LCB().bind(STATISTICS)
-    found = by_name(recommend(learner, STATISTICS, ONE_ARM, BUDGET))
+    found = by_name(compare(learner, STATISTICS, ONE_ARM, BUDGET))
     assert set(found) == set(UNLEARNERS)
     for name, each in found.items():
         if each.refused:
@@ -43,8 +43,8 @@ def test_every_unlearner_has_its_row_with_its_own_release() -> None:
 def test_a_variant_takes_the_place_of_its_kind() -> None:
     learner = LCB().bind(STATISTICS)
     rolled_back = Mixing(ratio=1.0)
-    found = by_name(recommend(learner, STATISTICS, ONE_ARM, BUDGET, variants=[rolled_back]))
-    plain = by_name(recommend(learner, STATISTICS, ONE_ARM, BUDGET))
+    found = by_name(compare(learner, STATISTICS, ONE_ARM, BUDGET, variants=[rolled_back]))
+    plain = by_name(compare(learner, STATISTICS, ONE_ARM, BUDGET))
     expected = rolled_back.release(learner, STATISTICS, ONE_ARM, BUDGET).probabilities
     assert np.array_equal(found["mixing"].probabilities, expected)  # type: ignore[arg-type]
     assert not np.array_equal(plain["mixing"].probabilities, expected)  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ def test_change_and_loss_are_those_of_the_release() -> None:
     learner = LCB().bind(STATISTICS)
     assert learner.decide(STATISTICS).action == "A"
     posterior = [(1 + 30) / (2 + 70), (1 + 55) / (2 + 100), 1 / 11]
-    for each in recommend(learner, STATISTICS, ONE_ARM, BUDGET):
+    for each in compare(learner, STATISTICS, ONE_ARM, BUDGET):
         if each.probabilities is None:
             continue
         expected = max(posterior) - float(each.probabilities @ np.array(posterior))
@@ -67,7 +67,7 @@ def test_change_and_loss_are_those_of_the_release() -> None:
 
 def test_the_strictest_level_comes_first_and_refusals_last() -> None:
     order = [Level.RETAINED, Level.REQUEST_SHAPE, Level.ORIGINAL_DECISION]
-    found = recommend(LCB().bind(STATISTICS), STATISTICS, SEVERAL, BUDGET)
+    found = compare(LCB().bind(STATISTICS), STATISTICS, SEVERAL, BUDGET)
     levels = [order.index(each.guarantee.level) for each in found if each.guarantee is not None]
     assert levels == sorted(levels)
     assert [bool(each.refused) for each in found] == sorted(bool(each.refused) for each in found)
@@ -75,5 +75,5 @@ def test_the_strictest_level_comes_first_and_refusals_last() -> None:
 
 
 def test_imitation_has_only_what_knows_no_shape() -> None:
-    found = by_name(recommend(Imitation(), STATISTICS, SEVERAL, BUDGET))
+    found = by_name(compare(Imitation(), STATISTICS, SEVERAL, BUDGET))
     assert {name for name, each in found.items() if not each.refused} == {"rollback", "imitation_rollback"}
