@@ -169,9 +169,9 @@ class SqliteDatabase(Database):
 
     def back_up(self, path: str) -> None:
         """Copy one snapshot of the vault into a new private file, which appears only when it is complete."""
-        with private_files.appearing(path) as beside:
+        with private_files.atomic_write(path) as temporary:
             try:
-                with closing(sqlite3.connect(beside)) as copy:
+                with closing(sqlite3.connect(temporary)) as copy:
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
                     self._connection.backup(copy)
                 self._check_same_files()
