@@ -1,4 +1,4 @@
-"""What every file of the project must be: free of one machine's paths, and shown by example."""
+"""No file names a machine's folders, and everything public is documented by an example that runs."""
 
 import inspect
 import re
