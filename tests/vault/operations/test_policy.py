@@ -85,7 +85,7 @@ def test_the_levels(tmp_path: Path, unlearner: str, level: str) -> None:
 def test_a_frozen_penalty_needs_a_policy_that_lets_counts_be_public(tmp_path: Path) -> None:
     with pytest.raises(
         VaultError,
-        match=r"default answer, rollback .* at level request_shape, is beyond .* at level retained",
+        match=r"default answer, rollback .* level request_shape, is beyond .* at level retained",
     ):
         Configuration(actions=("A", "B"), penalty="frozen", policy=Policy(0.0, 0.0, ALL[:1]))
     with vault_with(tmp_path, None, penalty="frozen") as vault:

@@ -1,4 +1,4 @@
-"""TableDigests of tables: whatever came and went, in whatever order, it is the rows that are there that count."""
+"""Digests of tables depend on the rows that are present, not on the order in which rows came and went."""
 
 from typing import Any
 

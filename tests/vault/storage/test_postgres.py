@@ -161,7 +161,7 @@ CUT_OFF = """
     [
         (
             "DEFERRED",
-            r"whether the change was stored is unknown: run the same command again \(the same request twice has one answer\)",
+            r"whether the change was stored is unknown: run the same command again \(the same request twice",
         ),
         ("IMMEDIATE", "cannot be reached; nothing was changed"),
     ],
