@@ -1,6 +1,6 @@
 """Values as error messages show them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -14,3 +14,12 @@ def listed(labels: Iterable[Any], at_most: int = 8) -> str:
     if len(shown) <= at_most:
         return ", ".join(shown)
     return ", ".join([*shown[:at_most], f"… ({len(shown)} in all)"])
+
+
+def any_of(names: Sequence[str]) -> str:
+    """Join alternatives by commas and "or".
+
+    >>> any_of(["rollback", "gaussian", "tilt"]), any_of(["rollback"]), any_of([])
+    ('rollback, gaussian or tilt', 'rollback', 'none')
+    """
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none"
