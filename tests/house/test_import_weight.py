@@ -1,4 +1,4 @@
-"""`import armnesia` loads numpy and, at most, scipy: every extra is loaded by the feature that needs it."""
+"""What an import loads: `armnesia` nothing, its names numpy and scipy, a feature its own extra."""
 
 import json
 import subprocess
@@ -50,8 +50,12 @@ def third_party(modules: dict[str, str | None]) -> set[str]:
     }
 
 
-def test_the_package_loads_none_of_the_extras_and_nothing_unknown() -> None:
-    loaded = modules_loaded_by("import armnesia")
+def test_the_package_alone_loads_nothing() -> None:
+    assert third_party(modules_loaded_by("import armnesia")) <= {"armnesia"}
+
+
+def test_all_its_names_load_none_of_the_extras_and_nothing_unknown() -> None:
+    loaded = modules_loaded_by("from armnesia import *")
     assert "armnesia.unlearners.base" in loaded  # the measurement works
     assert sorted(set(loaded) & FORBIDDEN) == []
     assert sorted(third_party(loaded) - ALLOWED_THIRD_PARTY) == []
