@@ -31,6 +31,11 @@ class Place(NamedTuple):
     url: str
     keys: Path
 
+    @property
+    def path(self) -> Path:
+        """The file of an SQLite vault."""
+        return Path(self.url.removeprefix("sqlite:///"))
+
     def create(self, configuration: Configuration | None = None) -> Vault:
         return Vault.create(self.url, configuration, keys=self.keys)
 

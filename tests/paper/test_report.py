@@ -22,7 +22,6 @@ from armnesia.paper.results import (
     read_parquet,
     write_csv,
     write_parquet,
-    written_whole,
 )
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
@@ -259,21 +258,6 @@ def test_rows_with_other_columns_are_refused_and_the_old_file_stays(
     for wrong in ({**rows[0], "colour": "red"}, {"figure": "1"}):
         with pytest.raises(InvalidInputError, match=r"differs in .*(colour|gamma)"):
             write([wrong], path)
-    assert path.read_text() == "old"
-
-
-def write_half(path: Path) -> None:
-    with written_whole(path) as draft:
-        draft.write_text("half")
-        raise RuntimeError("the power fails")
-
-
-def test_a_file_half_written_never_shows(tmp_path: Path) -> None:
-    path = tmp_path / "file.txt"
-    path.write_text("old")
-    with pytest.raises(RuntimeError, match="power"):
-        write_half(path)
-    assert [file.name for file in tmp_path.iterdir()] == ["file.txt"]
     assert path.read_text() == "old"
 
 

@@ -69,7 +69,7 @@ class Snapshot:
     def put_back(self) -> None:
         """As an operator would: the database is exchanged, the keys and the pinned head stay."""
         if self.place.url.startswith("sqlite"):
-            path = Path(self.place.url.removeprefix("sqlite:///"))
+            path = self.place.path
             for leftover in (f"{path}-wal", f"{path}-shm"):
                 Path(leftover).unlink(missing_ok=True)
             path.write_bytes(self.file.read_bytes())
@@ -86,7 +86,7 @@ class Snapshot:
 def reader_of(place: Place) -> Iterator[None]:
     """Somebody who reads the database all the while, and so needs what is deleted meanwhile."""
     if place.url.startswith("sqlite"):
-        with closing(sqlite3.connect(place.url.removeprefix("sqlite:///"), isolation_level=None)) as reader:
+        with closing(sqlite3.connect(place.path, isolation_level=None)) as reader:
             reader.execute("BEGIN")
             assert reader.execute("SELECT count(*) FROM record").fetchone()
             yield

@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from armnesia.vault import Configuration
-from tests.databases import DATABASES, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import values
 
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "vault.py"
@@ -27,15 +25,14 @@ def test_it_compares_with_the_faster_way_to_retrain() -> None:
     assert factor
 
 
-@pytest.mark.parametrize("database", DATABASES)
-def test_both_ways_to_retrain_give_the_same(database: str, tmp_path: Path) -> None:
+def test_both_ways_to_retrain_give_the_same(place: Place) -> None:
     specification = importlib.util.spec_from_file_location("benchmark_of_the_vault", PROGRAM)
     assert specification is not None
     assert specification.loader is not None
     benchmark: Any = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(benchmark)
     log = {"action": list("ABCDEABCAB"), "reward": [number / 10 for number in range(10)]}
-    with fresh_place(database, tmp_path).create(Configuration(actions=benchmark.ACTIONS)) as vault:
+    with place.create(Configuration(actions=benchmark.ACTIONS)) as vault:
         vault.ingest(log)
         grouped, in_one_pass = (values(vault, sql) for sql in benchmark.RETRAINING.values())
     assert [int(value) for row in sorted(grouped) for value in row[1:]] == [int(v) for v in in_one_pass[0]]

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.databases import fresh_place
+from tests.databases import Place
 
 GAUSSIAN = ("--unlearner", "gaussian", "--epsilon", "1", "--delta", "1e-5")
 
 
-def test_the_same_commands_on_postgresql(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url, keys = fresh_place("postgresql", tmp_path)
+def test_the_same_commands_on_postgresql(
+    run: Any, postgres_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, keys = postgres_place
     monkeypatch.setenv("ARMNESIA_URL", url)
     monkeypatch.setenv("ARMNESIA_KEYS", str(keys))
     log = tmp_path / "log.csv"

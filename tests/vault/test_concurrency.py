@@ -13,7 +13,7 @@ from armnesia.vault import Configuration
 from armnesia.vault.operations import forget
 from armnesia.vault.state.connection import Opened
 from armnesia.vault.state.records import Holding, Wanted, holding_of
-from tests.databases import DATABASES, fresh_place
+from tests.databases import Place, fresh_place
 from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
 from tests.vault.forked_children import nursery
 from tests.vault.plain_vault import Record, columns_of, write_csv
@@ -21,9 +21,9 @@ from tests.vault.plain_vault import Record, columns_of, write_csv
 PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4, 120)
 
 
-@pytest.mark.parametrize("database", DATABASES)
-def test_many_processes_come_to_the_end_of_a_serial_replay(database: str, tmp_path: Path) -> None:
-    place = fresh_place(database, tmp_path)
+def test_many_processes_come_to_the_end_of_a_serial_replay(
+    database: str, place: Place, tmp_path: Path
+) -> None:
     place.create(Configuration(actions=ACTIONS)).close()
     files = [tmp_path / f"notes-{number}" for number in range(PROCESSES)]
     started = time.perf_counter()
@@ -53,11 +53,9 @@ def test_many_processes_come_to_the_end_of_a_serial_replay(database: str, tmp_pa
         )
 
 
-@pytest.mark.parametrize("database", DATABASES)
 def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = fresh_place(database, tmp_path)
     rows = [Record("A", 4, "ann", "1"), Record("B", 0, "ann", "2"), Record("B", 4, "bob", "3")]
     files = [tmp_path / "first.csv", tmp_path / "second.csv"]
     for file, some in zip(files, (rows[:1], rows[1:]), strict=True):

@@ -15,7 +15,7 @@ import pytest
 from armnesia.unlearners.stream import Penalty
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.state.records import Wanted, holding_of
-from tests.databases import DATABASES, fresh_place
+from tests.databases import fresh_place
 from tests.vault.crash_batches import BATCH_ROWS, BatchCrashes, Filling, Kind
 from tests.vault.crash_driver import ACTIONS, Crashes, half_done, not_once
 from tests.vault.forked_children import nursery
@@ -39,7 +39,6 @@ KINDS_IN_BATCHES = (
 )
 
 
-@pytest.mark.parametrize("database", DATABASES)
 def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, tmp_path: Path) -> None:
     chance = random.Random(17)
     kills, done, not_done, killed_in = 0, 0, 0, Counter[str]()
@@ -70,7 +69,6 @@ def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, 
     )
 
 
-@pytest.mark.parametrize("database", DATABASES)
 def test_an_ingest_that_is_killed_between_its_commits_leaves_whole_batches(
     database: str, tmp_path: Path
 ) -> None:

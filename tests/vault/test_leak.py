@@ -18,7 +18,7 @@ from armnesia.core.errors import ArmnesiaError
 from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, Policy, Vault
 from armnesia.vault.storage.sqlite import SqliteDatabase
-from tests.databases import DATABASES, SERVER, Place, fresh_place, postgres_url
+from tests.databases import SERVER, Place, postgres_url
 from tests.vault.raw_vaults import TABLES, change, dumped, reader_of, values
 
 RANDOM = random.Random(20_26)
@@ -26,16 +26,6 @@ PERSON = "".join(RANDOM.choices(string.ascii_letters, k=24))
 ROW_IDS = ["".join(RANDOM.choices(string.ascii_letters, k=24)) for _ in range(3)]
 UNITS = [314_159_265, 271_828_182, 161_803_398]
 OTHERS = 40
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite_place(tmp_path: Path) -> Place:
-    return fresh_place("sqlite", tmp_path)
 
 
 def filled(place: Place, configuration: Configuration | None = None) -> Vault:
@@ -195,9 +185,9 @@ def server_files() -> Iterator[Callable[[Vault], bytes]]:
 
 
 def test_compacted_tables_of_postgresql_have_no_trace(
-    tmp_path: Path, server_files: Callable[[Vault], bytes]
+    postgres_place: Place, server_files: Callable[[Vault], bytes]
 ) -> None:
-    with filled(fresh_place("postgresql", tmp_path)) as vault:
+    with filled(postgres_place) as vault:
         totals = [total.to_bytes(8, "little") for _, _, _, total, _ in dumped(vault)["arm"]]
         done = vault.forget(users=[PERSON])
         assert done.certificate.body["erasure"]["state"] == "pending"
@@ -216,12 +206,11 @@ def test_compacted_tables_of_postgresql_have_no_trace(
 
 
 def test_a_busy_reader_of_postgresql_keeps_erasure_pending(
-    tmp_path: Path, server_files: Callable[[Vault], bytes]
+    postgres_place: Place, server_files: Callable[[Vault], bytes]
 ) -> None:
-    place = fresh_place("postgresql", tmp_path)
-    filled(place).close()
-    with place.open(timeout=0.2) as vault:
-        with reader_of(place):
+    filled(postgres_place).close()
+    with postgres_place.open(timeout=0.2) as vault:
+        with reader_of(postgres_place):
             vault.forget(users=[PERSON])
             assert not vault.compact()
             assert vault.status().erasure == "pending"
@@ -231,8 +220,8 @@ def test_a_busy_reader_of_postgresql_keeps_erasure_pending(
         assert not in_bytes(vault, server_files(vault))
 
 
-def test_rows_on_their_way_in_leave_with_their_batch(tmp_path: Path) -> None:
-    with filled(fresh_place("postgresql", tmp_path)) as vault:
+def test_rows_on_their_way_in_leave_with_their_batch(postgres_place: Place) -> None:
+    with filled(postgres_place) as vault:
         assert values(vault, "SELECT count(*) FROM pg_class WHERE relname = 'incoming'") == [(0,)]
 
 

@@ -15,7 +15,6 @@ from armnesia.vault.operations import forget, ingest
 from armnesia.vault.state.records import ManagedHolding
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage.database import Session
-from tests.databases import DATABASES
 from tests.vault.machine import VaultMachine
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
@@ -36,7 +35,6 @@ CLAIMS, RELEASE, TAKEN = forget._claims, forget._release, ManagedHolding.taken
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
-@pytest.mark.parametrize("database", DATABASES)
 def test_a_vault_is_what_the_plain_one_is(database: str, mode: str) -> None:
     machine = type("Machine", (VaultMachine,), {"database": database, "mode": mode})
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))

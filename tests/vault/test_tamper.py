@@ -15,7 +15,7 @@ from armnesia.vault.ledger.ledger import GENESIS, Entry
 from armnesia.vault.operations.certificates import certify, storing
 from armnesia.vault.operations.export import read_export
 from armnesia.vault.operations.restore import restore
-from tests.databases import DATABASES, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
 
 FROZEN = Configuration(actions=("A", "B"), unlearner="frozen_rollback", penalty="frozen")
@@ -83,14 +83,9 @@ def problems_of(vault: Vault, table: str, column: str, where: str, value: Any) -
         change(vault, f"UPDATE {table} SET {column} = ? WHERE {key}", true, *[value] * ("?" in key))
 
 
-@pytest.fixture(params=DATABASES)
-def database(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def vault(database: str, tmp_path: Path) -> Iterator[Vault]:
-    with filled(fresh_place(database, tmp_path), FROZEN) as vault:
+def vault(place: Place) -> Iterator[Vault]:
+    with filled(place, FROZEN) as vault:
         vault.forget(users=["ann"])
         assert vault.verify().holds
         yield vault
@@ -141,8 +136,8 @@ def test_other_changes_are_found(vault: Vault, data: st.DataObject) -> None:
     assert problems_of(vault, table, column, where, value), (table, column, value)
 
 
-def test_text_that_is_none_is_refused_without_being_repeated(tmp_path: Path) -> None:
-    with filled(fresh_place("sqlite", tmp_path)) as vault:
+def test_text_that_is_none_is_refused_without_being_repeated(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault:
         change(vault, "UPDATE ledger SET entry = CAST(x'616e6eff' AS TEXT)")
         with pytest.raises(VaultError, match="damaged: column 'entry' holds text that is not UTF-8") as told:
             vault.verify()
@@ -237,10 +232,10 @@ def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tm
     assert vault.ingest(LOG, user="who", id="id").suppressed == 2
 
 
-def test_the_sources_and_digests_of_an_external_vault_are_tallied(database: str, tmp_path: Path) -> None:
+def test_the_sources_and_digests_of_an_external_vault_are_tallied(place: Place, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
     external = Configuration(actions=("A", "B"), mode="external")
-    with fresh_place(database, tmp_path).create(external) as vault:
+    with place.create(external) as vault:
         vault.ingest(str(tmp_path / "log.csv"), user="user")
         for table, column, said in (
             *(("record", column, "records") for column in ("identity", "owner", "content", "source")),
@@ -309,8 +304,7 @@ def rewritten(vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("how", ["shortened", "rewritten"])
-def test_another_consistent_ledger_is_found_by_a_pinned_head(database: str, how: str, tmp_path: Path) -> None:
-    place = fresh_place(database, tmp_path)
+def test_another_consistent_ledger_is_found_by_a_pinned_head(place: Place, how: str, tmp_path: Path) -> None:
     vault = filled(place, FROZEN)
     vault.forget(users=["ann"])
     if how == "shortened":
@@ -343,8 +337,7 @@ def test_another_consistent_ledger_is_found_by_a_pinned_head(database: str, how:
         assert any(said in problem for problem in vault.verify().problems)
 
 
-def test_a_changed_pin_is_called_so(database: str, tmp_path: Path) -> None:
-    place = fresh_place(database, tmp_path)
+def test_a_changed_pin_is_called_so(place: Place) -> None:
     filled(place).close()
     pin = place.keys.with_name(place.keys.name + ".head")
     pinned = pin.read_bytes()
@@ -358,8 +351,8 @@ def test_a_changed_pin_is_called_so(database: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["count", "total", "gone"])
-def test_rebuild_mends_the_statistics(database: str, column: str, tmp_path: Path) -> None:
-    with filled(fresh_place(database, tmp_path), FROZEN) as vault:
+def test_rebuild_mends_the_statistics(place: Place, column: str) -> None:
+    with filled(place, FROZEN) as vault:
         vault.forget(users=["ann"])
         arms, served = dumped(vault)["arm"], vault.decide().action
         change(vault, f"UPDATE arm SET {column} = {column} + 40 WHERE position = 1")
@@ -382,10 +375,8 @@ def test_rebuild_mends_the_statistics(database: str, column: str, tmp_path: Path
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_rebuild_seals_nothing_that_it_cannot_make_anew(
-    database: str, sql: str, said: str, tmp_path: Path
-) -> None:
-    with filled(fresh_place(database, tmp_path)) as vault:
+def test_rebuild_seals_nothing_that_it_cannot_make_anew(place: Place, sql: str, said: str) -> None:
+    with filled(place) as vault:
         vault.rotate_signing_key()
         vault.rotate_digest_key()
         vault.forget(users=["bob"])

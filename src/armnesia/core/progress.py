@@ -1,24 +1,24 @@
-"""For whoever waits: how many rows have been read so far."""
+"""Progress of long operations: how many rows have been read so far."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 Progress = Callable[[int], None]
-"""Told how many rows have been read so far."""
+"""Called with the number of rows read so far."""
 
-_OFTEN = 10_000
+_INTERVAL = 10_000
 T = TypeVar("T")
 
 
-class Watched:
-    """Counts rows over all the parts of a long operation, and tells of them now and then.
+class RowCounter:
+    """Counts rows over all parts of a long operation and reports them at intervals.
 
-    >>> told = []
-    >>> watched = Watched(told.append)
-    >>> sum(1 for _ in watched.each(range(25_000)))
+    >>> reported = []
+    >>> counter = RowCounter(reported.append)
+    >>> sum(1 for _ in counter.each(range(25_000)))
     25000
-    >>> watched.add(5)
-    >>> told
+    >>> counter.add(5)
+    >>> reported
     [10000, 20000, 25000, 25005]
     """
 
@@ -27,18 +27,18 @@ class Watched:
         self._progress = progress
 
     def add(self, rows: int) -> None:
-        """So many more have been read."""
+        """Count and report this many more rows."""
         self.rows += rows
         if self._progress is not None:
             self._progress(self.rows)
 
     def each(self, rows: Iterable[T]) -> Iterator[T]:
-        """The same rows, counted as they are read."""
+        """Yield the same rows and count them."""
         read = 0
         for row in rows:
             yield row
             read += 1
-            if read == _OFTEN:
+            if read == _INTERVAL:
                 self.add(read)
                 read = 0
         self.add(read)

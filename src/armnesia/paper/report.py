@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from armnesia import __version__
 from armnesia.core.errors import InvalidInputError
-from armnesia.paper.results import written_whole
+from armnesia.core.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,19 +103,23 @@ def write_report(
 </body>
 </html>
 """
-    with written_whole(path) as draft:
-        draft.write_text(page, encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path, replace=True) as temporary:
+        temporary.write_text(page, encoding="utf-8")
 
 
 def save_picture(figure: "Figure", folder: Path, name: str) -> list[Path]:
     """Write a picture as PNG and as SVG; return the two files. The same picture gives the same bytes."""
     import matplotlib  # noqa: PLC0415 (an extra)
 
-    files = [folder / f"{name}.png", folder / f"{name}.svg"]
-    for file, metadata in zip(files, ({"Software": None}, {"Date": None}), strict=True):
-        # Without a salt of its own every run would give the SVG's parts other names.
-        with written_whole(file) as draft, matplotlib.rc_context({"svg.hashsalt": "armnesia"}):
-            figure.savefig(draft, metadata=metadata)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for ending, metadata in {"png": {"Software": None}, "svg": {"Date": None}}.items():
+        files.append(folder / f"{name}.{ending}")
+        # Without a fixed salt the identifiers in an SVG differ from run to run.
+        salt = matplotlib.rc_context({"svg.hashsalt": "armnesia"})
+        with atomic_write(files[-1], replace=True) as temporary, salt:
+            figure.savefig(temporary, format=ending, metadata=metadata)
     return files
 
 

@@ -1,14 +1,14 @@
-"""Tidy results on disk: CSV for people, Parquet for programs. A file is there whole or not at all."""
+"""Tidy results on disk: CSV for people, Parquet for programs; a file is written completely or not at all."""
 
 import csv
 import glob
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, MissingExtraError
+from armnesia.core.files import atomic_write
 from armnesia.paper.cells import Row
 
 COLUMNS: dict[str, type] = {
@@ -36,33 +36,14 @@ _NOT_WRITTEN = {"blocks"}
 _SQL_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE"}
 
 
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Lend a file beside `path` to write to, which takes its place at the end; after an error it is gone.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     target = Path(folder) / "new" / "numbers.txt"
-    ...     with written_whole(target) as draft:
-    ...         _ = draft.write_text("1 2 3")
-    ...         early = target.exists()
-    ...     early, target.read_text()
-    (False, '1 2 3')
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The process's number keeps two runs apart; the ending stays, because some writers go by it.
-    draft = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        yield draft
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def write_csv(rows: Sequence[Row], path: Path) -> None:
     """Write rows as CSV with a header; numbers keep all their digits."""
     lines = [_line(row) for row in rows]
-    with written_whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        atomic_write(path, replace=True) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(lines)
@@ -85,11 +66,12 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     chosen = ", ".join(
         f"unnest(${column}::{_SQL_TYPES[kind]}[]) AS {column}" for column, kind in COLUMNS.items()
     )
-    with written_whole(path) as draft, _database() as connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _database() as connection, atomic_write(path, replace=True) as temporary:
         connection.execute(f"CREATE TABLE results AS SELECT {chosen}", columns)
-        # A COPY takes no parameter for its target: a quote in the path is doubled, as SQL wants it.
-        target = str(draft).replace("'", "''")
-        connection.execute(f"COPY results TO '{target}' (FORMAT parquet)")
+        # COPY takes no parameter for its target, so a quote in the path is doubled, as in any SQL string.
+        target = str(temporary).replace("'", "''")
+        connection.execute(f"COPY results TO '{target}' (FORMAT parquet, USE_TMP_FILE false)")
 
 
 def read_parquet(path: Path) -> list[Row]:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnesia.core.errors import InvalidInputError, MissingExtraError
+from armnesia.core.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,4 +44,5 @@ def save(figure: "Figure", path: Path) -> None:
     if path.suffix not in endings:
         raise InvalidInputError(f"a picture's file must end in {', '.join(endings)}; got {str(path)!r}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    with atomic_write(path, replace=True) as temporary:
+        figure.savefig(temporary, format=path.suffix.removeprefix("."))

@@ -29,6 +29,15 @@ class Level(StrEnum):
             raise InvalidInputError(f"level must be one of {', '.join(cls)}; got {name!r}")
         return cls(name)
 
+    @classmethod
+    def weakest(cls, *levels: "Level") -> "Level":
+        """The weakest of these levels: what can be claimed of all of them together.
+
+        >>> Level.weakest(Level.REQUEST_SHAPE, Level.RETAINED)
+        <Level.REQUEST_SHAPE: 'request_shape'>
+        """
+        return max(levels, key=list(cls).index)
+
     @property
     def sees_shape(self) -> bool:
         """Whether the reference knows how many records of each arm were deleted."""

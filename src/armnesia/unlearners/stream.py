@@ -116,7 +116,7 @@ class Stream:
         """
         release = unlearner.release(self.current_learner, self.statistics, request, budget)
         own = release.guarantee.level
-        level = max(own, self.level, key=list(Level).index)
+        level = Level.weakest(own, self.level)
         if level is not own:
             release = replace(release, guarantee=replace(release.guarantee, level=level))
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts

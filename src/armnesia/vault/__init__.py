@@ -1,28 +1,60 @@
-"""The persistent system: a log that can forget people, with a ledger and certificates."""
+"""The persistent system: a log in a database that can forget people, with a ledger and certificates."""
 
-from armnesia.vault.configuration import Configuration, Policy
+from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.certificate import INTEGRITY_ONLY, Certificate
 from armnesia.vault.ledger.ledger import Entry, Head
-from armnesia.vault.operations.forget import Forgotten, Preview
-from armnesia.vault.operations.ingest import Ingested
-from armnesia.vault.operations.status import Served, Status
-from armnesia.vault.operations.verify import Verification
+from armnesia.vault.results import (
+    OPERATOR_ONLY,
+    SCREEN_ONLY,
+    BackedUp,
+    Compacted,
+    Exported,
+    Forgotten,
+    Ingested,
+    LedgerCheck,
+    PolicyChange,
+    Preview,
+    Readmitted,
+    Rebuilt,
+    Restored,
+    Rotated,
+    Served,
+    Status,
+    Upgraded,
+    Verification,
+)
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [
+    "DEFAULT_CONFIDENCE",
     "DEFAULT_URL",
+    "EXTERNAL",
+    "INTEGRITY_ONLY",
+    "MANAGED",
+    "OPERATOR_ONLY",
+    "SCREEN_ONLY",
+    "BackedUp",
     "Certificate",
+    "Compacted",
     "Configuration",
     "Entry",
+    "Exported",
     "Forgotten",
     "Head",
     "Ingested",
     "Keyring",
+    "LedgerCheck",
     "Policy",
+    "PolicyChange",
     "Preview",
+    "Readmitted",
+    "Rebuilt",
+    "Restored",
+    "Rotated",
     "Served",
     "Status",
+    "Upgraded",
     "Vault",
     "Verification",
 ]

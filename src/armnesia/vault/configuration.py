@@ -1,10 +1,10 @@
-"""What a vault is told once, at its set-up: the public configuration, and the policy for requests."""
+"""The public configuration of a vault, fixed when it is created, and the policy for requests."""
 
 import dataclasses
 import json
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, get_args
 
@@ -12,24 +12,26 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_actions, checked_reward_range, listed
-from armnesia.learners import LEARNERS, ConfidenceLearner, Learner
+from armnesia.learners import LEARNERS, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
 from armnesia.vault.keys.canonical_json import canonical
-from armnesia.vault.storage.schema import EXTERNAL, MANAGED
 
 Beyond: TypeAlias = Literal["refuse", "rollback"]
 
+MANAGED, EXTERNAL = "managed", "external"
+"""Where the records of a vault are: in its own tables, or at the sources they were ingested from."""
+
 DEFAULT_CONFIDENCE = 0.001
-"""τ is part of the public configuration. 1/N would tell how many records were deleted."""
+"""The default τ. It is public configuration, and 1/N would reveal how many records were deleted."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The weakest promise that a request may be answered with.
+    """The weakest guarantee that may answer a request.
 
-    Beyond it a request is refused, or answered by exact rollback, which promises the most.
+    A request beyond it is refused, or answered by exact rollback, which has the strongest guarantee.
 
     >>> Policy(1.0, 1e-5, (Level.RETAINED,)).allows(Guarantee(0.0, 0.0, Level.RETAINED))
     True
@@ -41,38 +43,38 @@ class Policy:
     beyond: Beyond = "refuse"
 
     def __post_init__(self) -> None:
-        budget_of(self.max_epsilon, self.max_delta)  # refuses what is none
+        meaningful_budget(self.max_epsilon, self.max_delta)
         if not self.levels:
             raise InvalidInputError(f"levels must name at least one of {', '.join(Level)}; got none")
         object.__setattr__(self, "levels", tuple(Level.named(level) for level in self.levels))
         if self.beyond not in get_args(Beyond):
             raise InvalidInputError(f"beyond must be 'refuse' or 'rollback'; got {self.beyond!r}")
 
-    def allows(self, promise: Guarantee) -> bool:
-        """Whether a request may be answered with this promise."""
-        within = promise.epsilon <= self.max_epsilon and promise.delta <= self.max_delta
-        return within and promise.level in self.levels
+    def allows(self, guarantee: Guarantee) -> bool:
+        """Whether a request may be answered with this guarantee."""
+        within = guarantee.epsilon <= self.max_epsilon and guarantee.delta <= self.max_delta
+        return within and guarantee.level in self.levels
 
-    def refusal(self, promise: Guarantee) -> VaultError:
-        """Say what was asked for and what would be allowed."""
+    def refusal(self, guarantee: Guarantee) -> VaultError:
+        """Say what was asked for and what the policy allows."""
         return VaultError(
             f"the vault's policy allows up to epsilon = {self.max_epsilon:g}, delta = {self.max_delta:g} at"
             f" level {' or '.join(self.levels)}; this request would be answered with epsilon ="
-            f" {promise.epsilon:g}, delta = {promise.delta:g} at level {promise.level}"
+            f" {guarantee.epsilon:g}, delta = {guarantee.delta:g} at level {guarantee.level}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Write as JSON holds it."""
+        """The policy as JSON holds it."""
         return {**dataclasses.asdict(self), "levels": [str(level) for level in self.levels]}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The actions, the rewards' range, the learner with its fixed τ, how requests are answered by default.
+    """The actions, the reward range, the learner with its fixed τ, and the default answer to requests.
 
-    The default unlearner is exact rollback: everything weaker is chosen, never met by accident.
+    The default unlearner is exact rollback: a weaker guarantee has to be chosen.
 
-    >>> Configuration(actions=("A", "B")).unlearning().name
+    >>> Configuration(actions=("A", "B")).make_unlearner().name
     'rollback'
     """
 
@@ -87,68 +89,76 @@ class Configuration:
     penalty: Penalty = "retained"
     mode: str = MANAGED
     policy: Policy | None = None
-    """As strict as the default answer, if none is given."""
+    """By default as strict as the default answer."""
+    checked: InitVar[bool] = False
+    """True where the values come from a sealed state or a ledger, which were checked when written."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
+        if not checked:
+            self._check()
+
+    def _check(self) -> None:
         if self.actions is not None:
             object.__setattr__(self, "actions", _text_or_number(checked_actions(self.actions)))
         object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
-        low = self.reward_range[0]
-        held = ArmStatistics.from_rewards({"A": [low, low], "B": [low]}, reward_range=self.reward_range)
-        one = DeletionRequest.from_rewards({"A": [low], "B": []}, reward_range=self.reward_range)
-        example = Stream(self.learning(), held, self.penalty)
-        unlearner = self.unlearning()
-        unlearner.release(
-            example.current_learner, held, one, self.budget
-        )  # refuses what could answer no request
-        promised = max(unlearner.level, example.level, key=list(Level).index)
+        level = self._level_of_an_example()
         if self.policy is None:
-            allowed = list(Level)[: list(Level).index(promised) + 1]
-            object.__setattr__(self, "policy", Policy(self.epsilon, self.delta, tuple(allowed)))
-        default = Guarantee(self.epsilon, self.delta, promised)
-        if not self.requests.allows(default):
+            allowed = tuple(list(Level)[: list(Level).index(level) + 1])
+            object.__setattr__(self, "policy", Policy(self.epsilon, self.delta, allowed))
+        if not self.requests.allows(Guarantee(self.epsilon, self.delta, level)):
             raise VaultError(
-                f"the vault's own answer, {unlearner.name} with epsilon = {self.epsilon:g}, delta ="
-                f" {self.delta:g} at level {promised}, is beyond a policy of up to epsilon ="
+                f"the vault's default answer, {self.unlearner} with epsilon = {self.epsilon:g}, delta ="
+                f" {self.delta:g} at level {level}, is beyond a policy of up to epsilon ="
                 f" {self.requests.max_epsilon:g}, delta = {self.requests.max_delta:g} at level"
                 f" {' or '.join(self.requests.levels)}; allow at least that"
             )
 
+    def _level_of_an_example(self) -> Level:
+        """Answer an example request, which refuses a configuration that could answer none; its level."""
+        low = self.reward_range[0]
+        held = ArmStatistics.from_rewards({"A": [low, low], "B": [low]}, reward_range=self.reward_range)
+        one = DeletionRequest.from_rewards({"A": [low], "B": []}, reward_range=self.reward_range)
+        stream = Stream(self.make_learner(), held, self.penalty)
+        release, _ = stream.forget(self.make_unlearner(), one, self.budget)
+        return release.guarantee.level
+
     @property
     def requests(self) -> Policy:
-        """The policy; there always is one."""
+        """The policy, which every configuration has once it is made."""
         assert self.policy is not None
         return self.policy
 
     @property
     def budget(self) -> Budget:
         """The (ε, δ) of a request that does not ask for another."""
-        return budget_of(self.epsilon, self.delta)
+        return meaningful_budget(self.epsilon, self.delta)
 
-    def learning(self) -> Learner:
+    def make_learner(self) -> Learner:
         """The learner, with τ fixed."""
         if self.learner not in LEARNERS:
             raise InvalidInputError(f"learner must be one of {', '.join(LEARNERS)}; got {self.learner!r}")
         kind = LEARNERS[self.learner]
-        return kind(confidence=self.confidence) if issubclass(kind, ConfidenceLearner) else kind()
+        has_confidence = any(field.name == "confidence" for field in dataclasses.fields(kind))
+        options: dict[str, Any] = {"confidence": self.confidence} if has_confidence else {}
+        return kind(**options)
 
-    def unlearning(self) -> Unlearner:
+    def make_unlearner(self) -> Unlearner:
         """The unlearner of a request that does not ask for another."""
-        return unlearner_of(self.unlearner, self.options)
+        return make_unlearner(self.unlearner, self.options)
 
     def with_actions(self, actions: tuple[Hashable, ...]) -> Self:
-        """Declare the actions, as the first batch shows them; from then on they are fixed."""
+        """Fix the actions, as the first ingest shows them."""
         return replace(self, actions=actions)
 
     @cached_property
     def text(self) -> str:
         """The configuration as canonical JSON."""
-        return canonical(self.to_facts())
+        return canonical(self.to_dict())
 
-    def to_facts(self) -> dict[str, Any]:
-        """Write as JSON holds it."""
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as JSON holds it."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         actions = None if self.actions is None else list(self.actions)
         plain = {"actions": actions, "reward_range": list(self.reward_range), "options": dict(self.options)}
@@ -157,22 +167,22 @@ class Configuration:
     @classmethod
     @lru_cache(maxsize=16)
     def from_text(cls, text: str) -> Self:
-        """Read the canonical JSON again."""
-        return cls.from_facts(json.loads(text))
+        """Read the canonical JSON of a sealed state."""
+        return cls.from_dict(json.loads(text))
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Read what `to_facts` gave."""
-        values = dict(facts)
-        policy = dict(values.pop("policy"))
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` returned, without checking it again."""
+        read = dict(values)
+        policy = dict(read.pop("policy"))
         policy["levels"] = tuple(policy["levels"])
-        actions = None if values["actions"] is None else tuple(values["actions"])
-        values |= {"actions": actions, "reward_range": tuple(values["reward_range"])}
-        return cls(**{**values, "policy": Policy(**policy)})
+        actions = None if read["actions"] is None else tuple(read["actions"])
+        read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
+        return cls(**read, policy=Policy(**policy), checked=True)
 
 
-def unlearner_of(name: str, options: Mapping[str, Any]) -> Unlearner:
-    """The named unlearner with these options; what it does not have is refused."""
+def make_unlearner(name: str, options: Mapping[str, Any]) -> Unlearner:
+    """The named unlearner with these options; an option that it does not have is refused."""
     if name not in UNLEARNERS:
         raise InvalidInputError(f"unlearner must be one of {', '.join(UNLEARNERS)}; got {name!r}")
     kind = UNLEARNERS[name]
@@ -184,10 +194,10 @@ def unlearner_of(name: str, options: Mapping[str, Any]) -> Unlearner:
 
 
 @lru_cache(maxsize=64)
-def budget_of(epsilon: float, delta: float) -> Budget:
-    """The budget, calibrated once; one that promises nothing is refused.
+def meaningful_budget(epsilon: float, delta: float) -> Budget:
+    """The budget; one that promises nothing is refused.
 
-    >>> budget_of(1.0, 1.0)
+    >>> meaningful_budget(1.0, 1.0)
     Traceback (most recent call last):
     armnesia.core.errors.InvalidInputError: in a vault epsilon must be finite and delta below 1: anything else
     promises nothing; got epsilon = 1.0, delta = 1.0
@@ -202,7 +212,7 @@ def budget_of(epsilon: float, delta: float) -> Budget:
 
 
 def _text_or_number(actions: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    """Labels must survive being written as JSON."""
+    """Refuse labels that JSON does not preserve."""
     for action in actions:
         if not isinstance(action, str | int):
             raise InvalidInputError(f"an action of a vault must be text or a whole number; got {action!r}")

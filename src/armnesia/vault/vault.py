@@ -1,38 +1,61 @@
-"""`Vault`: the persistent system that forgets people."""
+"""`Vault`: a log in a database that serves a decision and can forget people."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress
 from armnesia.logs.opening import open_source
-from armnesia.vault.configuration import Configuration, Policy
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.ledger import Entry, Head
-from armnesia.vault.operations import readmit, rebuild, rotate
-from armnesia.vault.operations.certificates import certificate_of, stored_certificate
+from armnesia.vault.operations.certificates import certificate_of_entry, certificate_of_target
+from armnesia.vault.operations.compact import compact
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.export import read_export, write_export
-from armnesia.vault.operations.forget import Asked, Forgotten, Preview, forget, preview
-from armnesia.vault.operations.ingest import Ingested, ingest
+from armnesia.vault.operations.forget import RequestOptions, forget, preview
+from armnesia.vault.operations.ingest import ingest
+from armnesia.vault.operations.policy import change_policy
+from armnesia.vault.operations.readmit import readmit
+from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
-from armnesia.vault.operations.status import Served, Status, status_of
+from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
+from armnesia.vault.operations.status import decide, status_of
 from armnesia.vault.operations.upgrade import upgrade
-from armnesia.vault.operations.verify import Verification, check_ledger, verify
-from armnesia.vault.state.connection import Opened, open_vault
-from armnesia.vault.state.records import Wanted
+from armnesia.vault.operations.verify import check_ledger, verify
+from armnesia.vault.results import (
+    BackedUp,
+    Compacted,
+    Exported,
+    Forgotten,
+    Ingested,
+    LedgerCheck,
+    PolicyChange,
+    Preview,
+    Readmitted,
+    Rebuilt,
+    Restored,
+    Rotated,
+    Served,
+    Status,
+    Upgraded,
+    Verification,
+)
+from armnesia.vault.state.connection import VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.storage import tables
 
 DEFAULT_URL = "sqlite:///vault.db"
 
 
 class Vault:
-    """A log that serves a decision and can forget people, kept in a database.
+    """A log in a database that serves a decision and can forget people.
 
-    Use it as a context manager, one for each thread or process: any number of them may work on one vault.
+    Use it as a context manager, one per thread or process: any number of them may work on one vault. Every
+    operation returns a frozen result with `to_dict()`.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -52,8 +75,8 @@ class Vault:
     >>> folder.cleanup()
     """
 
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
+    def __init__(self, connection: VaultConnection) -> None:
+        self._connection = connection
 
     @classmethod
     def create(
@@ -64,7 +87,7 @@ class Vault:
         keys: str | Path | None = None,
         timeout: float = 30.0,
     ) -> Self:
-        """Make a new vault and its keys, readable by their owner only."""
+        """Create a vault and its keys, readable by their owner only."""
         if not isinstance(configuration, Configuration | None):
             raise InvalidInputError(
                 f"configuration must be a Configuration; got a {type(configuration).__name__}"
@@ -72,9 +95,19 @@ class Vault:
         return cls(create_vault(url, configuration or Configuration(actions=None), keys, timeout=timeout))
 
     @classmethod
-    def open(cls, url: str = DEFAULT_URL, *, keys: str | Path | None = None, timeout: float = 30.0) -> Self:
-        """Open a vault; refused if it is none, has other keys, or is older than its pinned head."""
-        return cls(open_vault(url, keys, timeout=timeout))
+    def open(
+        cls,
+        url: str = DEFAULT_URL,
+        *,
+        keys: str | Path | None = None,
+        timeout: float = 30.0,
+        allow_older: bool = False,
+    ) -> Self:
+        """Open a vault; refuse what is none, has other keys, or is older than its pinned head.
+
+        `allow_older` opens an old copy too: for `verify`, which then says what is wrong.
+        """
+        return cls(open_vault(url, keys, timeout=timeout, allow_older=allow_older))
 
     def ingest(
         self,
@@ -83,23 +116,23 @@ class Vault:
         action: str = "action",
         reward: str = "reward",
         user: str | None = None,
-        id: str | None = None,  # noqa: A002 (the name that people use for it)
+        id: str | None = None,  # noqa: A002 (the usual name)
         table: str | None = None,
-        nobody: bool = False,
+        no_user: bool = False,
         batch_rows: int | None = None,
         progress: Progress | None = None,
     ) -> Ingested:
-        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.logs.opening`.
+        """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs`.
 
-        Once people were forgotten, rows without a `user` column are refused, unless they are `nobody`'s.
+        Once people were forgotten, rows without a `user` column are refused, unless `no_user` states that
+        they belong to no user.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
-        return ingest(self._opened, rows, nobody=nobody, batch_rows=batch_rows, progress=progress)
+        return ingest(self._connection, rows, no_user=no_user, batch_rows=batch_rows, progress=progress)
 
     def decide(self) -> Served:
         """The arm that is served now; it stays until records come in or are forgotten."""
-        state = self._state()
-        return Served(state.served_action, state.served_by, state.head)
+        return decide(self._connection)
 
     def forget(
         self,
@@ -111,9 +144,9 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
     ) -> Forgotten:
-        """Forget people, or single records by their id: for good, and certified."""
-        asked = Asked(unlearner, options, epsilon, delta)
-        return forget(self._opened, Wanted.of(users, records), asked)
+        """Forget people, or single records by their id, permanently, with a certificate."""
+        asked = RequestOptions(unlearner, options, epsilon, delta)
+        return forget(self._connection, ErasureTarget.of(users, records), asked)
 
     def preview(
         self,
@@ -125,43 +158,48 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
     ) -> Preview:
-        """What `forget` would do, with probabilities; nothing is written. Do not keep what it tells."""
-        asked = Asked(unlearner, options, epsilon, delta)
-        return preview(self._opened, Wanted.of(users, records), asked)
+        """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
+        asked = RequestOptions(unlearner, options, epsilon, delta)
+        return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False
-    ) -> int:
+    ) -> Readmitted:
         """Let new records of forgotten people in again; nothing that was deleted comes back."""
-        return readmit.readmit(self._opened, Wanted.of(users, records), erase=erase)
+        return readmit(self._connection, ErasureTarget.of(users, records), erase=erase)
 
     def verify(self, head: Head | str | None = None, *, progress: Progress | None = None) -> Verification:
         """Recompute the statistics and check seal, ledger and certificates."""
-        return verify(self._opened, Head.parse(head) if isinstance(head, str) else head, progress)
+        return verify(self._connection, Head.parse(head) if isinstance(head, str) else head, progress)
 
     def status(self, *, scores: bool = False) -> Status:
-        """How the vault stands; `scores` are for the operator only: published before and after, they undo."""
-        return status_of(self._opened, scores=scores)
+        """The state of the vault; `scores` are for the operator only: changes reveal what was deleted."""
+        return status_of(self._connection, scores=scores)
 
     def ledger(self) -> list[Entry]:
         """The entries of the ledger, from the first."""
-        with self._opened.reading() as session:
-            texts = session.query("SELECT entry FROM ledger ORDER BY sequence")
-        return [Entry.from_text(text) for (text,) in texts]
+        with self._connection.reading() as transaction:
+            rows = tables.read_ledger(transaction.session)
+        return [Entry.from_text(text) for _, text, _ in rows]
 
-    def check_ledger(self, head: Head | str) -> list[str]:
-        """Check the ledger alone against a head that was kept elsewhere; one sentence for each problem."""
-        return check_ledger(self._opened, Head.parse(head) if isinstance(head, str) else head)
+    def check_ledger(self, head: Head | str) -> LedgerCheck:
+        """Check the ledger alone against a head that was kept elsewhere."""
+        return check_ledger(self._connection, Head.parse(head) if isinstance(head, str) else head)
 
     @property
     def head(self) -> Head:
-        """The head of the ledger: keep it elsewhere, and truncation and rewriting are noticed."""
+        """The head of the ledger: kept elsewhere, it detects truncation and rewriting."""
         return self._state().head
 
     @property
     def configuration(self) -> Configuration:
-        """What the vault was told at its set-up."""
+        """The public configuration, fixed when the vault was created."""
         return self._state().configuration
+
+    @property
+    def keys_path(self) -> Path:
+        """The file of the keys."""
+        return self._connection.keys_path
 
     def certificate(
         self,
@@ -172,52 +210,51 @@ class Vault:
     ) -> Certificate:
         """The certificate of a request, opened; or of an entry of the ledger, which names nobody."""
         if sequence is not None:
-            return stored_certificate(self._opened, sequence)
-        return certificate_of(self._opened, Wanted.of(users, records))
+            return certificate_of_entry(self._connection, sequence)
+        return certificate_of_target(self._connection, ErasureTarget.of(users, records))
 
     def public_key(self, version: int | None = None) -> str:
-        """The public key that certificates are verified with; the one in use if no version is given."""
-        in_use = self._state().signing_key  # which also reads keys that were made meanwhile
-        return self._opened.keyring.public_key(in_use if version is None else version)
+        """The public key that certificates are verified with; by default the one in use."""
+        in_use = self._state().signing_key  # which also loads keys that another process has made
+        return self._connection.keyring.public_key(in_use if version is None else version)
 
     def public_keys(self) -> list[str]:
-        """The public keys of all versions in use so far."""
+        """The public keys of all versions used so far."""
         in_use = self._state().signing_key
-        return [self._opened.keyring.public_key(version) for version in range(1, in_use + 1)]
+        return [self._connection.keyring.public_key(version) for version in range(1, in_use + 1)]
 
-    def rotate_signing_key(self) -> int:
-        """Sign with a new key; the version it has."""
-        return rotate.rotate_signing_key(self._opened)
+    def rotate_signing_key(self) -> Rotated:
+        """Sign with a new key from now on."""
+        return rotate_signing_key(self._connection)
 
-    def rotate_digest_key(self) -> int:
-        """Re-key the suppression list in one transaction; the version of the new key."""
-        return rotate.rotate_digest_key(self._opened)
+    def rotate_digest_key(self) -> Rotated:
+        """Wrap the digests of the suppression list in a new key, in one transaction."""
+        return rotate_digest_key(self._connection)
 
-    def change_policy(self, policy: Policy) -> None:
-        """Allow more or less from now on; the ledger says so."""
-        rebuild.change_policy(self._opened, policy)
+    def change_policy(self, **changes: Any) -> PolicyChange:
+        """Change fields of the `Policy` from now on; the ledger records it."""
+        return change_policy(self._connection, **changes)
 
-    def compact(self) -> bool:
-        """Make deleted bytes leave the database's files, which may take long; whether they are gone."""
-        return rebuild.compact(self._opened)
+    def compact(self) -> Compacted:
+        """Make deleted bytes leave the database's files, however long it takes."""
+        return compact(self._connection)
 
-    def rebuild(self, *, without: Iterable[str] = (), progress: Progress | None = None) -> bool:
-        """Compute the statistics anew from the rows or sources; whether anything had to be changed.
+    def rebuild(self, *, without: Iterable[str] = (), progress: Progress | None = None) -> Rebuilt:
+        """Compute the statistics again from the rows or sources.
 
-        `without` names sources of an external vault, as `status` does, that are gone for good.
+        `without` names sources of an external vault, as `status` does, that no longer exist.
         """
-        return rebuild.rebuild(self._opened, tuple(dict.fromkeys(without)), progress)
+        return rebuild(self._connection, tuple(dict.fromkeys(without)), progress)
 
-    def export(self, path: str | Path, *, for_restore: bool = False) -> dict[str, Any]:
+    def export(self, path: str | Path, *, for_restore: bool = False) -> Exported:
         """Write what an auditor needs, without personal data; or what restoring a backup needs."""
-        return write_export(self._opened, path, for_restore=for_restore)
+        return write_export(self._connection, path, for_restore=for_restore)
 
-    def back_up(self, path: str | Path) -> None:
+    def back_up(self, path: str | Path) -> BackedUp:
         """Copy an SQLite vault into a new file; for PostgreSQL use its own tools, such as pg_dump."""
-        database = self._opened.database
-        if not isinstance(database, SqliteDatabase):
-            raise VaultError("a vault on PostgreSQL is backed up by its own tools, such as pg_dump")
-        database.back_up(str(path))
+        head = self.head
+        self._connection.database.back_up(str(path))
+        return BackedUp(Path(path), head)
 
     @classmethod
     def restore(
@@ -228,30 +265,29 @@ class Vault:
         keys: str | Path | None = None,
         as_it_is: bool = False,
         timeout: float = 30.0,
-    ) -> int:
-        """Bring a vault that was put back from a backup up to date, by an export made for restoring.
+    ) -> Restored:
+        """Bring a vault restored from a backup up to date, by an export made for restoring.
 
-        Everyone forgotten since is forgotten again before the vault opens; how many entries were replayed.
-        A copy that was changed by something other than armnesia is refused, unless it is to be taken
-        `as_it_is`.
+        Everyone forgotten since is forgotten again before the vault opens. A copy that was changed by
+        something other than armnesia is refused, unless it is accepted `as_it_is`.
         """
-        opened = open_vault(url, keys, timeout=timeout, check_pin=False)
-        with closing(opened.database):
-            return restore(opened, read_export(export, opened.keyring), as_it_is=as_it_is)
+        connection = open_vault(url, keys, timeout=timeout, allow_older=True)
+        with closing(connection.database):
+            return restore(connection, read_export(export, connection.keyring), as_it_is=as_it_is)
 
     @classmethod
-    def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> tuple[int, int]:
-        """Bring an older vault to this version; from which version, to which.
+    def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> Upgraded:
+        """Bring an older vault to this schema version.
 
-        Also a backup that was put back: it still opens only after `restore`.
+        Also a backup that was restored: it still opens only after `restore`.
         """
-        opened = open_vault(url, keys, timeout=timeout, check_pin=False, check_schema=False)
-        with closing(opened.database):
-            return upgrade(opened)
+        connection = open_vault(url, keys, timeout=timeout, allow_older=True, any_version=True)
+        with closing(connection.database):
+            return upgrade(connection)
 
     def close(self) -> None:
-        """Let go of the database."""
-        self._opened.database.close()
+        """Close the connection to the database."""
+        self._connection.database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -260,5 +296,5 @@ class Vault:
         self.close()
 
     def _state(self) -> State:
-        with self._opened.reading() as session:
-            return self._opened.load(session)
+        with self._connection.reading() as transaction:
+            return transaction.state

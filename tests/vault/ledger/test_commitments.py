@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import Certificate, Configuration, Vault
 from armnesia.vault.ledger.commitments import climbed, commitment, path_of, root_of
-from tests.databases import fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import values
 
 HASHES = st.lists(st.binary(min_size=32, max_size=32).map(bytes.hex), min_size=1, max_size=40, unique=True)
@@ -145,10 +145,10 @@ def test_the_same_request_is_committed_to_differently_each_time(vault: Vault) ->
     assert mine["commitment"] != other["commitment"]
 
 
-def test_a_request_of_many_is_kept_in_little_room(tmp_path: Path) -> None:
+def test_a_request_of_many_is_kept_in_little_room(sqlite_place: Place) -> None:
     """The tree once, and for each who is in it a nonce and a place: not everyone's whole way to the root."""
     people = [f"user-{number}" for number in range(2000)]
-    with fresh_place("sqlite", tmp_path).create(Configuration(actions=("A",))) as vault:
+    with sqlite_place.create(Configuration(actions=("A",))) as vault:
         vault.ingest({"action": ["A"] * 2000, "reward": [1] * 2000, "who": people}, user="who")
         done = vault.forget(users=[*people, "nobody"])
         assert (done.named, done.held) == (2001, 2000)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from armnesia.core import files
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.keys import private_files
@@ -131,7 +132,7 @@ def test_a_file_that_is_there_is_refused_before_anything_is_copied(
 ) -> None:
     (tmp_path / "monday.db").write_text("mine")
     (tmp_path / "leads-nowhere").symlink_to(tmp_path / "nothing")
-    monkeypatch.setattr(private_files, "secret_bytes", None)  # which the name beside it is made of
+    monkeypatch.setattr(files, "secret_bytes", None)  # the temporary file's name needs it
     with Vault.open(_url(filled)) as vault:
         for name in ("monday.db", "leads-nowhere"):
             with pytest.raises(VaultError, match=f"{name} exists already; nothing was written"):
@@ -149,7 +150,7 @@ def test_a_file_that_appears_meanwhile_is_kept(
     target = tmp_path / "monday.db"
     with (
         pytest.raises(VaultError, match="exists already; nothing was written"),
-        private_files.appearing(target),
+        private_files.atomic_write(target),
     ):
         target.write_text("mine")
     assert target.read_text() == "mine"

@@ -10,7 +10,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.logs.file_source import FileSource
 from armnesia.logs.source import RawRows
 from armnesia.vault import Configuration, Vault
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, values
 
 EXTERNAL = Configuration(actions=("A", "B"), mode="external")
@@ -20,11 +20,6 @@ ROWS = [
     ("B", "0.25", "ann", "r3"),
     ("B", "1.0", "cem", "r4"),
 ]
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 @pytest.fixture

@@ -6,17 +6,15 @@ import pytest
 
 from armnesia.logs.source import Source
 from armnesia.vault import Configuration
-from tests.databases import DATABASES, fresh_place
+from tests.databases import Place
 from tests.vault.plain_vault import Record, write_csv
 
 ROWS = [Record("A", 4, "ann", "1"), Record("B", 0, "bob", "2"), Record("B", 4, None, "3")]
 
 
-@pytest.mark.parametrize("database", DATABASES)
 @pytest.mark.parametrize("ids", [True, False])
-def test_external_sources_that_overlap_are_verified(database: str, tmp_path: Path, ids: bool) -> None:
+def test_external_sources_that_overlap_are_verified(place: Place, tmp_path: Path, ids: bool) -> None:
     rows = ROWS if ids else [row._replace(id=None) for row in ROWS]
-    place = fresh_place(database, tmp_path)
     with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
         for name, some in (("first", rows[:2]), ("second", rows[1:])):
             write_csv(tmp_path / f"{name}.csv", some)
@@ -30,13 +28,12 @@ def test_external_sources_that_overlap_are_verified(database: str, tmp_path: Pat
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
 def test_an_id_that_stands_far_apart_in_a_source_is_one_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setattr(Source.rows, "__kwdefaults__", {"chunk": 2, "user": None})
     file = tmp_path / "log.csv"
     write_csv(file, [*ROWS, ROWS[0]])
-    place = fresh_place("sqlite", tmp_path)
-    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+    with sqlite_place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
         done = vault.ingest(str(file), user="user", id="id")
         assert (done.added, done.already_there) == (3, 1)
         found = vault.verify()

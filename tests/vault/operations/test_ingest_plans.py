@@ -13,7 +13,7 @@ from armnesia.vault import Configuration, Vault
 from armnesia.vault.state.identities import Occurrences
 from armnesia.vault.storage.postgres import PostgresSession
 from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
-from tests.databases import DATABASES, fresh_place
+from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import change
 
 ROWS = 20_000
@@ -98,11 +98,8 @@ def work(vault: Vault, source: Callable[[int, int], Any]) -> None:
 
 
 @pytest.mark.parametrize("analysed", [False, True])
-@pytest.mark.parametrize("database", DATABASES)
-def test_no_statement_reads_all_rows(
-    database: str, analysed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with fresh_place(database, tmp_path).create(Configuration(actions=("A", "B"))) as vault:
+def test_no_statement_reads_all_rows(place: Place, analysed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest(log(0, ROWS), user="user", id="id")
         if analysed:
             change(vault, "ANALYZE")
@@ -117,16 +114,15 @@ def test_no_statement_reads_all_rows(
 
 
 @pytest.mark.parametrize("analysed", [False, True])
-@pytest.mark.parametrize("database", DATABASES)
 def test_nor_where_rows_stay_at_their_sources(
-    database: str, analysed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, analysed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configuration = Configuration(actions=("A", "B"), mode="external")
 
     def source(first: int, last: int) -> str:
         return str(csv_file(tmp_path / f"{first}-{last}.csv", first, last))
 
-    with fresh_place(database, tmp_path).create(configuration) as vault:
+    with place.create(configuration) as vault:
         vault.ingest(source(0, ROWS), user="user", id="id")
         if analysed:
             change(vault, "ANALYZE")
@@ -136,7 +132,7 @@ def test_nor_where_rows_stay_at_their_sources(
 
 
 @pytest.mark.parametrize("analysed", [False, True])
-def test_the_plans_of_worse_statements_are_recognised(analysed: bool, tmp_path: Path) -> None:
+def test_the_plans_of_worse_statements_are_recognised(analysed: bool, sqlite_place: Place) -> None:
     """How it was done before, which took a second for a row that came to ten million."""
     walking = [
         "DELETE FROM incoming WHERE identity IN (SELECT identity FROM record)",
@@ -145,7 +141,7 @@ def test_the_plans_of_worse_statements_are_recognised(analysed: bool, tmp_path: 
     turned_round = (
         "SELECT i.arm FROM incoming i JOIN record r ON r.identity = i.identity WHERE r.arm <> i.arm"
     )
-    with fresh_place("sqlite", tmp_path).create(Configuration(actions=("A", "B"))) as vault:
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest(log(0, 1000), user="user", id="id")
         if analysed:
             change(vault, "ANALYZE")

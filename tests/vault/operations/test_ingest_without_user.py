@@ -9,7 +9,7 @@ import pytest
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.logs.opening import Source
 from armnesia.vault import Configuration, Vault
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place
 
 LOG: dict[str, list[Any]] = {
     "action": ["A", "B", "A"],
@@ -18,11 +18,6 @@ LOG: dict[str, list[Any]] = {
     "id": ["r1", "r2", "r3"],
 }
 REFUSED = "people were forgotten here: name the user column, so that their rows stay out"
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 def filled(place: Place) -> Vault:

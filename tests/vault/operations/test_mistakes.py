@@ -12,13 +12,8 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultBusyError, VaultError
 from armnesia.vault import Configuration, Vault
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import LOG, dumped, filled
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 def test_an_export_replaces_an_older_one_and_nothing_else(place: Place, tmp_path: Path) -> None:
@@ -116,11 +111,10 @@ def test_a_batch_has_rows(place: Place, batch_rows: Any) -> None:
         vault.ingest(LOG, user="who", id="id", batch_rows=batch_rows)
 
 
-def test_batches_are_as_small_as_was_asked_for(tmp_path: Path) -> None:
-    place = fresh_place("sqlite", tmp_path)
+def test_batches_are_as_small_as_was_asked_for(sqlite_place: Place) -> None:
     held = []
-    path = place.url.removeprefix("sqlite:///")
-    with place.create() as vault, closing(sqlite3.connect(path)) as other:
+    path = sqlite_place.path
+    with sqlite_place.create() as vault, closing(sqlite3.connect(path)) as other:
 
         def look(_: int) -> None:
             held.append(other.execute("SELECT count(*) FROM record").fetchone()[0])
@@ -214,7 +208,6 @@ def test_a_vault_that_is_in_use_is_told_apart(place: Place) -> None:
         vault.forget(users=["ann"])
 
 
-def test_an_option_that_postgresql_does_not_know_is_told(tmp_path: Path) -> None:
-    place = fresh_place("postgresql", tmp_path)
+def test_an_option_that_postgresql_does_not_know_is_told(postgres_place: Place) -> None:
     with pytest.raises(VaultError, match="an option that PostgreSQL does not know"):
-        Vault.create(place.url.replace("schema=", "schma="), keys=place.keys)
+        Vault.create(postgres_place.url.replace("schema=", "schma="), keys=postgres_place.keys)

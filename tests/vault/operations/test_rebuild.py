@@ -13,15 +13,10 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, Vault
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.pinned_head import Pin
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import LOG, TABLES, Snapshot, change, dumped, filled, reader_of, values
 
 FROZEN = Configuration(actions=("A", "B"), unlearner="frozen_rollback", penalty="frozen")
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 def put_back_in_place(vault: Vault, tables: dict[str, list[tuple[Any, ...]]]) -> None:

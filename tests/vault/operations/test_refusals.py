@@ -15,13 +15,8 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.operations import ingest
 from armnesia.vault.state import sealed_state
 from armnesia.vault.storage.sqlite import SqliteDatabase
-from tests.databases import DATABASES, Place, fresh_place, postgres_url
+from tests.databases import Place, fresh_place, postgres_url
 from tests.vault.raw_vaults import LOG, change, dumped, filled, values
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -40,20 +35,19 @@ def test_people_are_not_taken_for_actions_or_rewards(place: Place) -> None:
 
 
 @pytest.mark.parametrize("database_is_made", [False, True])
-def test_an_interrupted_init_says_what_to_remove(tmp_path: Path, database_is_made: bool) -> None:
+def test_an_interrupted_init_says_what_to_remove(sqlite_place: Place, database_is_made: bool) -> None:
     """Killed between writing the keys and the first commit."""
-    place = fresh_place("sqlite", tmp_path)
-    Keyring.create("v-1").save(place.keys)
-    database = Path(place.url.removeprefix("sqlite:///"))
+    Keyring.create("v-1").save(sqlite_place.keys)
+    database = sqlite_place.path
     if database_is_made:
         database.touch()
     with pytest.raises(VaultError, match=r"if an init was interrupted, remove them and the empty database"):
-        place.create()
-    place.keys.unlink()
+        sqlite_place.create()
+    sqlite_place.keys.unlink()
     database.unlink(missing_ok=True)
-    place.create().close()
+    sqlite_place.create().close()
     with pytest.raises(VaultError, match=r"already: a vault is made once$"):
-        place.create()
+        sqlite_place.create()
 
 
 # What is no vault, and keys that are not its.
@@ -99,15 +93,14 @@ def test_an_address_that_leads_nowhere(address: str, said: str, tmp_path: Path) 
     assert "s3c" not in str(told.value)
 
 
-def test_a_schema_and_a_database_that_are_not_there(tmp_path: Path) -> None:
-    place = fresh_place("postgresql", tmp_path)
+def test_a_schema_and_a_database_that_are_not_there(postgres_place: Place) -> None:
     with pytest.raises(VaultError, match="there is no vault at"):
-        place.open()
+        postgres_place.open()
     address = postgres_url()
     base, mark, options = address.partition("?")
     missing = f"{base.rpartition('/')[0]}/no_such_database{mark}{options}"
     with pytest.raises(VaultError, match="there is no such database"):
-        Vault.open(missing, keys=place.keys)
+        Vault.open(missing, keys=postgres_place.keys)
 
 
 def test_a_second_vault_at_the_same_place_is_refused(place: Place, tmp_path: Path) -> None:
@@ -278,8 +271,8 @@ def bytes_for(vault: Vault, more: int) -> AbstractContextManager[None]:
 
 
 @pytest.mark.parametrize("limit", [pages_for, bytes_for])
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: Any) -> None:
-    with filled(fresh_place("sqlite", tmp_path)) as vault:
+def test_a_full_disk_leaves_what_was_there(sqlite_place: Place, limit: Any) -> None:
+    with filled(sqlite_place) as vault:
         assert vault._opened.database.erase()
         before = dumped(vault)
         with limit(vault, 4), pytest.raises(VaultError, match="disk") as told:
@@ -290,10 +283,10 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: Any) -> None:
         assert vault.ingest(bigger_log(20_000), user="who", id="id").added == 20_000
 
 
-def test_a_forget_on_a_full_disk_is_done_or_not_done(tmp_path: Path) -> None:
+def test_a_forget_on_a_full_disk_is_done_or_not_done(sqlite_place: Place) -> None:
     """However much room is left: refused as a whole, or done as a whole with erasure pending or complete."""
     seen = set()
-    with filled(fresh_place("sqlite", tmp_path)) as vault:
+    with filled(sqlite_place) as vault:
         vault.ingest(bigger_log(2_000), user="who", id="id")
         for number, room in enumerate([0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48, 64, 10_000]):
             assert vault._opened.database.erase()

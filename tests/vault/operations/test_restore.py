@@ -9,7 +9,7 @@ import pytest
 
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault import Configuration, Policy, Vault
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import LOG, Snapshot, dumped, filled, values
 
 LATER: dict[str, list[Any]] = {
@@ -18,11 +18,6 @@ LATER: dict[str, list[Any]] = {
     "who": ["ann", "eve"],
     "id": ["r7", "r8"],
 }
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 def restored(place: Place, export: Path) -> int:

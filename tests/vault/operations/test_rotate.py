@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,16 +9,11 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault import Keyring, Vault
 from armnesia.vault.operations import rotate
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import LOG, dumped, filled, values
 
 Rotate = Callable[[Vault], int]
 ROTATIONS = [Vault.rotate_signing_key, Vault.rotate_digest_key]
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 def versions(vault: Vault) -> tuple[int, int]:

@@ -11,15 +11,10 @@ from armnesia.vault import Vault
 from armnesia.vault.operations import upgrade
 from armnesia.vault.storage.database import Session, open_database
 from armnesia.vault.storage.schema import VERSION
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, filled, values
 
 OLD = json.loads((Path(__file__).parent / "data" / "version-1.json").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(params=DATABASES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return fresh_place(request.param, tmp_path)
 
 
 def _cell(value: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage.postgres import PostgresDatabase
-from tests.databases import SERVER, Place, fresh_place, postgres_url
+from tests.databases import SERVER, Place, postgres_url
 from tests.vault.raw_vaults import change, reader_of, values
 
 PERSON, ROWS = "ann", 3000
@@ -22,11 +22,6 @@ NOTED = (
     "SELECT attname, coalesce(most_common_vals::text, histogram_bounds::text) FROM pg_stats"
     " WHERE schemaname = ?"
 )
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return fresh_place("postgresql", tmp_path)
 
 
 @pytest.fixture
@@ -94,17 +89,17 @@ def marks_of(vault: Vault) -> list[bytes]:
     return [digest, digest.hex().encode(), *(total.to_bytes(8, "little") for total in totals)]
 
 
-def test_the_planner_takes_no_samples(place: Place) -> None:
-    with filled(place) as vault:
+def test_the_planner_takes_no_samples(postgres_place: Place) -> None:
+    with filled(postgres_place) as vault:
         analyse(vault)
         assert values(vault, NOTED, schema_of(vault)) == []
 
 
 @pytest.mark.parametrize("earlier", [False, True])
 def test_after_compact_no_file_of_the_server_has_the_person(
-    place: Place, administrator: psycopg.Connection, earlier: bool
+    postgres_place: Place, administrator: psycopg.Connection, earlier: bool
 ) -> None:
-    with filled(place) as vault:
+    with filled(postgres_place) as vault:
         if earlier:
             as_made_earlier(vault)
         analyse(vault)
@@ -122,19 +117,19 @@ def test_after_compact_no_file_of_the_server_has_the_person(
 
 
 def test_notes_of_the_planner_wait_for_readers_too(
-    place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    postgres_place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with filled(place) as vault:
+    with filled(postgres_place) as vault:
         as_made_earlier(vault)
         marks = marks_of(vault)
         vault.forget(users=[PERSON])
         vault.rotate_digest_key()
-    with place.open(timeout=0.3) as vault:
+    with postgres_place.open(timeout=0.3) as vault:
         database = vault._opened.database
         assert isinstance(database, PostgresDatabase)
         outlived = database._outlived_others
         answers = iter([True])  # whoever reads begins to just after the first look
-        with reader_of(place):
+        with reader_of(postgres_place):
             monkeypatch.setattr(database, "_outlived_others", lambda: next(answers, None) or outlived())
             assert not vault.compact()
         monkeypatch.undo()
@@ -142,9 +137,9 @@ def test_notes_of_the_planner_wait_for_readers_too(
         assert files_with(administrator, *marks) == []
 
 
-def test_many_people_are_looked_up_one_by_one_without_samples(place: Place) -> None:
+def test_many_people_are_looked_up_one_by_one_without_samples(postgres_place: Place) -> None:
     """Nothing tells the server that few rows are theirs; it must not read all rows for that."""
-    with filled(place) as vault, vault._opened.database.reading() as session:
+    with filled(postgres_place) as vault, vault._opened.database.reading() as session:
         names = [vault._opened.keyring.owner_digest(f"user-{number}") for number in range(500)]
         marks = ", ".join("?" * len(names))
         plan = session.query(f"EXPLAIN SELECT * FROM record WHERE owner IN ({marks})", *names)
@@ -170,25 +165,25 @@ CUT_OFF = """
     ],
 )
 def test_a_connection_that_is_lost(
-    place: Place, administrator: psycopg.Connection, when: str, told: str
+    postgres_place: Place, administrator: psycopg.Connection, when: str, told: str
 ) -> None:
     """Within the commit nobody can know what became of it; before it, nothing did."""
-    with filled(place) as vault:
+    with filled(postgres_place) as vault:
         administrator.execute(CUT_OFF.format(schema=schema_of(vault), when=when))
         with pytest.raises(VaultError, match=told):
             vault.forget(users=[PERSON])
         with pytest.raises(VaultError, match="cannot be reached; nothing was changed"):
             vault.decide()
         administrator.execute(f"DROP FUNCTION {schema_of(vault)}.cut_off CASCADE")
-    with place.open() as vault:
+    with postgres_place.open() as vault:
         assert vault.forget(users=[PERSON]).records == ROWS // 3
         assert vault.verify().holds
 
 
 def test_a_commit_that_was_done_although_the_connection_was_lost(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    postgres_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with filled(place) as vault:
+    with filled(postgres_place) as vault:
         database = vault._opened.database
         assert isinstance(database, PostgresDatabase)
 
@@ -211,13 +206,18 @@ def test_a_commit_that_was_done_although_the_connection_was_lost(
         monkeypatch.setattr(database, "_connection", Connection(database._connection))
         with pytest.raises(VaultError, match="whether it was done is not known"):
             vault.forget(users=[PERSON])
-    with place.open() as vault:
+    with postgres_place.open() as vault:
         assert vault.forget(users=[PERSON]).repeated  # the same request twice has one answer
         assert vault.verify().holds
 
 
-def test_a_look_that_is_cut_off_has_changed_nothing(place: Place, administrator: psycopg.Connection) -> None:
-    with filled(place) as vault, pytest.raises(VaultError, match="cannot be reached; nothing was changed"):
+def test_a_look_that_is_cut_off_has_changed_nothing(
+    postgres_place: Place, administrator: psycopg.Connection
+) -> None:
+    with (
+        filled(postgres_place) as vault,
+        pytest.raises(VaultError, match="cannot be reached; nothing was changed"),
+    ):
         _cut_off_while_reading(vault, administrator)
 
 
@@ -227,8 +227,8 @@ def _cut_off_while_reading(vault: Vault, administrator: psycopg.Connection) -> N
         administrator.execute("SELECT pg_terminate_backend(%s, 5000)", [process])
 
 
-def test_an_ingest_that_is_cut_off_is_told(place: Place, administrator: psycopg.Connection) -> None:
-    with filled(place) as vault:
+def test_an_ingest_that_is_cut_off_is_told(postgres_place: Place, administrator: psycopg.Connection) -> None:
+    with filled(postgres_place) as vault:
         administrator.execute(
             CUT_OFF.format(schema=schema_of(vault), when="IMMEDIATE").replace("ledger", "record")
         )

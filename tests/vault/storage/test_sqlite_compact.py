@@ -11,18 +11,8 @@ import pytest
 
 from armnesia.core.errors import VaultBusyError, VaultError
 from armnesia.vault.storage import sqlite, sqlite_files
-from tests.databases import Place, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, filled
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return fresh_place("sqlite", tmp_path)
-
-
-def path_of(place: Place) -> Path:
-    return Path(place.url.removeprefix("sqlite:///"))
-
 
 WATCHED = """
     held = []
@@ -61,13 +51,13 @@ def watched(path: Path, statements: tuple[str, ...], monkeypatch: pytest.MonkeyP
 
 @linux
 def test_temporary_files_are_private_nameless_and_in_the_vaults_folder(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with filled(place):
+    with filled(sqlite_place):
         old_mask = os.umask(0)
         try:
             found = watched(
-                path_of(place),
+                sqlite_place.path,
                 (
                     *sqlite._REWRITING[:-1],
                     "PRAGMA temp.cache_size = 1",
@@ -78,58 +68,58 @@ def test_temporary_files_are_private_nameless_and_in_the_vaults_folder(
         finally:
             os.umask(old_mask)
         ((link, mode, names),) = found["held"]
-        assert link.startswith(f"{path_of(place).parent}/")
+        assert link.startswith(f"{sqlite_place.path.parent}/")
         assert (mode, names) == (0o600, 0)
         assert not any("etilqs" in name for name in found["names"])
 
 
 @linux
 def test_compact_needs_less_memory_than_the_file_is_large(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     megabytes = 60
-    with filled(place) as vault:
+    with filled(sqlite_place) as vault:
         change(vault, "CREATE TABLE ballast (stone BLOB)")
         change(
             vault,
             "INSERT INTO ballast WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
             f" WHERE i < {1000 * megabytes}) SELECT randomblob(1000) FROM n",
         )
-        in_files = watched(path_of(place), sqlite._REWRITING, monkeypatch)["peak"]
-        in_memory = watched(path_of(place), ("PRAGMA temp_store = MEMORY", "VACUUM"), monkeypatch)["peak"]
+        in_files = watched(sqlite_place.path, sqlite._REWRITING, monkeypatch)["peak"]
+        in_memory = watched(sqlite_place.path, ("PRAGMA temp_store = MEMORY", "VACUUM"), monkeypatch)["peak"]
     assert in_memory - in_files > 0.5 * megabytes * 1000
 
 
 @pytest.mark.parametrize("here", [False, True])
-def test_compact_keeps_every_row(place: Place, monkeypatch: pytest.MonkeyPatch, here: bool) -> None:
+def test_compact_keeps_every_row(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, here: bool) -> None:
     """Also where no process can be started: then in memory."""
     if here:
         monkeypatch.setattr(sys, "executable", "")
-    with filled(place) as vault:
+    with filled(sqlite_place) as vault:
         vault.forget(users=["ann"])
         before = dumped(vault)
         assert vault.compact()
         assert dumped(vault)["record"] == before["record"]
         assert vault.verify().holds
-        assert [path.name for path in path_of(place).parent.iterdir() if "etilqs" in path.name] == []
+        assert [path.name for path in sqlite_place.path.parent.iterdir() if "etilqs" in path.name] == []
 
 
-def test_compact_waits_its_turn(place: Place) -> None:
-    filled(place).close()
+def test_compact_waits_its_turn(sqlite_place: Place) -> None:
+    filled(sqlite_place).close()
     with (
-        place.open() as vault,
-        place.open(timeout=0.1) as other,
+        sqlite_place.open() as vault,
+        sqlite_place.open(timeout=0.1) as other,
         vault._opened.database.writing(),
         pytest.raises(VaultBusyError, match="in use by another process"),
     ):
         other._opened.database.compact()
 
 
-def test_a_compact_that_was_ended_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compact_that_was_ended_is_told(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         sqlite_files, "_STATEMENTS_IN_CHILD", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     )
-    with filled(place) as vault:
+    with filled(sqlite_place) as vault:
         with pytest.raises(VaultError, match="was not rewritten"):
             vault.compact()
         assert vault.verify().holds

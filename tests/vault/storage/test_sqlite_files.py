@@ -12,19 +12,10 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage import sqlite
-from tests.databases import Place, fresh_place
+from tests.databases import Place
 from tests.vault.raw_vaults import LOG, filled
 
 REPLACED = "was replaced by another file while it was open; open it again"
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return fresh_place("sqlite", tmp_path)
-
-
-def path_of(place: Place) -> Path:
-    return Path(place.url.removeprefix("sqlite:///"))
 
 
 def _without_log(path: Path) -> None:
@@ -65,62 +56,62 @@ OPERATIONS: dict[str, Callable[[Vault, Path], Any]] = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("replace", REPLACING)
 def test_a_file_that_was_replaced_is_not_worked_on(
-    place: Place, tmp_path: Path, replace: Callable[[Path, Path], None], operation: str
+    sqlite_place: Place, tmp_path: Path, replace: Callable[[Path, Path], None], operation: str
 ) -> None:
-    with filled(place) as vault:
+    with filled(sqlite_place) as vault:
         vault.back_up(tmp_path / "monday.db")
         backup = (tmp_path / "monday.db").read_bytes()
         vault.forget(users=["bob"])
-        replace(path_of(place), tmp_path / "monday.db")
+        replace(sqlite_place.path, tmp_path / "monday.db")
         with pytest.raises(VaultError, match=REPLACED):
             OPERATIONS[operation](vault, tmp_path)
     if replace is by_nothing:
-        assert not path_of(place).exists()
+        assert not sqlite_place.path.exists()
     else:  # nor is anything left in it by closing
-        assert path_of(place).read_bytes() == backup
+        assert sqlite_place.path.read_bytes() == backup
     assert not (tmp_path / "another.db").exists()
 
 
 @pytest.mark.parametrize("replace", REPLACING)
 def test_closing_leaves_the_other_file_alone(
-    place: Place, tmp_path: Path, replace: Callable[[Path, Path], None]
+    sqlite_place: Place, tmp_path: Path, replace: Callable[[Path, Path], None]
 ) -> None:
     """SQLite's last act is to bring its log into the file, whichever that is by now."""
-    vault = filled(place)
+    vault = filled(sqlite_place)
     vault.back_up(tmp_path / "monday.db")
     backup = (tmp_path / "monday.db").read_bytes()
     vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, user="who", id="id")
-    assert Path(f"{path_of(place)}-wal").stat().st_size > 0
-    replace(path_of(place), tmp_path / "monday.db")
+    assert Path(f"{sqlite_place.path}-wal").stat().st_size > 0
+    replace(sqlite_place.path, tmp_path / "monday.db")
     vault.close()
     vault.close()
     if replace is not by_nothing:
-        assert path_of(place).read_bytes() == backup
-        with place.open() as again:
+        assert sqlite_place.path.read_bytes() == backup
+        with sqlite_place.open() as again:
             assert again.status().records == 6
             assert again.verify().holds
 
 
 @pytest.mark.parametrize("replace", REPLACING)
 def test_what_is_done_while_the_file_is_replaced_is_not_acknowledged(
-    place: Place, tmp_path: Path, replace: Callable[[Path, Path], None]
+    sqlite_place: Place, tmp_path: Path, replace: Callable[[Path, Path], None]
 ) -> None:
-    with filled(place) as vault:
+    with filled(sqlite_place) as vault:
         vault.back_up(tmp_path / "monday.db")
 
         def work() -> None:
             with vault._opened.database.writing() as session:
                 session.execute("DELETE FROM record")
-                replace(path_of(place), tmp_path / "monday.db")
+                replace(sqlite_place.path, tmp_path / "monday.db")
 
         with pytest.raises(VaultError, match=REPLACED):
             work()
 
 
 def test_nor_if_it_is_replaced_within_the_commit(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with filled(place) as vault:
+    with filled(sqlite_place) as vault:
         database = vault._opened.database
         assert isinstance(database, sqlite.SqliteDatabase)
         vault.back_up(tmp_path / "monday.db")
@@ -133,7 +124,7 @@ def test_nor_if_it_is_replaced_within_the_commit(
 
             def execute(self, sql: str, *parameters: Any) -> Any:
                 if sql == "COMMIT":
-                    by_another_file(path_of(place), tmp_path / "monday.db")
+                    by_another_file(sqlite_place.path, tmp_path / "monday.db")
                 return self._connection.execute(sql, *parameters)
 
             def __getattr__(self, name: str) -> Any:
@@ -144,19 +135,19 @@ def test_nor_if_it_is_replaced_within_the_commit(
             vault.forget(users=["ann"])
 
 
-def test_a_vault_behind_a_link(place: Place, tmp_path: Path) -> None:
+def test_a_vault_behind_a_link(sqlite_place: Place, tmp_path: Path) -> None:
     (tmp_path / "links").mkdir()
     link = tmp_path / "links" / "vault.db"
-    link.symlink_to(path_of(place))
-    filled(place).close()
-    with Vault.open(f"sqlite:///{link}", keys=place.keys) as vault:
+    link.symlink_to(sqlite_place.path)
+    filled(sqlite_place).close()
+    with Vault.open(f"sqlite:///{link}", keys=sqlite_place.keys) as vault:
         vault.back_up(tmp_path / "monday.db")
         vault.forget(users=["ann"])
         assert vault.compact()
-        Path(f"{path_of(place)}-wal").unlink()
+        Path(f"{sqlite_place.path}-wal").unlink()
         with pytest.raises(VaultError, match=REPLACED):
             vault.forget(users=["bob"])
-    with Vault.open(f"sqlite:///{link}", keys=place.keys) as vault:
+    with Vault.open(f"sqlite:///{link}", keys=sqlite_place.keys) as vault:
         link.unlink()
         link.symlink_to(tmp_path / "monday.db")
         with pytest.raises(VaultError, match=REPLACED):
@@ -178,20 +169,20 @@ def test_a_vault_stays_open_wherever_the_process_goes(
 
 
 def test_what_could_not_be_made_is_not_left_half_made(
-    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "_SETTINGS", ("PRAGMA synchronous = FULL", "no SQL"))
     with pytest.raises(VaultError, match="cannot be used"):
-        place.create()
+        sqlite_place.create()
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
-    place.create().close()
+    sqlite_place.create().close()
     monkeypatch.setattr(sqlite, "_SETTINGS", ("no SQL",))
     with pytest.raises(VaultError, match="cannot be used"):
-        place.open()
+        sqlite_place.open()
     with pytest.raises(VaultError, match="there is already a file"):
-        Vault.create(place.url, keys=tmp_path / "other.keys")
-    assert path_of(place).stat().st_size > 0  # what was there before stays
+        Vault.create(sqlite_place.url, keys=tmp_path / "other.keys")
+    assert sqlite_place.path.stat().st_size > 0  # what was there before stays
 
 
 def test_nor_on_a_disk_without_room(tmp_path: Path) -> None:
@@ -216,17 +207,17 @@ def test_nor_on_a_disk_without_room(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666])
-def test_a_vault_open_to_others_is_refused(place: Place, suffix: str, mode: int) -> None:
-    with filled(place):  # so that all three files are there
-        path = Path(f"{path_of(place)}{suffix}")
+def test_a_vault_open_to_others_is_refused(sqlite_place: Place, suffix: str, mode: int) -> None:
+    with filled(sqlite_place):  # so that all three files are there
+        path = Path(f"{sqlite_place.path}{suffix}")
         path.chmod(mode)
         with pytest.raises(VaultError) as told:
-            place.open()
+            sqlite_place.open()
         assert str(told.value) == (
             f"{path} is open to others (mode {mode:04o}); close it with: chmod 600 {path}"
         )
         path.chmod(0o600)
-        place.open().close()
+        sqlite_place.open().close()
 
 
 def test_a_file_that_is_no_vault_is_told_so_whatever_its_mode(tmp_path: Path) -> None:

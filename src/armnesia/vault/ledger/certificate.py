@@ -1,8 +1,12 @@
-"""Certificates: what was forgotten and how far, signed, and checked by anyone with the file and a public key.
+"""Certificates: what was forgotten and how far, signed; anyone with the file and a public key can check it.
 
-The signature (Ed25519) is over the canonical JSON of the body, which holds the ledger entry and its hash.
-The opening, salt and request, is not signed and not stored by the vault: it is in the file that is handed
+The signature (Ed25519) covers the canonical JSON of the body, which contains the ledger entry and its hash.
+The opening (salt and request) is neither signed nor stored by the vault: it is in the file that is handed
 out, and the commitment in the signed entry proves it.
+
+A deletion stores a draft: all that the certificate will say, except when it is issued, by which key, and
+whether the deleted bytes have left the files. The draft is sealed in the transaction and signed once, when
+the certificate is handed out.
 """
 
 import json
@@ -10,30 +14,96 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
 
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.vault.keys import signatures
-from armnesia.vault.keys.canonical_json import canonical, plain, plain_and_text, read_json, text_of_plain
+from armnesia.vault.keys import private_files, signatures
+from armnesia.vault.keys.canonical_json import (
+    canonical,
+    plain,
+    plain_and_text,
+    read_json,
+    text_of_plain,
+    utc_now,
+)
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger.certificate_text import CERTIFIED, NOT_COVERED, PROVES, claims_of, words_of
-from armnesia.vault.ledger.commitments import climbed, commitment, is_path
+from armnesia.vault.ledger.commitments import commitment, is_path, root_from_path
 from armnesia.vault.ledger.ledger import Entry
 
 SCHEMA = "armnesia.certificate/1"
+Erasure = Literal["pending", "complete"]
 ERASURE = ("pending", "complete")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
+_ON_ISSUE = ("issued", "signing_key")
 
 INTEGRITY_ONLY = (
     "No public key was given: the certificate was checked with the key inside it, which shows that it is"
-    " whole, but not who signed it."
+    " unchanged, but not who signed it."
 )
 
 
 @dataclass(frozen=True)
+class CertificateDraft:
+    """The body of a certificate before it is issued."""
+
+    body: Mapping[str, Any]
+    text: str = field(init=False, repr=False, compare=False)
+    """What is sealed: the canonical JSON of the body."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", text_of_plain(self.body))
+
+    @classmethod
+    def of(cls, entry: Entry, covers: str) -> "CertificateDraft":
+        """State what a ledger entry says; `covers` says in words which bytes erasure is about.
+
+        The entry's `level` and `budget` are claimed as the guarantee.
+        """
+        return cls(
+            {
+                "schema": SCHEMA,
+                "vault": entry.vault,
+                "sequence": entry.sequence,
+                "entry": dict(entry.fields),
+                "entry_hash": entry.hash,
+                "claims": claims_of(entry),
+                "not_covered": list(NOT_COVERED),
+                "proves": PROVES,
+                "erasure": {"covers": covers},
+            }
+        )
+
+    def seal(self, keyring: Keyring) -> bytes:
+        """The seal on the text, by the digest key that the entry names."""
+        version = self.body["entry"]["salt_key"]
+        return keyring.at(digest_version=version, signing_version=1).seal(self.text)
+
+    def issue(self, keyring: Keyring, *, erasure: Erasure) -> "Certificate":
+        """Sign the certificate, with the state of erasure now."""
+        if erasure not in ERASURE:
+            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
+        if self.body["vault"] != keyring.vault:
+            raise VaultError("the keyring belongs to another vault than the entry")
+        body = {
+            **self.body,
+            "erasure": {"state": erasure, **self.body["erasure"]},
+            "issued": utc_now(),
+            "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
+        }
+        text = text_of_plain(body)
+        # Without __init__, which would copy and serialise the body again: a deletion waits for this.
+        certificate = object.__new__(Certificate)
+        return certificate._with(
+            body=MappingProxyType(body), text=text, signature=keyring.sign(text.encode("utf-8")), opening=None
+        )
+
+
+@dataclass(frozen=True)
 class Certificate:
-    """A signed statement of one deletion; with its opening it also says whose.
+    """A signed statement about one deletion; with its opening it also says whose.
 
     >>> ring = Keyring.create("v-1")
     >>> from armnesia.vault.ledger.commitments import commitment
@@ -42,9 +112,7 @@ class Certificate:
     ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
     ...     code="armnesia 0.1.0", commitment=commitment(ring.salt(7, 1), request), salt_key=1,
     ... )
-    >>> signed = Certificate.issue(
-    ...     entry, ring, erasure="complete", covers="nothing had to be erased", issued=entry.time
-    ... )
+    >>> signed = CertificateDraft.of(entry, "nothing had to be erased").issue(ring, erasure="complete")
     >>> file = signed.with_opening(ring.salt(7, 1), request).to_json()
     >>> Certificate.from_json(file).verify(ring.public_key())
     []
@@ -65,59 +133,21 @@ class Certificate:
         if self.opening is not None:
             object.__setattr__(self, "opening", MappingProxyType(plain_and_text(self.opening)[0]))
 
-    @classmethod
-    def issue(
-        cls,
-        entry: Entry,
-        keyring: Keyring,
-        *,
-        erasure: Literal["pending", "complete"],
-        covers: str,
-        issued: str,
-    ) -> "Certificate":
-        """Sign what a ledger entry says; `covers` says in words which bytes the state of erasure is about.
+    @property
+    def draft(self) -> CertificateDraft:
+        """What the certificate says apart from its issue: to be issued again with another state."""
+        body = {name: value for name, value in self.body.items() if name not in _ON_ISSUE}
+        return CertificateDraft({**body, "erasure": {"covers": self.body["erasure"]["covers"]}})
 
-        The entry's `level` and `budget` are claimed as the guarantee.
-        """
-        body = {
-            "schema": SCHEMA,
-            "vault": entry.vault,
-            "sequence": entry.sequence,
-            "entry": dict(entry.fields),
-            "entry_hash": entry.hash,
-            "claims": claims_of(entry),
-            "not_covered": list(NOT_COVERED),
-            "proves": PROVES,
-        }
-        return cls._signed(body, keyring, {"state": erasure, "covers": covers}, issued)
-
-    def reissue(
-        self, keyring: Keyring, *, erasure: Literal["pending", "complete"], issued: str
-    ) -> "Certificate":
-        """Sign anew, now that erasure is complete, or pending again: it replaces the one before."""
-        return self._signed(self.body, keyring, {**self.body["erasure"], "state": erasure}, issued)
-
-    @classmethod
-    def _signed(
-        cls, plain_body: Mapping[str, Any], keyring: Keyring, erasure: dict[str, str], issued: str
-    ) -> "Certificate":
-        if erasure["state"] not in ERASURE:
-            raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure['state']!r}")
-        if plain_body["vault"] != keyring.vault:
-            raise VaultError("the keyring belongs to another vault than the entry")
-        key = {"version": keyring.signing_version, "public": keyring.public_key()}
-        body = {**plain_body, "issued": issued, "erasure": erasure, "signing_key": key}
-        text = text_of_plain(body)
-        # Made without __init__, which would copy and write the body again: a deletion waits for this.
-        certificate = object.__new__(cls)
-        return certificate._with(
-            body=MappingProxyType(body), text=text, signature=keyring.sign(text.encode("utf-8")), opening=None
-        )
+    @property
+    def erasure(self) -> Erasure:
+        """Whether the deleted bytes had left the database's files when the certificate was issued."""
+        return "complete" if self.body["erasure"]["state"] == "complete" else "pending"
 
     def with_opening(
         self, salt: bytes, request: Mapping[str, Any], path: Sequence[str] = ()
     ) -> "Certificate":
-        """The certificate with what opens its commitment: it names whom `request` names and nobody else."""
+        """The certificate with the opening of its commitment: it names whom `request` names, nobody else."""
         opening = {"salt": salt.hex(), "request": plain(request)} | ({"path": list(path)} if path else {})
         opened = self._with(opening=MappingProxyType(opening))
         if any(opened._opening_problems()):
@@ -175,7 +205,7 @@ class Certificate:
             raise VaultError("the certificate must be text in UTF-8") from None
         certificate = cls.from_dict(_read(text, "the certificate"))
         documents = [certificate.to_dict()]
-        if certificate.opening is None:  # which was left out where there was none
+        if certificate.opening is None:  # older files leave it out
             documents.append({name: part for name, part in documents[0].items() if name != "opening"})
         if text not in [written for one in documents for written in (_pretty(one), canonical(one))]:
             lines = zip(text.split("\n"), _pretty(documents[0]).split("\n"), strict=False)
@@ -184,19 +214,19 @@ class Certificate:
         return certificate
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as it is written to its file; the opening is null where it names nobody."""
+        """The certificate as its file holds it; the opening is null if it names nobody."""
         opening = None if self.opening is None else plain(self.opening)
         return {"body": plain(self.body), "signature": self.signature.hex(), "opening": opening}
 
     def to_json(self) -> str:
-        """The text of the certificate's file, laid out for people."""
+        """The text of the certificate's file, indented."""
         return _pretty(self.to_dict())
 
     def verify(self, public_key: str | Sequence[str] | None) -> list[str]:
-        """Check everything that the file alone can show; one sentence for each problem.
+        """Check everything that the file alone can show; one sentence per problem.
 
         Signature, the entry against its hash, the body against the entry, the opening against the commitment.
-        Without a public key the one inside is used: then no problem means whole, not authentic; tell people
+        Without a public key the one inside is used: then no problem means unchanged, not authentic; say so
         with `INTEGRITY_ONLY`.
         """
         keys = [public_key] if isinstance(public_key, str) else public_key
@@ -245,7 +275,7 @@ class Certificate:
         salt, request, path = (self.opening.get(name) for name in ("salt", "request", "path"))
         entry = self.body.get("entry")
         committed = entry.get("commitment") if isinstance(entry, Mapping) else None
-        # The opening is not signed: what the commitment does not cover must have one form only.
+        # The opening is not signed: what the commitment does not cover must have exactly one form.
         if (
             self.opening.keys() - {"path"} != {"salt", "request"}
             or not (isinstance(salt, str) and _SALT.fullmatch(salt))
@@ -256,18 +286,34 @@ class Certificate:
                 f"the opening must be a salt of {2 * DIGEST_BYTES} hexadecimal digits, a request, and perhaps"
                 " a path"
             )
-        elif climbed(commitment(bytes.fromhex(salt), request), path or ()) != committed:
+        elif root_from_path(commitment(bytes.fromhex(salt), request), path or ()) != committed:
             yield "the opening does not open the commitment: the certificate is about another request"
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the certificate to a new file that only its owner can read."""
+        private_files.write(path, self.to_json())
+
+    def summary(self) -> dict[str, Any]:
+        """The main facts; level and budget are None if nothing was held."""
+        entry: Mapping[str, Any] = self.body["entry"]
+        return {
+            "sequence": self.body["sequence"],
+            "kind": entry["kind"],
+            "unlearner": entry.get("unlearner", {}).get("name"),
+            "level": entry.get("level"),
+            "budget": entry.get("budget"),
+            "erasure": self.body["erasure"]["state"],
+        }
+
     def words(self) -> str:
-        """The certificate for people, in the words that were signed; they are worth what `verify` says."""
+        """The certificate in words, as they were signed; `verify` says whether to believe them."""
         try:
             return words_of(self.body, self.opening)
         except (KeyError, TypeError):
             raise VaultError("the certificate lacks a part that every certificate has") from None
 
     def _with(self, **changes: Any) -> "Certificate":
-        # Not dataclasses.replace, for the same reason as above.
+        # Not dataclasses.replace, which would call __init__.
         other = copy(self)
         for name, value in changes.items():
             object.__setattr__(other, name, value)

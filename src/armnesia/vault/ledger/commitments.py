@@ -1,8 +1,8 @@
-"""Commitments: what the ledger says of a request, and how one person opens it without naming the others.
+"""Commitments: how the ledger refers to a request, and how it is opened for one name without the others.
 
-Everybody in a request has a salted commitment of their own; the ledger holds the root of the hash tree over
-them. A person's opening is their salt, their name, and the hashes beside the way up: nobody else is named.
-With one name in the request the root is that commitment itself.
+Each name in a request has a salted commitment of its own; the ledger entry holds the root of the hash tree
+over them. An opening is the salt, the name, and the hashes along the path to the root: it names nobody else.
+With one name in the request the root is its commitment itself.
 """
 
 import re
@@ -25,45 +25,45 @@ def commitment(salt: bytes, request: Mapping[str, Any]) -> str:
     return sha256_hex(salt + canonical(request).encode("utf-8"))
 
 
-def root_of(leaves: Sequence[str]) -> str:
-    """The root of the tree over commitments, in their order.
+def tree_root(leaves: Sequence[str]) -> str:
+    """The root of the hash tree over commitments, in their order.
 
-    >>> root_of(["ab" * 32])[:8]
+    >>> tree_root(["ab" * 32])[:8]
     'abababab'
     """
     return _levels(leaves)[-1][0]
 
 
-def path_of(leaves: Sequence[str], place: int) -> list[str]:
-    """The hashes beside the way of a commitment to the root, each with the side it stands on.
+def inclusion_path(leaves: Sequence[str], place: int) -> list[str]:
+    """The sibling hashes on the path from a commitment to the root, each with its side.
 
-    >>> path_of(["aa" * 32, "bb" * 32], 1) == ["left:" + "aa" * 32]
+    >>> inclusion_path(["aa" * 32, "bb" * 32], 1) == ["left:" + "aa" * 32]
     True
     """
     path = []
     for level in _levels(leaves)[:-1]:
-        beside = place ^ 1
-        if beside < len(level):
-            path.append(f"{LEFT if beside < place else RIGHT}:{level[beside]}")
+        sibling = place ^ 1
+        if sibling < len(level):
+            path.append(f"{LEFT if sibling < place else RIGHT}:{level[sibling]}")
         place //= 2
     return path
 
 
-def climbed(leaf: str, path: Sequence[str]) -> str:
-    """The root that a commitment and its path lead to.
+def root_from_path(leaf: str, path: Sequence[str]) -> str:
+    """The root that follows from a commitment and its path.
 
     >>> leaves = ["aa" * 32, "bb" * 32, "cc" * 32]
-    >>> all(climbed(leaf, path_of(leaves, place)) == root_of(leaves) for place, leaf in enumerate(leaves))
+    >>> root_from_path(leaves[2], inclusion_path(leaves, 2)) == tree_root(leaves)
     True
     """
     for step in path:
-        side, _, beside = step.partition(":")
-        leaf = _joined(beside, leaf) if side == LEFT else _joined(leaf, beside)
+        side, _, sibling = step.partition(":")
+        leaf = _joined(sibling, leaf) if side == LEFT else _joined(leaf, sibling)
     return leaf
 
 
 def is_path(path: Any) -> bool:
-    """Whether this could be what `path_of` made of two commitments or more."""
+    """Whether this has the form of a path that `inclusion_path` returns."""
     return (
         isinstance(path, list)
         and bool(path)
@@ -78,11 +78,11 @@ def _levels(leaves: Sequence[str]) -> list[list[str]]:
     while len(levels[-1]) > 1:
         below = levels[-1]
         pairs = zip(below[::2], below[1::2], strict=False)
-        odd = below[-1:] if len(below) % 2 else []  # goes up alone
+        odd = below[-1:] if len(below) % 2 else []  # passes to the next level unpaired
         levels.append([*(_joined(left, right) for left, right in pairs), *odd])
     return levels
 
 
 def _joined(left: str, right: str) -> str:
-    # The first byte keeps a pair of hashes apart from a salt and a name.
+    # The first byte separates a pair of hashes from a salt and a name.
     return sha256_hex(b"\x01" + bytes.fromhex(left) + bytes.fromhex(right))

@@ -1,76 +1,85 @@
-"""What leaves the vault: for an auditor, and for restoring a backup."""
+"""Exporting: a file for an auditor, or one that brings a backup up to date."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault.keys import private_files
-from armnesia.vault.keys.canonical_json import canonical, read_json
+from armnesia.vault.keys.canonical_json import canonical, plain, read_json
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.connection import CODE, Opened
+from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.results import Exported
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.transaction import CODE, Transaction
+from armnesia.vault.storage import tables
 
 SCHEMA = "armnesia.export/1"
 _LARGEST = 1 << 32
 
 
-def export_of(opened: Opened, *, for_restore: bool = False) -> dict[str, Any]:
-    """The ledger, the certificates without their openings, public keys and parameters: no personal data.
+def export_of(connection: VaultConnection, *, for_restore: bool = False) -> dict[str, Any]:
+    """The ledger, the certificates without openings, public keys and parameters: no personal data.
 
     With `for_restore` also the suppression list and the answered requests, as keyed digests: whoever has the
-    keys can test with them whether somebody was forgotten. Keep such an export as you keep the vault.
+    keys can test with them whether a person was forgotten. Protect such an export as you protect the vault.
     """
-    with opened.reading() as session:
-        state = opened.load(session)
+    with connection.reading() as transaction:
+        state, session, ring = transaction.state, transaction.session, transaction.ring
+        ledger = tables.read_ledger(session)
         document: dict[str, Any] = {
             "schema": SCHEMA,
             "code": CODE,
             "vault": state.vault,
-            "configuration": state.configuration.to_facts(),
+            "configuration": state.configuration.to_dict(),
             "head": str(state.head),
-            "public_keys": [opened.keyring.public_key(v + 1) for v in range(state.signing_key)],
-            "ledger": [
-                {"sequence": sequence, "entry": entry, "hash": hash_}
-                for sequence, entry, hash_ in session.query(
-                    "SELECT sequence, entry, hash FROM ledger ORDER BY sequence"
-                )
-            ],
-            "certificates": [
-                {"sequence": sequence, "body": json.loads(body), "signature": bytes(signature).hex()}
-                for sequence, body, signature in session.query(
-                    "SELECT sequence, body, signature FROM certificate ORDER BY sequence"
-                )
-            ],
+            "public_keys": [connection.keyring.public_key(v + 1) for v in range(state.signing_key)],
+            "ledger": [{"sequence": n, "entry": entry, "hash": hash_} for n, entry, hash_ in ledger],
+            "certificates": _certificates(transaction, {n: entry for n, entry, _ in ledger}),
         }
         if for_restore:
             document["digest_key"] = state.digest_key
-            document["suppressed"] = [
-                [bytes(digest).hex(), *rest]
-                for digest, *rest in session.query(
-                    "SELECT digest, kind, since, readmitted FROM suppressed ORDER BY digest"
-                )
-            ]
-            document["requests"] = [
-                [bytes(digest).hex(), *rest]
-                for digest, *rest in session.query(
-                    "SELECT digest, sequence, opening FROM request ORDER BY digest"
-                )
-            ]
-            document["trees"] = [
-                [sequence, bytes(leaves).hex()]
-                for sequence, leaves in session.query("SELECT sequence, leaves FROM tree ORDER BY sequence")
-            ]
-            document["seal"] = opened.ring(state).seal(canonical(document)).hex()
+            for name, table in (("suppressed", "suppressed"), ("requests", "request")):
+                rows = tables.read_table(session, table)
+                document[name] = [[bytes(digest).hex(), *rest] for digest, *rest in rows]
+            trees = tables.read_table(session, "tree")
+            document["trees"] = [[sequence, bytes(leaves).hex()] for sequence, leaves in trees]
+            document["seal"] = ring.seal(canonical(document)).hex()
     return document
 
 
-def write_export(opened: Opened, path: str | Path, *, for_restore: bool = False) -> dict[str, Any]:
-    """Write the export to a file, readable by its owner only; one that is there must be an older export."""
-    document = export_of(opened, for_restore=for_restore)
+def _certificates(transaction: Transaction, entries: dict[int, str]) -> list[dict[str, Any]]:
+    """The certificates of all entries; those that were never handed out are signed for the export."""
+    erased_through, ring = transaction.state.erased_through, transaction.ring
+    written = []
+    for sequence, body, signature in tables.stream_certificates(transaction.session):
+        stored = StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), ring)
+        certificate = stored.issued or stored.issue(
+            ring, erasure="complete" if erased_through >= sequence else "pending"
+        )
+        written.append(
+            {
+                "sequence": sequence,
+                "body": plain(certificate.body),
+                "signature": certificate.signature.hex(),
+            }
+        )
+    return written
+
+
+def write_export(connection: VaultConnection, path: str | Path, *, for_restore: bool = False) -> Exported:
+    """Write the export to a file that only its owner can read; an existing file must be an older export."""
+    document = export_of(connection, for_restore=for_restore)
     if Path(path).exists() and not _is_export(path, document["vault"]):
         raise VaultError(f"{path} exists already and is no export of this vault; nothing was written")
     private_files.write(path, canonical(document) + "\n", replace=True)
-    return document
+    return Exported(
+        Path(path),
+        Head.parse(document["head"]),
+        len(document["ledger"]),
+        len(document["certificates"]),
+        for_restore,
+    )
 
 
 def _is_export(path: str | Path, vault: str) -> bool:
@@ -82,7 +91,7 @@ def _is_export(path: str | Path, vault: str) -> bool:
 
 
 def read_export(path: str | Path, keyring: Keyring) -> dict[str, Any]:
-    """Read an export that was made for restoring, by the vault of these keys, and not changed since."""
+    """Read an export for restoring; refuse one of another vault, or one that was changed since."""
     document = read_json(private_files.read(path, largest=_LARGEST), str(path))
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise VaultError(f"{path} is not an export of a vault")

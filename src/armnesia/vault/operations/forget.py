@@ -1,8 +1,7 @@
-"""Forgetting: one transaction from the request to the certificate."""
+"""Forgetting: one transaction from the request to the draft of its certificate."""
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,284 +11,251 @@ from armnesia.core.request import DeletionRequest
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import Release, Rollback, Unlearner
 from armnesia.unlearners.stream import Stream
-from armnesia.vault.configuration import Configuration, budget_of, unlearner_of
-from armnesia.vault.keys.canonical_json import utc_now
+from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate
-from armnesia.vault.ledger.openings import Opening, committed
-from armnesia.vault.operations.certificates import certificate_of, certify, storing, with_opening
-from armnesia.vault.state.connection import Opened, appended
-from armnesia.vault.state.records import Holding, Wanted, holding_of
+from armnesia.vault.ledger.certificate import CertificateDraft
+from armnesia.vault.ledger.openings import Opening, commit_to
+from armnesia.vault.ledger.stored_certificate import store_draft
+from armnesia.vault.operations.certificates import certificate_of_target, open_certificate
+from armnesia.vault.results import Forgotten, Preview
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.records import RecordSet
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.suppression import Lines, exchanged, read_lines
+from armnesia.vault.state.suppression import SuppressionRows
+from armnesia.vault.state.transaction import Transaction, append_entry
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a request asks for beyond what the vault's configuration says; None: nothing."""
+class RequestOptions:
+    """What a request asks for instead of the vault's defaults; None: the default."""
 
     unlearner: str | None = None
     options: Mapping[str, Any] | None = None
     epsilon: float | None = None
     delta: float | None = None
 
-    def answer(self, configuration: Configuration) -> "Answer":
-        """The answer that is asked for, not yet measured against the policy."""
+    def resolve(self, configuration: Configuration) -> "ResolvedRequest":
+        """The unlearner and the budget, not yet compared with the policy."""
         name = configuration.unlearner if self.unlearner is None else self.unlearner
         default = configuration.options if name == configuration.unlearner else {}
+        options = default if self.options is None else self.options
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
-        return Answer.by(name, default if self.options is None else self.options, epsilon, delta)
+        return ResolvedRequest(make_unlearner(name, options), options, meaningful_budget(epsilon, delta))
 
 
 @dataclass(frozen=True)
-class Answer:
-    """How a request is answered: by which unlearner, with which budget."""
+class ResolvedRequest:
+    """How a request is answered: by which unlearner, with which options and budget."""
 
     unlearner: Unlearner
     options: Mapping[str, Any]
     budget: Budget
 
-    @classmethod
-    def by(cls, name: str, options: Mapping[str, Any], epsilon: float, delta: float) -> "Answer":
-        """The named unlearner with these options and this budget."""
-        return cls(unlearner_of(name, options), options, budget_of(epsilon, delta))
 
-
-@dataclass(frozen=True)
-class Forgotten:
-    """What came of a request, for the operator's eyes: the certificate is what may be handed out.
-
-    `repeated`: the same request was answered before, and this is its certificate. Of the people or records
-    `named` there were records of `held`. `counts` are the records of each arm that were deleted; `release`
-    is the distribution that the arm was drawn from.
-    """
-
-    repeated: bool
-    named: int
-    held: int
-    counts: Mapping[Hashable, int]
-    served_before: Any
-    served: Any
-    release: Release | None
-    hand_out: Callable[[], Certificate] = field(repr=False, compare=False)
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """The certificate; signed once more, with the state of erasure, when it is first looked at."""
-        return self.hand_out()
-
-    @property
-    def records(self) -> int:
-        """How many records were deleted."""
-        return sum(self.counts.values())
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a request would do, without doing it: for the screen, never for a file that is kept.
-
-    `unlearner` is who would answer; None where nothing is held.
-    """
-
-    named: int
-    held: int
-    unlearner: str | None
-    counts: Mapping[Hashable, int]
-    served: Any
-    release: Release | None
-    repeated: bool
-
-
-def forget(opened: Opened, wanted: Wanted, asked: Asked) -> Forgotten:
-    """Find the rows, draw the arm, roll back, delete, note it in the ledger, certify it: all or nothing."""
-    holding = holding_of(opened, wanted)
-    with opened.writing() as session:
-        before = opened.load(session)
-        ring = opened.ring(before)
-        answer = asked.answer(before.configuration)  # refused if it cannot be, whatever is held
-        digests = _Digests.of(ring, wanted)
-        lines = digests.read(session)
-        known = digests.answered_before(lines)
-        if known and holding.names_with_records(session):
-            raise VaultError(
-                "rows of whoever was forgotten by this request are in the vault again, by another way than"
-                " armnesia's: run armnesia verify, and armnesia rebuild to take them out"
-            )
-        if not known:
-            done = _forget(opened, session, before, holding, answer, digests, lines)
-    if known:
-        certificate, served = certificate_of(opened, wanted), before.served_action
-        return Forgotten(True, len(wanted.names), 0, {}, served, served, None, lambda: certificate)
-    opened.pin.write(done.state.head)
-    erased = opened.database.erase()
-    if erased:
-        opened.erased_through = done.state.head.sequence
-
-    def hand_out() -> Certificate:
-        signed = done.stored.reissue(ring, erasure="complete", issued=utc_now()) if erased else done.stored
-        return with_opening(opened, signed, wanted, done.opening)
-
+def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
+    """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
+    records = connection.records.select(target, connection.keyring)
+    records.prepare(connection.reading)
+    with connection.writing() as transaction:
+        before, ring = transaction.state, transaction.ring
+        resolved = options.resolve(before.configuration)  # refused before anything is looked up
+        digests = RequestDigests.of(ring, target)
+        listed = digests.read(transaction.session)
+        repeated = digests.answered_before(listed)
+        if repeated:
+            _refuse_returned_records(records, transaction.session)
+        else:
+            answer = _answer(connection, transaction, records, resolved, digests, listed)
+    if repeated:
+        certificate = certificate_of_target(connection, target)
+        served = before.served_action
+        return Forgotten(
+            *(True, len(target.names), 0, dict.fromkeys(before.actions, 0), served, served, None),
+            head=before.head,
+            certificate=certificate,
+        )
+    erased = connection.erase(answer.state.head.sequence)
+    certificate = answer.draft.issue(ring, erasure="complete" if erased else "pending")
     return Forgotten(
-        False,
-        len(wanted.names),
-        done.held,
-        {} if done.found is None else _by_action(done.found),
-        before.served_action,
-        done.state.served_action,
-        done.release,
-        hand_out,
+        repeated=False,
+        named=len(target.names),
+        held=answer.held,
+        counts=counts_by_action(before, answer.found),
+        served_before=before.served_action,
+        served=answer.state.served_action,
+        release=answer.release,
+        head=answer.state.head,
+        certificate=open_certificate(certificate, connection, target, answer.opening),
     )
 
 
-def preview(opened: Opened, wanted: Wanted, asked: Asked) -> Preview:
+def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    holding = holding_of(opened, wanted)
-    with opened.reading() as session:
-        state = opened.load(session)
-        answer = asked.answer(state.configuration)
-        ring = opened.ring(state)
-        digests = _Digests.of(ring, wanted)
+    records = connection.records.select(target, connection.keyring)
+    records.prepare(connection.reading)
+    with connection.reading() as transaction:
+        session, state = transaction.session, transaction.state
+        resolved = options.resolve(state.configuration)
+        digests = RequestDigests.of(transaction.ring, target)
         repeated = digests.answered_before(digests.read(session))
-        found = holding.found(session, state)
-        held = 0 if found is None else holding.names_with_records(session)
-    named, served = len(wanted.names), state.served_action
-    if found is None:
-        return Preview(named, held, None, {}, served, None, repeated)
-    used, release, _ = _release(state, found, answer)
-    return Preview(named, held, used.unlearner.name, _by_action(found), served, release, repeated)
+        found = records.find(session, state)
+        held = 0 if found is None else records.count_names_with_records(session)
+    unlearner, release = None, None
+    if found is not None:
+        used, release, _ = _release(state, found, resolved)
+        unlearner = used.unlearner.name
+    counts = counts_by_action(state, found)
+    return Preview(repeated, len(target.names), held, unlearner, counts, state.served_action, release)
 
 
-class _Done(NamedTuple):
-    """A request that was answered: `stored` is its certificate without the `opening`."""
+class _Answer(NamedTuple):
+    """A request that was answered in this transaction."""
 
     found: DeletionRequest | None
     held: int
     release: Release | None
-    stored: Certificate
+    draft: CertificateDraft
     opening: Opening
     state: State
 
 
-def _forget(
-    opened: Opened,
-    session: Session,
-    before: State,
-    holding: Holding,
-    answer: Answer,
-    digests: "_Digests",
-    lines: Lines,
-) -> _Done:
-    ring, wanted = opened.ring(before), holding.wanted
-    found, rows = holding.taken(session, before)
-    held = {bytes(owner if wanted.users else identity) for identity, owner, *_ in rows}
-    promise = committed(ring, before, wanted, held)
-    facts: dict[str, Any] = {"commitment": promise.root, "salt_key": before.digest_key}
+def _answer(
+    connection: VaultConnection,
+    transaction: Transaction,
+    records: RecordSet,
+    resolved: ResolvedRequest,
+    digests: "RequestDigests",
+    listed: SuppressionRows,
+) -> _Answer:
+    before, ring, target = transaction.state, transaction.ring, records.target
+    found, rows = records.delete(transaction.session, before)
+    held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
+    commitment = commit_to(target, ring, before.head.sequence + 1, before.digest_key, held)
+    facts: dict[str, Any] = {"commitment": commitment.root, "salt_key": before.digest_key}
     kind, release, state = "nothing_held", None, before
     if found is not None:
-        used, release, later = _release(before, found, answer)
+        used, release, stream = _release(before, found, resolved)
         released = release.draw()
-        kind, facts = "forget", facts | _claims(before, found, release, used, released)
-        served = later.statistics.actions.index(released)
-        state = replace(before, stream=later, served=served, served_by="release")
-    entry, state, to_ledger = appended(state, kind, **facts)
-    certificate = certify(opened, ring, entry)
-    after = digests.noted(lines, promise.openings, entry.sequence)
-    tallies, to_lists = exchanged(ring, before.tallies.toggled(ring, "record", rows), lines, after)
-    if promise.trees:
-        tallies = tallies.toggled(ring, "tree", promise.trees)
-    state = replace(state, tallies=tallies)
-    to_trees = [("INSERT INTO tree (sequence, leaves) VALUES (?, ?)", tree) for tree in promise.trees]
-    opened.store(session, before, state, to_ledger, storing(certificate), *to_lists, *to_trees)
-    return _Done(found, len(held), release, certificate, promise.openings[0], state)
+        kind, facts = "forget", facts | _ledger_facts(before, found, release, used, released)
+        served = stream.statistics.actions.index(released)
+        state = replace(before, stream=stream, served=served, served_by="release")
+    entry, state, to_ledger = append_entry(state, kind, **facts)
+    covers = connection.database.erasure_covers
+    draft = CertificateDraft.of(entry, covers + (connection.records.erasure_excludes if found else ""))
+    table_digests = before.digests.update(ring, "record", rows)
+    to_tree = []
+    if commitment.leaves is not None:
+        tree = (entry.sequence, commitment.leaves)
+        table_digests = table_digests.update(ring, "tree", [tree])
+        to_tree = [tables.insert_tree(tree)]
+    table_digests, to_lists = listed.apply_changes(
+        digests.noted(listed, commitment.openings, entry.sequence), ring, table_digests
+    )
+    state = replace(state, digests=table_digests)
+    transaction.store(state, to_ledger, store_draft(draft, ring), *to_lists, *to_tree)
+    return _Answer(found, len(held), release, draft, commitment.openings[0], state)
 
 
-def _release(state: State, found: DeletionRequest, answer: Answer) -> tuple[Answer, Release, Stream]:
+def _release(
+    state: State, found: DeletionRequest, resolved: ResolvedRequest
+) -> tuple[ResolvedRequest, Release, Stream]:
     """The release, within the policy, and the stream without the records.
 
-    What the policy does not allow, or touches several arms where the unlearner knows one, is refused; or
-    answered by exact rollback, if the policy says so. What else an unlearner cannot answer is refused: that
-    may be for the rewards' sake, which must not choose who answers.
+    A request that the policy does not allow, or that touches several arms where the unlearner handles one, is
+    refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
+    refused: that may depend on the rewards, which must not choose the unlearner.
     """
     stream, policy = state.known_stream, state.configuration.requests
     try:
-        release, later = stream.forget(answer.unlearner, found, answer.budget)
+        release, later = stream.forget(resolved.unlearner, found, resolved.budget)
         if policy.allows(release.guarantee):
-            return answer, release, later
+            return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
-        if answer.unlearner.several_arms or np.count_nonzero(found.counts) < 2:
+        if resolved.unlearner.several_arms or np.count_nonzero(found.counts) < 2:
             raise
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
-    exact = Answer.by(Rollback.name, {}, 0.0, 0.0)
+    exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0))
     release, later = stream.forget(exact.unlearner, found, exact.budget)
-    weakest = max(answer.unlearner.level, stream.level, key=list(Level).index)
-    if policy.allows(Guarantee(answer.budget.epsilon, answer.budget.delta, weakest)):
-        # Other requests are answered as asked, so that being answered by rollback tells of this one's shape.
+    weakest = Level.weakest(resolved.unlearner.level, stream.level)
+    if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
+        # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
         release = replace(release, guarantee=replace(release.guarantee, level=weakest))
     return exact, release, later
 
 
-def _claims(
-    state: State, found: DeletionRequest, release: Release, answer: Answer, released: Hashable
+def _ledger_facts(
+    state: State, found: DeletionRequest, release: Release, resolved: ResolvedRequest, released: Hashable
 ) -> dict[str, Any]:
-    """What the ledger says of a deletion: no identifier, no reward, and counts only where they are public."""
-    configuration, promise = state.configuration, release.guarantee
-    learner = state.known_stream.learner
+    """What the ledger says of a deletion: no identifier, no reward, and counts only if they are public."""
+    configuration, guarantee = state.configuration, release.guarantee
     facts = {
-        "unlearner": {"name": answer.unlearner.name, **answer.options},
-        "learner": {"name": learner.name, "confidence": configuration.confidence},
+        "unlearner": {"name": resolved.unlearner.name, **resolved.options},
+        "learner": {"name": configuration.learner, "confidence": configuration.confidence},
         "penalty": configuration.penalty,
-        "budget": {"epsilon": promise.epsilon, "delta": promise.delta},
-        "level": str(promise.level),
+        "budget": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
+        "level": str(guarantee.level),
         "released": released,
     }
-    return facts | ({"counts": list(found.counts.tolist())} if promise.level.sees_shape else {})
+    return facts | ({"counts": list(found.counts.tolist())} if guarantee.level.sees_shape else {})
 
 
-class _Digests(NamedTuple):
-    """By what the lists know a request: the whole of it; and of each who is in it, themselves, their kind,
-    and the request of them alone."""
+def _refuse_returned_records(records: RecordSet, session: Session) -> None:
+    """Refuse to answer "done before" while rows of the request are in the vault again."""
+    if records.count_names_with_records(session):
+        raise VaultError(
+            "rows of a person or record forgotten by this request are in the vault again, put there by"
+            " something other than armnesia: run armnesia verify, and armnesia rebuild to remove them"
+        )
+
+
+class RequestDigests(NamedTuple):
+    """The digests of a request in the lists: of the whole, and per name its own, its kind, and that of the
+    request for it alone."""
 
     whole: bytes
     each: list[tuple[bytes, str, bytes]]
 
     @classmethod
-    def of(cls, ring: Keyring, wanted: Wanted) -> "_Digests":
-        whole = ring.request_digest(wanted.request)
-        alone = (
-            [whole] if len(wanted.names) == 1 else [ring.request_digest(w.request) for w in wanted.singly()]
-        )
-        people = zip(wanted.digests(ring), alone, strict=True)
-        return cls(whole, [(person, kind, request) for (person, kind), request in people])
+    def of(cls, ring: Keyring, target: ErasureTarget) -> "RequestDigests":
+        """Make the digests with the keys in use."""
+        whole = ring.request_digest(target.request)
+        alone = [whole if one is target else ring.request_digest(one.request) for one in target.each()]
+        names = zip(target.suppression_digests(ring), alone, strict=True)
+        return cls(whole, [(name, kind, request) for (name, kind), request in names])
 
-    def read(self, session: Session) -> Lines:
-        """What the lists say of them."""
-        digests = {self.whole, *(one for person, _, alone in self.each for one in (person, alone))}
-        return read_lines(session, list(digests))
+    def read(self, session: Session) -> SuppressionRows:
+        """The rows with these digests."""
+        digests = {self.whole, *(one for name, _, alone in self.each for one in (name, alone))}
+        return SuppressionRows.read(session, list(digests))
 
-    def answered_before(self, lines: Lines) -> bool:
-        """Whether the same request was answered, and nobody in it was readmitted since."""
-        return self.whole in lines.request and all(lines.keeps_out(person) for person, *_ in self.each)
+    def answered_before(self, listed: SuppressionRows) -> bool:
+        """Whether the same request was answered, and none of its names was readmitted since."""
+        return self.whole in listed.request and all(listed.suppresses(name) for name, *_ in self.each)
 
-    def noted(self, lines: Lines, openings: list[Opening], sequence: int) -> Lines:
-        """Everyone is kept out from now on, and it is noted by which entry the request was answered.
+    def noted(self, listed: SuppressionRows, openings: list[Opening], sequence: int) -> SuppressionRows:
+        """The rows after the request: every name suppressed, and the entry that answered it noted.
 
-        As a whole, and for each who is in it; whoever was forgotten before keeps the certificate of that
-        time.
+        It is noted for the request as a whole and for each name; a name that was forgotten before keeps the
+        certificate of that time.
         """
-        answered, suppressed = dict(lines.request), dict(lines.suppressed)
+        answered, suppressed = dict(listed.request), dict(listed.suppressed)
         opening = str(openings[0]) if len(openings) == 1 else ""
         answered[self.whole] = (self.whole, sequence, opening)
-        for (person, kind, alone), own in zip(self.each, openings, strict=True):
-            if not lines.keeps_out(person):
+        for (name, kind, alone), own in zip(self.each, openings, strict=True):
+            if not listed.suppresses(name):
                 answered[alone] = (alone, sequence, str(own))
-            suppressed[person] = (person, kind, sequence, None)
-        return Lines(suppressed, answered)
+            suppressed[name] = (name, kind, sequence, None)
+        return SuppressionRows(suppressed, answered)
 
 
-def _by_action(found: DeletionRequest) -> dict[Hashable, int]:
-    return dict(zip(found.actions, found.counts.tolist(), strict=True))
+def counts_by_action(state: State, found: DeletionRequest | None) -> dict[Hashable, int]:
+    """The deleted records per action."""
+    counts = [0] * len(state.actions) if found is None else found.counts.tolist()
+    return dict(zip(state.actions, counts, strict=True))

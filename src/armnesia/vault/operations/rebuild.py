@@ -1,164 +1,87 @@
-"""What an operator does now and then: rebuild, compact, change the policy."""
+"""Rebuilding: the statistics are computed again from the records, without those of forgotten people."""
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
-from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.progress import Progress, Watched
-from armnesia.logs.opening import reopen_source, source_name
-from armnesia.logs.urls import shown
-from armnesia.vault.configuration import Policy
+from armnesia.core.errors import VaultError
+from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import check_chain
-from armnesia.vault.operations.ingest import Loader
-from armnesia.vault.state.comparison import RowsSeen, listed_now
-from armnesia.vault.state.connection import Opened, appended, older
-from armnesia.vault.state.identities import Occurrences
-from armnesia.vault.state.records import request_of_rows
-from armnesia.vault.state.replay import Told, ledger_rows
-from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.table_digests import Tallies, tallied
-from armnesia.vault.storage.database import Session, rows_in
-from armnesia.vault.storage.schema import EXTERNAL, MANAGED, RECORD_COLUMNS
+from armnesia.vault.results import Rebuilt
+from armnesia.vault.state.connection import VaultConnection, older_than
+from armnesia.vault.state.replay import ReplayedState
+from armnesia.vault.state.sealed_state import State, store_statements
+from armnesia.vault.state.suppression import read_suppressed
+from armnesia.vault.state.table_digests import TableDigests
+from armnesia.vault.state.transaction import append_entry
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Session
 
 
-def change_policy(opened: Opened, policy: Policy) -> None:
-    """Allow more or less from now on; the ledger says so."""
-    with opened.writing() as session:
-        before = opened.load(session)
-        changed = replace(before, configuration=replace(before.configuration, policy=policy))
-        _, state, to_ledger = appended(changed, "policy", policy=policy.to_dict())
-        opened.store(session, before, state, to_ledger)
-    opened.pin.write(state.head)
+def rebuild(
+    connection: VaultConnection, without: Sequence[str] = (), progress: Progress | None = None
+) -> Rebuilt:
+    """Compute the statistics again; say whether anything changed.
 
-
-def compact(opened: Opened) -> bool:
-    """Make deleted bytes leave the database's files, which may take long; whether they are gone."""
-    with opened.reading() as session:
-        length = opened.load(session).head.sequence
-    if not opened.database.compact():
-        return False
-    opened.erased_through = length
-    with opened.writing() as session:
-        state = opened.load(session)
-        opened.store(session, state, state)
-    return True
-
-
-def rebuild(opened: Opened, without: Sequence[str] = (), progress: Progress | None = None) -> bool:
-    """Compute the statistics anew from the rows, forgotten people left out; whether anything has changed.
-
-    Also the way out when the state was changed by something else: then nothing is taken from it but what the
-    ledger, which must be whole, does not tell. `without` names sources of an external vault that are gone
-    for good: their rows no longer count, unless another source has them too.
+    This also repairs a state that something else has changed: then everything that the ledger determines is
+    taken from it, and it must be intact. `without` names sources of an external vault that no longer exist:
+    their rows no longer count, unless another source has them too.
     """
-    watched = Watched(progress)
-    with opened.writing() as session:
-        before, sealed = _loaded_or_told(session, opened)
-        ring = opened.ring(before)
-        _drop_sources(session, without)
-        seen = None if opened.mode == EXTERNAL else RowsSeen(ring, listed_now(session))
-        tallies = tallied(session, ring, opened.mode, watched, seen)
-        if tallies[1:3] != before.tallies[1:3]:
+    counter = RowCounter(progress)
+    with connection.writing(partial(_load_or_replay, connection)) as transaction:
+        session, before = transaction.session, transaction.state
+        connection.records.drop_sources(session, without)
+        scan = connection.records.scan(session, transaction.ring, read_suppressed(session), counter=counter)
+        if (scan.digests.suppressed, scan.digests.request) != (
+            before.digests.suppressed,
+            before.digests.request,
+        ):
             raise VaultError(
-                "the suppression list, the answered requests or their tallies were changed by something other"
+                "the suppression list, the answered requests or their digests were changed by something other"
                 " than armnesia: run armnesia restore with the latest export"
             )
-        whole = sealed and tallies == before.tallies
-        state = replace(before, tallies=tallies)
-        if seen is not None:
-            state = counted_anew(session, state, ring, seen)
-        else:
-            whole = sealed  # rows of several sources may be counted with another of them
-            state = rebuilt_from_sources(opened, session, state, watched)
-        differs = not whole or before.stream != state.stream
-        if not differs:  # what is served stays, and by whom
-            state = replace(before, tallies=state.tallies)
-        _, state, to_ledger = appended(state, "rebuild", changed=differs, sources_dropped=len(without))
-        opened.store(session, before, state, to_ledger)
-    opened.pin.write(state.head)
-    return differs
+        transaction.store(replace(before, digests=scan.digests))
+        state = connection.records.recount(transaction, scan, counter)
+        intact = transaction.intact and connection.records.matches(scan, before)
+        unchanged = intact and before.stream == state.stream
+        if unchanged:  # the served arm stays, and what chose it
+            state = replace(before, digests=state.digests)
+        _, state, to_ledger = append_entry(
+            state, "rebuild", changed=not unchanged, sources_dropped=len(without)
+        )
+        transaction.store(state, to_ledger)
+    return Rebuilt(not unchanged, state.head)
 
 
-def _loaded_or_told(session: Session, opened: Opened) -> tuple[State, bool]:
-    """The state, and whether its seal was whole; if not, what the ledger tells, sealed anew to work on."""
-    rows, state = ledger_rows(session), None
-    if opened.pinned is not None and (not rows or rows[-1][0] < opened.pinned.sequence):
-        raise older(opened.pinned)
+def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[State, bool]:
+    """The state, and whether its seal matched; if not, the replayed ledger's, sealed again to work on."""
+    ledger, state = tables.read_ledger(session), None
+    pinned = connection.pinned
+    if pinned is not None and (not ledger or ledger[-1][0] < pinned.sequence):
+        raise older_than(pinned)
     with suppress(VaultError):
-        state = opened.load(session)
+        state = connection.load(session)
     end = None if state is None else state.head
-    for problem in check_chain(rows, vault=opened.keyring.vault, head=opened.pin.read(), end=end):
+    for problem in check_chain(ledger, vault=connection.keyring.vault, head=pinned, end=end):
         raise VaultError(f"ledger: {problem}; restore a backup")
     if state is not None:
         return state, True
-    return told_state(session, opened, Told.by(rows)), False
+    return replace_state(session, connection.keyring, ReplayedState.of(ledger)), False
 
 
-def told_state(session: Session, opened: Opened, told: Told) -> State:
-    """Put what the ledger tells in the place of a broken state; no rows are counted in it."""
-    ring = opened.keyring.at(digest_version=told.digest_key, signing_version=len(told.public_keys))
-    found = session.query("SELECT tallies FROM vault")
+def replace_state(session: Session, keyring: Keyring, replayed: ReplayedState) -> State:
+    """Store the replayed state in the place of a broken one; it counts no records yet."""
+    ring = keyring.at(digest_version=replayed.digest_key, signing_version=len(replayed.public_keys))
+    found = tables.read_vault(session, "tallies")
     try:
-        tallies = Tallies.unmasked(found[0][0], ring, told.head)
+        digests = TableDigests.unmasked(found[0][0], ring, replayed.head)
     except (IndexError, ValueError, TypeError):
-        tallies = Tallies(*[-1] * len(Tallies._fields))  # which no rows have
-    state = told.state(ring.vault, tallies)
-    session.execute("DELETE FROM arm")
-    opened.store(session, replace(state, stream=None) if found else None, state)
+        digests = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
+    state = replayed.state(ring.vault, digests)
+    tables.delete_arms(session)
+    before = replace(state, stream=None) if found else None
+    statements, _ = store_statements(before, state, keyring)
+    session.execute_together(statements)
     return state
-
-
-def counted_anew(session: Session, state: State, ring: Keyring, seen: RowsSeen) -> State:
-    """The state of a managed vault by its rows alone, without those that should not be there."""
-    if state.stream is None:
-        return state
-    statistics = seen.statistics(state.stream.statistics)
-    columns = RECORD_COLUMNS[MANAGED]
-    gone = list(
-        rows_in(session, f"DELETE FROM record WHERE identity IN ({{}}) RETURNING {columns}", seen.forgotten)
-    )
-    forgotten = request_of_rows(state, ((arm, units) for *_, arm, units in gone))
-    if forgotten is not None:
-        statistics = statistics.without(forgotten)
-        state = replace(state, tallies=state.tallies.toggled(ring, "record", gone))
-    return state.with_stream(replace(state.known_stream, statistics=statistics))
-
-
-def _drop_sources(session: Session, names: Sequence[str]) -> None:
-    known: dict[str, list[int]] = {}  # one place may have been read by different columns
-    for number, description in session.query("SELECT number, description FROM source ORDER BY number"):
-        known.setdefault(source_name(json.loads(description)), []).append(number)
-    for name in names:
-        if name not in known:
-            raise InvalidInputError(
-                f"the vault has no source {shown(name)!r}; its sources are: {', '.join(known) or 'none'}"
-            )
-        for number in known[name]:
-            session.execute("DELETE FROM source WHERE number = ?", number)
-
-
-def rebuilt_from_sources(
-    opened: Opened, session: Session, before: State, watched: Watched | None = None
-) -> State:
-    """Read every source of an external vault again, in this transaction."""
-    session.execute("DELETE FROM record")
-    stream = before.known_stream
-    nothing = stream.statistics.without(stream.statistics)
-    emptied = replace(
-        before, stream=replace(stream, statistics=nothing), tallies=before.tallies._replace(record=0)
-    )
-    opened.store(session, before, emptied)
-    actions = nothing.actions
-    for (description,) in session.query("SELECT description FROM source ORDER BY number"):
-        source = reopen_source(json.loads(description))
-        with Occurrences() as occurrences:
-            loader = Loader(opened, session, source, actions, occurrences)
-            for rows in source.rows(actions, nothing.reward_range):
-                loader.take(rows)
-                if watched is not None:
-                    watched.add(len(rows.arms))
-            loader.finish()
-    return opened.load(session)

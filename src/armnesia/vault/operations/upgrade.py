@@ -1,7 +1,7 @@
-"""The way from an older version of the tables to this one.
+"""Upgrading the tables of an older version to this one.
 
-Forward only, one step a version, all in one transaction: a vault is a handful of tables that only this
-package writes, so a migration tool with branches, downgrades and its own table would be all weight.
+Forward only, one step per version, all in one transaction. Only this package writes these few tables, so that
+a migration tool with branches and downgrades would bring no benefit.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,13 @@ from collections.abc import Callable
 from armnesia.core.errors import VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.state.connection import Opened
+from armnesia.vault.results import Upgraded
+from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.sealed_state import changed_outside, seal_on
-from armnesia.vault.state.table_digests import tallied
-from armnesia.vault.storage.database import Database, Row, Session
-from armnesia.vault.storage.schema import TREE, VERSION, check_version
+from armnesia.vault.state.table_digests import compute_digests
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import VERSION, RecordLayout, check_version
 
 _FIRST = (
     "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
@@ -23,48 +25,46 @@ _SEALED = {1: _FIRST, 2: f"{_FIRST}, tallies"}
 """The columns of the state that a vault of each version seals, in order."""
 
 
-def _tally_every_table(session: Session, database: Database, ring: Keyring, mode: str) -> None:
-    """From 1 to 2: rows of every table are tallied, so that `verify` notices any change of any.
+def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+    """From 1 to 2: every table has a digest, so that `verify` notices any changed row.
 
-    The hash tree of a request of several is kept once, not in parts with everyone in it.
+    The hash tree of a request for several people is stored once, not in parts with each of them.
     """
-    session.execute(TREE.format(blob=database.blob))
-    session.execute("ALTER TABLE vault ADD COLUMN tallies TEXT NOT NULL DEFAULT ''")
-    ((length, head),) = session.query("SELECT ledger_length, ledger_head FROM vault")
-    tallies = tallied(session, ring, mode).masked(ring, Head(length, head))
-    session.execute("UPDATE vault SET tallies = ?", tallies)
+    tables.create_tree_table(session)
+    tables.add_digests_column(session)
+    ((length, head),) = tables.read_vault(session, "ledger_length, ledger_head")
+    digests = compute_digests(session, ring, layout).masked(ring, Head(length, head))
+    tables.set_vault(session, "tallies", digests)
 
 
-STEPS: dict[int, Callable[[Session, Database, Keyring, str], None]] = {2: _tally_every_table}
-"""What makes version n of version n − 1."""
+STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {2: _add_table_digests}
+"""What makes version n from version n − 1."""
 
 
-def upgrade(opened: Opened) -> tuple[int, int]:
-    """Bring an older vault to this version, in one transaction; from which version, to which.
+def upgrade(connection: VaultConnection) -> Upgraded:
+    """Bring an older vault to this version, in one transaction.
 
     Refused if its state was changed by anything but armnesia: the new seal would hide it.
     """
-    with opened.writing() as session:
-        ((version, digest_key, signing_key),) = session.query(
-            "SELECT schema_version, digest_key, signing_key FROM vault"
+    with connection.database.writing() as session:
+        ((version, digest_key, signing_key, seal),) = tables.read_vault(
+            session, "schema_version, digest_key, signing_key, seal"
         )
         if version > VERSION:
             check_version(version)
         if any(step not in STEPS for step in range(version + 1, VERSION + 1)):
             raise VaultError(f"there is no way from schema version {version} to {VERSION}")
-        ring = opened.keyring.at(digest_version=digest_key, signing_version=signing_key)
-        ((seal,),) = session.query("SELECT seal FROM vault")
+        ring = connection.keyring.at(digest_version=digest_key, signing_version=signing_key)
         if bytes(seal) != _seal_on_tables(session, version, ring):
             raise changed_outside()
         for step in range(version + 1, VERSION + 1):
-            STEPS[step](session, opened.database, ring, opened.mode)
-            session.execute("UPDATE vault SET schema_version = ?", step)
-        session.execute("UPDATE vault SET seal = ?", _seal_on_tables(session, VERSION, ring))
-    return int(version), VERSION
+            STEPS[step](session, ring, connection.records.layout)
+            tables.set_vault(session, "schema_version", step)
+        tables.set_vault(session, "seal", _seal_on_tables(session, VERSION, ring))
+    return Upgraded(int(version), VERSION)
 
 
 def _seal_on_tables(session: Session, version: int, ring: Keyring) -> bytes:
     """The seal that a vault of this version has on its state as it is."""
-    (columns,) = session.query(f"SELECT {_SEALED[version]} FROM vault")
-    arms: list[Row] = session.query("SELECT position, label, count, total, gone FROM arm ORDER BY position")
-    return seal_on(columns, arms, ring)
+    (columns,) = tables.read_vault(session, _SEALED[version])
+    return seal_on(columns, tables.read_arms(session), ring)

@@ -1,131 +1,113 @@
-"""Verifying: everything that can be recomputed is recomputed, and everything else is checked against it."""
+"""Verifying: recompute everything that can be recomputed, and check the rest against it."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from armnesia.core.errors import ArmnesiaError, VaultError
-from armnesia.core.progress import Progress, Watched
+from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.certificate_text import CERTIFIED
-from armnesia.vault.ledger.ledger import Entry, Head, check_chain
-from armnesia.vault.state.comparison import RowsSeen, at_sources, listed_now
-from armnesia.vault.state.connection import Opened
-from armnesia.vault.state.replay import Told, ledger_rows
-from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.table_digests import tallied
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import EXTERNAL
+from armnesia.vault.ledger.ledger import Head, check_chain
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.results import LedgerCheck, Verification
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.replay import ReplayedState
+from armnesia.vault.state.sealed_state import State, StoredState
+from armnesia.vault.state.suppression import read_suppressed
+from armnesia.vault.state.transaction import ring_of
+from armnesia.vault.storage import record_tables, tables
+from armnesia.vault.storage.database import Row, Session
 
-_TALLIED = ("records", "suppression list", "answered requests", "sources", "commitments")
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What was found: each problem is one sentence that says where; `notes` are facts, not faults."""
-
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
-    records: int
-    entries: int
-    certificates: int
-
-    @property
-    def holds(self) -> bool:
-        """Whether there is nothing wrong."""
-        return not self.problems
+_DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
+"""The tables of `TableDigests`, in its order, in words."""
 
 
-def verify(opened: Opened, head: Head | None = None, progress: Progress | None = None) -> Verification:
-    """Recompute the statistics and compare bit for bit; check seal, ledger, certificates and tallies.
+def verify(
+    connection: VaultConnection, head: Head | None = None, progress: Progress | None = None
+) -> Verification:
+    """Recompute the statistics and compare bit for bit; check seal, ledger, certificates and table digests.
 
     `head` is a head that was kept elsewhere; the one pinned beside the keys is always checked.
     """
     problems: list[str] = []
     notes: list[str] = []
-    heads, watched = _heads(opened, head), Watched(progress)
-    if opened.pin.read() is None:
-        notes.append("no head is pinned beside the keys: an old copy in the vault's place is not noticed")
-    with opened.database.reading() as session:
-        state, found = _state(session, opened)
+    heads = _heads(connection, head)
+    if connection.pinned_head.read() is None:
+        notes.append("no head is pinned beside the keys: an old copy of the vault cannot be detected")
+    with connection.database.reading() as session:
+        state, found = _state(session, connection)
         problems += found
-        problems += _ledger_problems(session, opened, state, heads)
+        ledger = tables.read_ledger(session)
+        problems += _ledger_problems(ledger, connection, state, heads)
         certificates = 0
-        for problem in _certificate_problems(session, opened.keyring):
+        for certificate_problems in _certificate_problems(session, ledger, connection.keyring):
             certificates += 1
-            problems += problem
+            problems += certificate_problems
         if state is not None:
-            found, remarks = _row_problems(session, opened, state, watched)
+            found, remarks = _row_problems(session, connection, state, RowCounter(progress))
             problems += found
             notes += remarks
-        ((records,),) = session.query("SELECT count(*) FROM record")
-        ((entries,),) = session.query("SELECT count(*) FROM ledger")
-    return Verification(
-        tuple(dict.fromkeys(problems)), tuple(notes), int(records), int(entries), certificates
-    )
+        records = record_tables.count_records(session)
+    return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, len(ledger), certificates)
 
 
-def check_ledger(opened: Opened, head: Head) -> list[str]:
+def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
     """Check the ledger against a head that was kept elsewhere, and against the one pinned beside the keys."""
-    heads = _heads(opened, head)
-    with opened.database.reading() as session:
-        state, _ = _state(session, opened)
-        return list(dict.fromkeys(_ledger_problems(session, opened, state, heads)))
+    heads = _heads(connection, head)
+    with connection.database.reading() as session:
+        state, _ = _state(session, connection)
+        problems = _ledger_problems(tables.read_ledger(session), connection, state, heads)
+    return LedgerCheck(tuple(dict.fromkeys(problems)), head)
 
 
-def _heads(opened: Opened, head: Head | None) -> list[Head]:
-    """The heads to check against. To be read before the ledger: others may lengthen both meanwhile."""
-    return [known for known in (head, opened.pin.read()) if known is not None]
+def _heads(connection: VaultConnection, head: Head | None) -> list[Head]:
+    """The heads to check against. Read before the ledger: other processes may append to both."""
+    return [known for known in (head, connection.pinned_head.read()) if known is not None]
 
 
-def _state(session: Session, opened: Opened) -> tuple[State | None, list[str]]:
-    """The state, to measure the rest by even if its seal is broken; None if it cannot be read at all."""
+def _state(session: Session, connection: VaultConnection) -> tuple[State | None, list[str]]:
+    """The state to compare with, even if its seal does not match; None if it cannot be read at all."""
     try:
-        return opened.load(session, check_pin=False), []
+        stored = StoredState.read(session)
+        return connection.unseal(stored), []
     except ArmnesiaError as error:
         problems = [f"state: {error}"]
     try:
-        return opened.load(session, check_pin=False, check_seal=False), problems
+        return StoredState.read(session).unseal(connection.keyring, check_seal=False), problems
     except (ArmnesiaError, ValueError, KeyError, TypeError) as error:
-        unreadable = f"state: it cannot even be read ({type(error).__name__})"
-        return None, [*problems, unreadable]
+        return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
 
 
-def _ledger_problems(session: Session, opened: Opened, state: State | None, heads: list[Head]) -> list[str]:
-    """What is wrong with the ledger, measured by itself, by the state and by heads kept elsewhere."""
-    rows = ledger_rows(session)
-    vault, end = opened.keyring.vault, None if state is None else state.head
+def _ledger_problems(
+    ledger: list[Row], connection: VaultConnection, state: State | None, heads: list[Head]
+) -> list[str]:
+    """Check the ledger by itself, against the state, and against heads kept elsewhere."""
+    vault, end = connection.keyring.vault, None if state is None else state.head
     problems = [
         f"ledger: {problem}"
         for head in (*heads, None)[: max(1, len(heads))]
-        for problem in check_chain(rows, vault=vault, head=head, end=end)
+        for problem in check_chain(ledger, vault=vault, head=head, end=end)
     ]
-    if rows and not check_chain(rows, vault=vault):
-        told = Told.by(rows)
-        problems += told.strange_keys(opened.keyring)
+    if ledger and not check_chain(ledger, vault=vault):
+        replayed = ReplayedState.of(ledger)
+        problems += replayed.unknown_signing_keys(connection.keyring)
         if state is not None:
-            problems += [f"state: {problem}" for problem in told.contradictions(state)]
+            problems += [f"state: {problem}" for problem in replayed.contradictions(state)]
     return problems
 
 
-def _certificate_problems(session: Session, keyring: Keyring) -> Iterator[list[str]]:
-    """The problems of each certificate that is there or should be there."""
-    entries: dict[int, str] = dict(session.query("SELECT sequence, entry FROM ledger"))
-    public = [keyring.public_key(version + 1) for version in range(keyring.signing_version)]
+def _certificate_problems(session: Session, ledger: list[Row], keyring: Keyring) -> Iterator[list[str]]:
+    """The problems of each certificate that is present or should be."""
+    entries: dict[int, str] = {sequence: text for sequence, text, _ in ledger}
     seen = set()
-    for sequence, body, signature in session.stream("SELECT sequence, body, signature FROM certificate"):
+    for sequence, body, signature in tables.stream_certificates(session):
         seen.add(sequence)
         try:
-            certificate = Certificate.from_stored(body, bytes(signature))
-            found = certificate.verify(public)
-            if certificate.body.get("sequence") != sequence:
-                found.append("it is filed under another entry than its own")
-            if Entry(certificate.body["entry"]).text != entries.get(sequence):
-                found.append("its entry is not the one in the ledger")
-        except (ArmnesiaError, KeyError, TypeError) as error:
-            found = [str(error)]
-        yield [f"certificate {sequence}: {problem}" for problem in found]
+            StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), keyring)
+        except VaultError as error:
+            yield [str(error)]
+        else:
+            yield []
     for sequence, text in entries.items():
         if sequence not in seen and _kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]
@@ -141,22 +123,18 @@ def _kind(text: str) -> str | None:
 
 
 def _row_problems(
-    session: Session, opened: Opened, state: State, watched: Watched
+    session: Session, connection: VaultConnection, state: State, counter: RowCounter
 ) -> tuple[list[str], list[str]]:
-    """The tables whose rows are not those that armnesia put there, and what the records say; with notes."""
+    """Compare the tables with their digests, and the records with the statistics: problems, and notes."""
     try:
-        ring = opened.ring(state)
-    except VaultError as error:  # a state that was changed may name keys that never were
+        ring = ring_of(connection.keyring, state)
+    except VaultError as error:  # a state that was changed may name keys that do not exist
         return [f"state: {error}"], []
-    external = opened.mode == EXTERNAL
-    seen = None if external else RowsSeen(ring, listed_now(session))
-    tallies = tallied(session, ring, opened.mode, watched, seen)
+    scan = connection.records.scan(session, ring, read_suppressed(session), counter=counter)
     problems = [
-        f"{table}: rows were added, changed or taken away by something other than armnesia"
-        for table, noted, true in zip(_TALLIED, state.tallies, tallies, strict=True)
-        if noted != true
+        f"{table}: rows were added, changed or removed by something other than armnesia"
+        for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
+        if stored != computed
     ]
-    if seen is not None:
-        return problems + seen.problems(state), []
-    found, notes = at_sources(session, state, ring, watched)
+    found, notes = connection.records.problems(session, state, ring, scan, counter)
     return problems + found, notes

@@ -1,137 +1,111 @@
-"""An opened vault: its database, its keys, and what every operation on it needs."""
+"""A connection to a vault: its database, its keys, its pinned head, and transactions on its state."""
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.ledger import Entry, Head
-from armnesia.vault.ledger.pinned_head import Pin
-from armnesia.vault.state.sealed_state import (
-    State,
-    StoredState,
-    changed_outside,
-    check_keys,
-    head_columns,
-    read_state,
-    state_of,
-    store_statements,
-)
-from armnesia.vault.storage.database import Database, Session, open_database
-from armnesia.vault.storage.schema import RECORD_COLUMNS, VERSION, check_version
-
-CODE = f"armnesia {metadata.version('armnesia')}"
-"""Which code wrote an entry of the ledger."""
-
-Statement = tuple[str, tuple[Any, ...]]
+from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.pinned_head import PinnedHead
+from armnesia.vault.state.record_modes import RECORDS
+from armnesia.vault.state.records import Records
+from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_keys
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Database, Session
+from armnesia.vault.storage.databases import open_database
+from armnesia.vault.storage.schema import VERSION, check_version
 
 
 @dataclass
-class Opened:
-    """A connection to a vault. `erased_through` is what this process knows to be gone from the files."""
+class VaultConnection:
+    """A connection to a vault, for one thread of one process."""
 
     database: Database
     keyring: Keyring
     keys_path: Path
-    pin: Pin
-    mode: str
-    check_pin: bool = True
-    """False for whatever is to work on an old copy, too: `verify`, `upgrade`, `restore`."""
-    pinned: Head | None = None
-    """The head that was pinned when the transaction began: what is read in it is not older."""
+    pinned_head: PinnedHead
+    records: Records
+    allow_older: bool = False
+    """True for operations that also work on an old copy: `verify`, `upgrade`, `restore`."""
     erased_through: int = 0
+    """The last ledger entry whose deleted bytes this process knows to have left the files."""
     known: tuple[StoredState, State] | None = None
-    """The rows this process last stored or found sealed, and what they mean: not to be worked out again."""
+    """The rows that this process last stored or unsealed, and their state: a cache."""
+    pinned: Head | None = None
+    """The head that was pinned when the transaction began: the state it sees must not be older."""
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """A transaction that sees one state of the vault, which is not older than the pinned head."""
-        self.pinned = self.pin.read() if self.check_pin else None
+    def reading(self) -> Iterator[Transaction]:
+        """Begin a transaction that sees one snapshot of the vault, not older than the pinned head."""
+        self.read_pin()
         with self.database.reading() as session:
-            yield session
+            state = self.load(session)
+            yield Transaction(session, self.keyring, state)
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
-        """The one writing transaction at a time, on a state that is not older than the pinned head."""
-        self.pinned = self.pin.read() if self.check_pin else None
-        with self.database.writing() as session:
-            yield session
+    def writing(self, load: Callable[[Session], tuple[State, bool]] | None = None) -> Iterator[Transaction]:
+        """Begin the one write transaction at a time; pin the new head of the ledger after the commit.
 
-    def load(self, session: Session, *, check_seal: bool = True, check_pin: bool = True) -> State:
-        """The state, with what this process knows of erasure; keys that others made meanwhile are read."""
-        stored = read_state(session)
-        if check_pin:
-            self._refuse_older(stored)
-        if self.known is not None and self.known[0] == stored:
-            state = self.known[1]
-        else:
-            state = self._state_of(stored, check_seal)
-            if check_seal:
-                self.known = (stored, state)
+        `load` replaces the reading of the state where that may be broken; it also says whether it is intact.
+        """
+        self.read_pin()
+        with self.database.writing() as session:
+            before, intact = (self.load(session), True) if load is None else load(session)
+            transaction = Transaction(session, self.keyring, before, intact)
+            yield transaction
+        if transaction.stored is not None:
+            self.known = (transaction.stored, transaction.state)
+        if transaction.state.head != before.head:
+            self.pinned_head.write(transaction.state.head)
+
+    def read_pin(self) -> None:
+        """Note the pinned head, before a transaction begins."""
+        self.pinned = None if self.allow_older else self.pinned_head.read()
+
+    def load(self, session: Session) -> State:
+        """Read the state, with what this process knows of erasure; refuse one older than the pinned head."""
+        stored = StoredState.read(session)
+        self._refuse_older(stored)
+        if self.known is None or self.known[0] != stored:
+            self.known = (stored, self.unseal(stored))
+        state = self.known[1]
         return replace(state, erased_through=max(state.erased_through, self.erased_through))
 
     def _refuse_older(self, stored: StoredState) -> None:
-        """The database may have been put back from a backup while this process has it open."""
-        length, head = head_columns(stored)
-        if self.pinned is not None and (length, head) != (self.pinned.sequence, self.pinned.hash):
+        # A backup may have been put in the database's place while this process had it open.
+        length, hash_ = stored.head
+        if self.pinned is not None and (length, hash_) != (self.pinned.sequence, self.pinned.hash):
             if not isinstance(length, int) or length < self.pinned.sequence:
-                raise older(self.pinned)
+                raise older_than(self.pinned)
             if length == self.pinned.sequence:
-                raise rewritten(self.pinned)
+                raise rewritten_since(self.pinned)
 
-    def _state_of(self, stored: StoredState, check_seal: bool) -> State:
+    def unseal(self, stored: StoredState) -> State:
+        """Unseal the state; if that fails, read keys that another process may have added meanwhile."""
         try:
-            return state_of(stored, self.keyring, check_seal=check_seal)
+            return stored.unseal(self.keyring)
         except VaultError:
             newer = Keyring.load(self.keys_path)
             if newer == self.keyring or not newer.extends(self.keyring):
                 raise
             self.keyring = newer
-            return state_of(stored, newer, check_seal=check_seal)
+            return stored.unseal(newer)
 
-    def ring(self, state: State) -> Keyring:
-        """The keys that the state uses."""
-        return self.keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
-
-    def store(self, session: Session, before: State | None, state: State, *others: Statement) -> None:
-        """Store a new state, together with other statements."""
-        statements, stored = store_statements(before, state, self.keyring)
-        session.execute_together([*others, *statements])
-        self.known = (stored, state)
-
-    def retry_erasure(self) -> bool:
-        """Make the bytes of what was forgotten leave the files, if they have not; whether they have."""
-        with self.reading() as session:
-            state = self.load(session)
-        if state.erased_through >= state.head.sequence:
-            return True
-        if not self.database.erase():
-            return False
-        self.erased_through = state.head.sequence
-        return True
-
-
-def appended(state: State, kind: str, **facts: Any) -> tuple[Entry, State, Statement]:
-    """The next entry of the ledger, the state that has it, and the statement that stores it."""
-    entry = Entry.next_after(
-        state.head.sequence, state.head.hash, vault=state.vault, kind=kind, time=utc_now(), code=CODE, **facts
-    )
-    statement = (
-        "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)",
-        (entry.sequence, entry.text, entry.hash),
-    )
-    return entry, replace(state, head=entry.head), statement
+    def erase(self, sequence: int) -> bool:
+        """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""
+        if sequence > self.erased_through and self.database.erase():
+            self.erased_through = sequence
+        return self.erased_through >= sequence
 
 
 def keys_path_of(url: str, keys: str | Path | None) -> Path:
-    """Where the keys are: as said, beside an SQLite vault, or in the working folder."""
+    """Where the keys are: as given, beside an SQLite vault, or in the working folder."""
     if keys is not None:
         if not Path(keys).name or os.path.isdir(keys):
             raise InvalidInputError(f"keys must be a file; got the folder {str(keys)!r}")
@@ -143,9 +117,9 @@ def keys_path_of(url: str, keys: str | Path | None) -> Path:
     return Path(f"armnesia-{database or 'postgres'}.keys")
 
 
-def pin_of(keys_path: Path) -> Pin:
-    """The pinned head lies beside the keys."""
-    return Pin(keys_path.with_name(keys_path.name + ".head"))
+def pinned_head_of(keys_path: Path) -> PinnedHead:
+    """The pinned head is kept beside the keys."""
+    return PinnedHead(keys_path.with_name(keys_path.name + ".head"))
 
 
 def open_vault(
@@ -153,74 +127,55 @@ def open_vault(
     keys: str | Path | None = None,
     *,
     timeout: float = 30.0,
-    check_pin: bool = True,
-    check_schema: bool = True,
-) -> Opened:
-    """Connect to a vault and check that it is one, of this version, with these keys, and not an old copy."""
+    allow_older: bool = False,
+    any_version: bool = False,
+) -> VaultConnection:
+    """Connect to a vault; refuse what is none, has another version or other keys, or is an old copy."""
     path = keys_path_of(url, keys)
     database = open_database(url, timeout=timeout)
-    with closing_on_error(database):
-        if not database.has_tables():
+    with ExitStack() as undo:
+        undo.callback(database.close)
+        if not database.has_vault():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
         keyring = Keyring.load(path)
-        vault, version, mode = _told_by_tables(database)
+        path = path.absolute()  # the process may change its working folder
+        pinned_head = pinned_head_of(path)
+        pinned = None if allow_older else pinned_head.read()
+        with database.reading() as session:
+            vault, version, records = _identify(session)
+            pinned_entry = None if pinned is None else tables.read_entry(session, pinned.sequence)
         check_keys(vault, keyring)
-        if check_schema:
+        if not any_version:
             check_version(version)
-        path = path.absolute()  # the process may go to another folder
-        opened = Opened(database, keyring, path, pin_of(path), mode, check_pin)
-        if check_pin:
-            check_not_older(opened)
-        return opened
+        if pinned is not None and pinned_entry is None:
+            raise older_than(pinned)
+        if pinned is not None and pinned_entry is not None and pinned_entry[1] != pinned.hash:
+            raise rewritten_since(pinned)
+        undo.pop_all()
+    return VaultConnection(database, keyring, path, pinned_head, records, allow_older)
 
 
-def _told_by_tables(database: Database) -> tuple[str, int, str]:
-    """Which vault it is, of which version, and whether its rows are in it or at their sources."""
-    with database.reading() as session:
-        found = session.query("SELECT id, schema_version, configuration FROM vault")
-        first = session.query("SELECT entry FROM ledger WHERE sequence = 1")
-    told: dict[str, Any] = {}
+def _identify(session: Session) -> tuple[str, int, Records]:
+    """The id and the version of a vault, and how it keeps its records.
+
+    A state that was changed can still be verified and rebuilt by what the first ledger entry says.
+    """
+    known: dict[str, Any] = {}
     with suppress(IndexError, ValueError, TypeError, KeyError):
-        vault, version, text = found[0]
-        told = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
-    with suppress(IndexError, ValueError, TypeError, KeyError):
-        # A state that was changed can be verified and mended by how the ledger says that it began.
-        entry = json.loads(first[0][0])
-        told = {"vault": entry["vault"], "version": VERSION} | told | {"mode": entry["configuration"]["mode"]}
-    if told.get("mode") not in RECORD_COLUMNS:
-        raise changed_outside()
-    return told["vault"], told["version"], told["mode"]
+        vault, version, text = tables.read_identity(session)[0]
+        known = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
+    with suppress(ValueError, TypeError, KeyError):
+        text, _ = tables.read_entry(session, 1) or ("", "")
+        entry = json.loads(text)
+        known = {"vault": entry["vault"], "version": VERSION} | known
+        known["mode"] = entry["configuration"]["mode"]
+    try:
+        return known["vault"], known["version"], RECORDS[known["mode"]]
+    except (KeyError, TypeError):
+        raise changed_outside() from None
 
 
-class closing_on_error:  # noqa: N801 (reads as a function, as in contextlib)
-    """Close what was opened, if what follows fails."""
-
-    def __init__(self, database: Database) -> None:
-        self._closing = closing(database)
-
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, kind: Any, *rest: Any) -> None:
-        """Close after an error only."""
-        if kind is not None:
-            self._closing.__exit__(kind, *rest)
-
-
-def check_not_older(opened: Opened) -> None:
-    """Refuse a database that is older than the pinned head, or whose past is another one."""
-    pinned = opened.pin.read()
-    if pinned is None:
-        return
-    with opened.database.reading() as session:
-        found = session.query("SELECT hash FROM ledger WHERE sequence = ?", pinned.sequence)
-    if not found:
-        raise older(pinned)
-    if found[0][0] != pinned.hash:
-        raise rewritten(pinned)
-
-
-def older(pinned: Head) -> VaultError:
+def older_than(pinned: Head) -> VaultError:
     """The pinned entry is not in the ledger."""
     return VaultError(
         f"the vault is older than its pinned head (entry {pinned.sequence} is not there): people"
@@ -228,7 +183,7 @@ def older(pinned: Head) -> VaultError:
     )
 
 
-def rewritten(pinned: Head) -> VaultError:
+def rewritten_since(pinned: Head) -> VaultError:
     """The ledger has another entry than the pinned one."""
     return VaultError(
         f"the vault's ledger is not the one that was pinned (entry {pinned.sequence} differs):"

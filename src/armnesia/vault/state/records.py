@@ -1,254 +1,176 @@
-"""Which records a request is about: in the vault itself, or at the source it was read from."""
+"""How a vault keeps its records: in its own tables (managed), or at their sources (external).
 
-import json
+Both are classes of one protocol, chosen once when the vault is opened. `Records` is about all records of the
+vault, `RecordSet` about those of one request.
+"""
+
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.logs.opening import Rows, Source, reopen_source
-from armnesia.logs.values import label_text
+from armnesia.logs.opening import Rows, Source
+from armnesia.logs.urls import shown
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.connection import Opened
-from armnesia.vault.state.identities import Occurrences, identities
-from armnesia.vault.state.sealed_state import State
+from armnesia.vault.results import HeldSource
+from armnesia.vault.state.sealed_state import State, arm_rows
+from armnesia.vault.state.suppression import Suppressed
+from armnesia.vault.state.table_digests import TableDigests
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import record_tables
 from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import EXTERNAL, MANAGED, RECORD_COLUMNS
+from armnesia.vault.storage.schema import RecordLayout
 
-_TALLY = f"arm, count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
-_AT_ONCE = 500
+
+class RecordSet(ABC):
+    """The records of one request; None stands for no records at all."""
+
+    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
+        self.target = target
+        self.keyring = keyring
+        self.keys = target.row_keys(keyring)
+
+    def prepare(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:  # noqa: B027
+        """Do what takes long before the write lock is taken: nothing, unless records are external."""
+
+    @abstractmethod
+    def find(self, session: Session, state: State) -> DeletionRequest | None:
+        """Add up what the vault holds."""
+
+    @abstractmethod
+    def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
+        """Delete the rows; return what the vault held, and the deleted rows."""
+
+    def count_names_with_records(self, session: Session) -> int:
+        """How many of the names in the request have records."""
+        return record_tables.count_keys_with_records(session, self.target.row_column, self.keys)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Whose records, or which records, are to be forgotten; all of them are one request.
+class RecordScan:
+    """What one pass over all tables found."""
 
-    >>> Wanted.of(users=["u-2", "u-1", "u-2"]).request
-    {'users': ['u-1', 'u-2']}
-    """
-
-    users: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None) -> "Wanted":
-        """Check and sort what is asked for."""
-        if (users is None) == (records is None):
-            raise InvalidInputError("say what to forget: either users or records, not both")
-        given = users if users is not None else records
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            got = "a single text" if isinstance(given, str) else f"a single {type(given).__name__}"
-            raise InvalidInputError(f"what to forget must be a list of names; got {got}")
-        labels = {label_text(label) for label in given}
-        texts = tuple(sorted(label for label in labels if label))
-        if not texts or len(texts) < len(labels):
-            raise InvalidInputError(
-                "what to forget must name at least one user or record, none of them empty"
-            )
-        return cls(users=texts) if users is not None else cls(records=texts)
-
-    @property
-    def request(self) -> dict[str, list[str]]:
-        """The request as the commitment and the certificate spell it."""
-        return {"users": list(self.users)} if self.users else {"records": list(self.records)}
-
-    def singly(self) -> list["Wanted"]:
-        """The request of each person, or record, alone."""
-        return [Wanted(users=(user,)) for user in self.users] or [Wanted(records=(r,)) for r in self.records]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names of the request, of people or of records."""
-        return self.users or self.records
-
-    @property
-    def name(self) -> str:
-        """The one name of a request of one."""
-        (name,) = self.names
-        return name
-
-    def digests(self, ring: Keyring) -> list[tuple[bytes, str]]:
-        """What goes on the suppression list."""
-        if self.users:
-            return [(ring.user_digest(user), "user") for user in self.users]
-        return [
-            (ring.suppressed_record_digest(identity), "record") for identity in self.record_identities(ring)
-        ]
-
-    def record_identities(self, ring: Keyring) -> list[bytes]:
-        """The identities of the records named by their id."""
-        return [ring.record_identity("id", record) for record in self.records]
-
-    def row_keys(self, ring: Keyring) -> list[bytes]:
-        """What rows have in their `row_column` if they are meant, for each name."""
-        return [ring.owner_digest(user) for user in self.users] or self.record_identities(ring)
-
-    @property
-    def row_column(self) -> str:
-        """The column of rows by which they are found."""
-        return "owner" if self.users else "identity"
+    digests: TableDigests
+    needs_recount: bool
+    """Whether the statistics may count rows that they must not count; always true of external records."""
+    sums: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Per arm, how many records there are and the sum of their units; empty if records are external."""
+    forgotten: tuple[bytes, ...] = ()
+    """The identities of records that belong to forgotten people, or were forgotten themselves."""
 
 
-class Holding(ABC):
-    """The records of one request; `None` stands for no records at all."""
+class Records(ABC):
+    """All records of a vault."""
 
-    def __init__(self, wanted: Wanted, keyring: Keyring) -> None:
-        self.wanted = wanted
-        self.keyring = keyring
+    layout: ClassVar[RecordLayout]
+    erasure_excludes: ClassVar[str] = ""
+    """What erasure does not cover, in words that follow the database's own in a certificate."""
 
     @abstractmethod
-    def found(self, session: Session, state: State) -> DeletionRequest | None:
-        """What is held."""
+    def select(self, target: ErasureTarget, keyring: Keyring) -> RecordSet:
+        """The records of a request."""
 
     @abstractmethod
-    def taken(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
-        """What is held, and the rows that it was, which are deleted in this transaction."""
+    def check_source(self, source: Source) -> None:
+        """Refuse a source that rows of this vault cannot come from."""
 
-    def conditions(self) -> Iterator[tuple[str, tuple[bytes, ...]]]:
-        """The records as conditions in SQL, a few hundred at a time."""
-        column, values = self.wanted.row_column, self.wanted.row_keys(self.keyring)
-        for start in range(0, len(values), _AT_ONCE):
-            some = tuple(values[start : start + _AT_ONCE])
-            marks = ", ".join("?" * len(some))
-            yield (f"{column} = ?" if len(some) == 1 else f"{column} IN ({marks})"), some
+    @abstractmethod
+    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
+        """The number by which records name their source, and the table digests with it."""
 
-    def names_with_records(self, session: Session) -> int:
-        """Of how many of those who are named there are records."""
-        counting = f"SELECT count(DISTINCT {self.wanted.row_column}) FROM record WHERE "
-        return sum(
-            int(number)
-            for condition, values in self.conditions()
-            for (number,) in session.query(counting + condition, *values)
-        )
+    @abstractmethod
+    def incoming_row(
+        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+    ) -> Row:
+        """The row at a place of a chunk, as `layout.incoming` holds it."""
 
-    def _deleted(self, session: Session, mode: str) -> list[Row]:
-        return [
-            row
-            for condition, values in self.conditions()
-            for row in session.query(
-                f"DELETE FROM record WHERE {condition} RETURNING {RECORD_COLUMNS[mode]}", *values
-            )
-        ]
+    @abstractmethod
+    def scan(
+        self,
+        session: Session,
+        ring: Keyring,
+        suppressed: Suppressed,
+        *,
+        counter: RowCounter | None = None,
+        digest_ring: Keyring | None = None,
+    ) -> RecordScan:
+        """Read all tables once, compute their digests, and look for records that must not be there.
 
+        The digests in `suppressed` are made with `ring`. Those of the tables are made with `digest_ring`, by
+        default the same; it is an older one while a backup is brought up to date.
+        """
 
-class ManagedHolding(Holding):
-    """Rows in the vault."""
+    @abstractmethod
+    def problems(
+        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+    ) -> tuple[list[str], list[str]]:
+        """Compare the records with the statistics: problems, and notes."""
 
-    def found(self, session: Session, state: State) -> DeletionRequest | None:
-        """Add the rows up."""
-        rows = (
-            row
-            for condition, values in self.conditions()
-            for row in session.query(f"SELECT {_TALLY} FROM record WHERE {condition} GROUP BY arm", *values)
-        )
-        return request_of(state, ((arm, n, total, bool(binary)) for arm, n, total, binary in rows))
+    @abstractmethod
+    def matches(self, scan: RecordScan, state: State) -> bool:
+        """Whether the tables are as armnesia left them, as far as a recount depends on it."""
 
-    def taken(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
-        """Delete the rows and add them up."""
-        rows = self._deleted(session, MANAGED)
-        return request_of_rows(state, ((arm, units) for *_, arm, units in rows)), rows
+    @abstractmethod
+    def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
+        """Compute the statistics again from the records, without those of forgotten people."""
 
+    @abstractmethod
+    def sources(self, session: Session) -> tuple[HeldSource, ...]:
+        """The sources that records are looked up at."""
 
-class ExternalHolding(Holding):
-    """Rows at the sources: the vault holds their digests only, and looks at the sources when asked."""
-
-    def __init__(self, wanted: Wanted, opened: Opened) -> None:
-        super().__init__(wanted, opened.keyring)
-        self.at_source: dict[bytes, tuple[bytes, int, int]] = {}
-        with opened.reading() as session:
-            state, sources = opened.load(session), self._sources(session)
-        self._look_up(sources, state)  # may take long, so not in the transaction that others wait for
-
-    def found(self, session: Session, state: State) -> DeletionRequest | None:
-        """Match what the vault counted with what the sources say."""
-        held = [
-            row
-            for condition, values in self.conditions()
-            for row in session.query(f"SELECT identity, content FROM record WHERE {condition}", *values)
-        ]
-        if any(bytes(identity) not in self.at_source for identity, _ in held):
-            self._look_up(self._sources(session), state)  # another process may have ingested since
-        lost = sum(bytes(identity) not in self.at_source for identity, _ in held)
-        changed = sum(
-            self.at_source[bytes(identity)][0] != bytes(content)
-            for identity, content in held
-            if bytes(identity) in self.at_source
-        )
-        if lost or changed:
-            raise VaultError(
-                f"of the {len(held)} rows that the vault has counted for this request, {lost} are no longer"
-                f" at their source and {changed} have changed there: forget before deleting at the source;"
-                " now run armnesia rebuild"
-            )
-        return request_of_rows(state, (self.at_source[bytes(identity)][1:] for identity, _ in held))
-
-    def taken(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
-        """Match, then delete the digests."""
-        return self.found(session, state), self._deleted(session, EXTERNAL)
-
-    def _sources(self, session: Session) -> list[dict[str, Any]]:
-        """The sources that brought rows of this request: another one may be gone and hinders nobody."""
-        needed = {
-            number
-            for condition, values in self.conditions()
-            for (number,) in session.query(f"SELECT DISTINCT source FROM record WHERE {condition}", *values)
-        }
-        known = session.query("SELECT number, description FROM source ORDER BY number")
-        return [json.loads(description) for number, description in known if number in needed]
-
-    def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
-        for description in sources:
-            self._look_at(reopen_source(description), state)
-
-    def _look_at(self, source: Source, state: State) -> None:
-        if self.wanted.users and source.columns.user is None:
-            return  # what is there belongs to nobody
-        with Occurrences() as occurrences:
-            for rows in self._wanted_rows(source, state.known_stream.statistics):
-                names = identities(self.keyring.record_identity, rows, occurrences)
-                for place, identity in enumerate(names):
-                    arm, units = rows.arms[place], rows.units[place]
-                    content = self.keyring.record_content(identity, rows.users[place], arm, units)
-                    self.at_source[identity] = (content, arm, units)
-
-    def _wanted_rows(self, source: Source, statistics: ArmStatistics) -> Iterator[Rows]:
-        """One person's rows are for the source to find; of many people's, it is read through once."""
-        users, ids = set(self.wanted.users), set(self.wanted.records)
-        if len(users) == 1:
-            yield from source.rows(statistics.actions, statistics.reward_range, user=self.wanted.name)
-            return
-        for rows in source.rows(statistics.actions, statistics.reward_range):
-            labels: Sequence[str | None] = rows.users if users else rows.ids or []
-            yield rows.only([place for place, label in enumerate(labels) if label in (users or ids)])
+    def drop_sources(self, session: Session, names: Iterable[str]) -> None:
+        """Forget sources that no longer exist; refuse names that are none."""
+        for name in names:
+            raise unknown_source(name, {})
 
 
-def holding_of(opened: Opened, wanted: Wanted) -> Holding:
-    """The records of a request, wherever the vault keeps them."""
-    if opened.mode == MANAGED:
-        return ManagedHolding(wanted, opened.keyring)
-    return ExternalHolding(wanted, opened)
+def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
+    """Refuse the name of a source that the vault does not have."""
+    return InvalidInputError(
+        f"the vault has no source {shown(name)!r}; its sources are: {', '.join(known) or 'none'}"
+    )
 
 
-def request_of(state: State, tallies: Iterable[tuple[int, int, int, bool]]) -> DeletionRequest | None:
-    """Tallies (arm, count, sum of units, all 0 or 1) as a request; None if there is nothing."""
-    found = list(tallies)
+def deletion_request(state: State, sums: Iterable[tuple[int, int, int, bool]]) -> DeletionRequest | None:
+    """Sums (arm, count, sum of units, whether all are 0 or 1) as a request; None if there are none."""
+    found = list(sums)
     if not found:
         return None
     statistics = state.known_stream.statistics
-    counts, sums = [0] * statistics.n_actions, [0] * statistics.n_actions
+    counts, totals = [0] * statistics.n_actions, [0] * statistics.n_actions
     for arm, count, total, _ in found:
         counts[arm] += count
-        sums[arm] += int(total)
-    records = ArmStatistics(statistics.actions, np.array(counts), np.array(sums), statistics.reward_range)
+        totals[arm] += int(total)
+    records = ArmStatistics(statistics.actions, np.array(counts), np.array(totals), statistics.reward_range)
     return DeletionRequest(records, all(binary for *_, binary in found))
 
 
-def request_of_rows(state: State, rows: Iterable[tuple[int, int]]) -> DeletionRequest | None:
+def deletion_request_of_rows(state: State, rows: Iterable[tuple[int, int]]) -> DeletionRequest | None:
     """Rows (arm, units) as a request; None if there are none."""
-    return request_of(state, ((arm, 1, units, units in (0, UNIT)) for arm, units in rows))
+    return deletion_request(state, ((arm, 1, units, units in (0, UNIT)) for arm, units in rows))
+
+
+def statistics_problems(state: State, found: Mapping[int, tuple[int, int]], source: str) -> list[str]:
+    """Where the statistics differ from the sums of the records, (count, units) per arm."""
+    problems = []
+    arms = [] if state.stream is None else arm_rows(state.stream)
+    for arm, label, count, total, _ in arms:
+        true_count, true_total = found.get(arm, (0, 0))
+        if (count, total) != (true_count, true_total):
+            problems.append(
+                f"statistics of action {label}: the vault has {count} records with reward units {total},"
+                f" {source} give {true_count} with {true_total}"
+            )
+    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - {arm for arm, *_ in arms}
+    if unknown:
+        problems.append(f"records: rows of {len(unknown)} arms that the vault does not have")
+    return problems

@@ -1,4 +1,4 @@
-"""The vault's state: one row and the arms, sealed, so that a change by anyone else is noticed."""
+"""The state of a vault: one row and the arms, under a seal, so that outside changes are noticed."""
 
 import json
 from collections.abc import Hashable, Sequence
@@ -16,25 +16,21 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.state.table_digests import Tallies
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.state.table_digests import TableDigests
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import check_version
 
 LARGEST = 2**63 - 1
-"""Counts and sums are held as 64-bit integers: 9.2·10⁹ rows of one arm."""
-
-_COLUMNS = (
-    "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
-    " digest_key, signing_key, tallies, seal"
-)
+"""Counts and sums are stored as 64-bit integers: 9.2·10⁹ rows per arm."""
 
 
 @dataclass(frozen=True)
 class State:
     """Everything that a decision and a deletion need, read in one transaction.
 
-    `stream` is None until the actions are known; `served` is the position of the arm that is served, and
-    `served_by` says why it is that one: "default", "learner" or "release".
+    `stream` is None until the actions are known; `served` is the position of the served arm, and `served_by`
+    says what chose it: "default", "learner" or "release".
     """
 
     vault: str
@@ -47,59 +43,44 @@ class State:
     erased_through: int
     digest_key: int
     signing_key: int
-    tallies: Tallies
+    digests: TableDigests
 
     @property
     def known_stream(self) -> Stream:
-        """The stream; refused where nothing has come in yet."""
+        """The stream; refused while the vault has no actions."""
         if self.stream is None:
             raise VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
         return self.stream
 
     @property
+    def actions(self) -> tuple[Hashable, ...]:
+        """The actions, none while they are not known."""
+        return self.configuration.actions or ()
+
+    @property
     def served_action(self) -> Any:
-        """The label of the arm that is served; None where there is none yet."""
+        """The label of the served arm; None while there is none."""
         return None if self.served is None else self.known_stream.statistics.actions[self.served]
 
     def with_stream(self, stream: Stream) -> "State":
-        """New records are in: the learner decides anew."""
+        """The state with other records: the learner decides again."""
         decision = stream.decision()
         by = "default" if decision.no_data.all() else "learner"
         return replace(self, stream=stream, served=int(decision.index), served_by=by)
 
-    def columns(self, ring: Keyring) -> list[Any]:
-        """The state as its table holds it, all but the seal."""
-        return [
-            *(self.vault, self.version, self.configuration.text, self.served, self.served_by),
-            *(self.head.sequence, self.head.hash, self.erased_through, self.digest_key, self.signing_key),
-            self.tallies.masked(ring, self.head),
-        ]
 
+def empty_stream(configuration: Configuration, deleted_counts: IntArray | None = None) -> Stream | None:
+    """The stream of a vault without records; None while its actions are not known.
 
-def arm_rows(stream: Stream) -> list[tuple[int, str, int, int, int]]:
-    """The arms as the table holds them."""
-    statistics = stream.statistics
-    gone = [0] * statistics.n_actions if stream.deleted_counts is None else stream.deleted_counts.tolist()
-    numbers = zip(statistics.actions, statistics.counts.tolist(), statistics.sums.tolist(), gone, strict=True)
-    return [
-        (arm, _label_text(label), count, total, g) for arm, (label, count, total, g) in enumerate(numbers)
-    ]
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _label_text(label: Hashable) -> str:
-    return canonical(label)
-
-
-def new_stream(configuration: Configuration, gone: IntArray | None = None) -> Stream | None:
-    """The stream of a vault that holds nothing yet, or, with a frozen penalty, nothing any more."""
+    With a frozen penalty it keeps the counts of records deleted so far.
+    """
     if configuration.actions is None:
         return None
     nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
-    stream = Stream(configuration.learning(), nothing, configuration.penalty)
-    if gone is None or stream.deleted_counts is None:
+    stream = Stream(configuration.make_learner(), nothing, configuration.penalty)
+    if deleted_counts is None or stream.deleted_counts is None:
         return stream
-    return replace(stream, deleted_counts=stream.deleted_counts + gone)
+    return replace(stream, deleted_counts=stream.deleted_counts + deleted_counts)
 
 
 @dataclass(frozen=True)
@@ -109,55 +90,52 @@ class StoredState:
     row: Row
     arms: list[Row]
 
+    @classmethod
+    def read(cls, session: Session) -> "StoredState":
+        """Read the rows of the state."""
+        rows = tables.read_vault(session)
+        if len(rows) != 1:
+            raise changed_outside()
+        return cls(rows[0], tables.read_arms(session))
 
-def read_state(session: Session) -> StoredState:
-    """Read the rows of the state."""
-    rows = session.query(f"SELECT {_COLUMNS} FROM vault")
-    if len(rows) != 1:
-        raise changed_outside()
-    arms = session.query("SELECT position, label, count, total, gone FROM arm ORDER BY position")
-    return StoredState(rows[0], arms)
+    @property
+    def head(self) -> tuple[Any, Any]:
+        """The length and the hash of the ledger, as the row has them, unchecked."""
+        return self.row[_LENGTH], self.row[_LENGTH + 1]
+
+    def unseal(self, keyring: Keyring, *, check_seal: bool = True) -> State:
+        """The state that the rows mean; refused if the seal does not match them."""
+        *columns, seal = self.row
+        vault, version, text, served, by, length, hash_, erased, digest_key, signing_key, digests = columns
+        check_version(version)
+        check_keys(vault, keyring)
+        try:
+            ring = keyring.at(digest_version=digest_key, signing_version=signing_key)
+            # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
+            sealed = seal_on(columns, self.arms, ring)
+            if check_seal and sealed != bytes(seal):
+                raise changed_outside()
+            configuration, head = Configuration.from_text(text), Head(length, hash_)
+            return State(
+                vault,
+                version,
+                configuration,
+                _stream(configuration, self.arms) if self.arms else None,
+                served,
+                by,
+                head,
+                erased,
+                digest_key,
+                signing_key,
+                TableDigests.unmasked(digests, ring, head),
+            )
+        except (ValueError, KeyError, TypeError):
+            if check_seal:
+                raise changed_outside() from None
+            raise
 
 
-def head_columns(stored: StoredState) -> tuple[Any, Any]:
-    """The length and the hash of the ledger, as the row says."""
-    names = _COLUMNS.split(", ")
-    return stored.row[names.index("ledger_length")], stored.row[names.index("ledger_head")]
-
-
-def state_of(stored: StoredState, keyring: Keyring, *, check_seal: bool = True) -> State:
-    """What the rows mean, if the seal on them is whole."""
-    *columns, seal = stored.row
-    arms = stored.arms
-    vault, version, text, served, by, length, head, erased, digest_key, signing_key, tallies = columns
-    check_version(version)
-    check_keys(vault, keyring)
-    try:
-        ring = keyring.at(digest_version=digest_key, signing_version=signing_key)
-        configuration = Configuration.from_text(text)
-        stream = _stream(configuration, arms) if arms else None
-        state = State(
-            vault,
-            version,
-            configuration,
-            stream,
-            served,
-            by,
-            Head(length, head),
-            erased,
-            digest_key,
-            signing_key,
-            Tallies.unmasked(tallies, ring, Head(length, head)),
-        )
-        # Of the columns as they are: two texts may mean the same configuration, but only one was sealed.
-        sealed = seal_on(columns, arms, ring)
-    except (ValueError, KeyError, TypeError):
-        if check_seal:
-            raise changed_outside() from None
-        raise
-    if check_seal and sealed != bytes(seal):
-        raise changed_outside()
-    return state
+_LENGTH = tables.VAULT_COLUMNS.split(", ").index("ledger_length")
 
 
 def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes:
@@ -172,51 +150,59 @@ def check_keys(vault: str, keyring: Keyring) -> None:
 
 
 def changed_outside() -> VaultError:
-    """The seal is broken: nothing may be decided from such statistics."""
+    """The seal does not match: nothing may be decided from such statistics."""
     return VaultError(
         "the vault's statistics or configuration were changed by something other than armnesia, or its keys"
         " are wrong; run armnesia verify"
     )
 
 
-def _stream(configuration: Configuration, arms: list[tuple[Any, ...]]) -> Stream:
-    _, labels, counts, totals, gone = zip(*arms, strict=True)
+def arm_rows(stream: Stream) -> list[Row]:
+    """The arms as the table holds them: (position, label, count, total, deleted)."""
+    statistics = stream.statistics
+    deleted = [0] * statistics.n_actions if stream.deleted_counts is None else stream.deleted_counts.tolist()
+    columns = (
+        map(_label_text, statistics.actions),
+        statistics.counts.tolist(),
+        statistics.sums.tolist(),
+        deleted,
+    )
+    return [(position, *row) for position, row in enumerate(zip(*columns, strict=True))]
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _label_text(label: Hashable) -> str:
+    return canonical(label)
+
+
+def _stream(configuration: Configuration, arms: list[Row]) -> Stream:
+    _, labels, counts, totals, deleted = zip(*arms, strict=True)
     statistics = ArmStatistics(
         tuple(json.loads(label) for label in labels),
         np.array(counts, dtype=np.int64),
         np.array(totals, dtype=np.int64),
         configuration.reward_range,
     )
-    frozen = np.array(gone, dtype=np.int64) if configuration.penalty == "frozen" else None
-    return Stream(configuration.learning(), statistics, configuration.penalty, frozen)
+    frozen = np.array(deleted, dtype=np.int64) if configuration.penalty == "frozen" else None
+    return Stream(configuration.make_learner(), statistics, configuration.penalty, frozen)
 
 
 def store_statements(
     before: State | None, state: State, keyring: Keyring
-) -> tuple[list[tuple[str, tuple[Any, ...]]], StoredState]:
-    """The statements that store a new state, only the arms that changed and the sealed row; and its rows."""
+) -> tuple[list[Statement], StoredState]:
+    """The statements that store a new state (the arms that changed, and the sealed row), and its rows."""
     ring = keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
     old = set() if before is None or before.stream is None else set(arm_rows(before.stream))
-    arms: list[Row] = [] if state.stream is None else [*arm_rows(state.stream)]
+    arms = [] if state.stream is None else arm_rows(state.stream)
     new = [row for row in arms if row not in old]
     if any(number > LARGEST for _, _, *numbers in new for number in numbers):
         raise VaultError("a vault holds up to 9.2 thousand million rows of an arm; this would be more")
-    statements: list[tuple[str, tuple[Any, ...]]] = [
-        (
-            "UPDATE arm SET count = ?, total = ?, gone = ? WHERE position = ?",
-            (count, total, gone, position),
-        )
-        if old
-        else ("INSERT INTO arm (position, label, count, total, gone) VALUES (?, ?, ?, ?, ?)", row)
-        for row in new
-        for position, _, count, total, gone in [row]
+    statements = [tables.update_arm(row) if old else tables.insert_arm(row) for row in new]
+    columns = [
+        *(state.vault, state.version, state.configuration.text, state.served, state.served_by),
+        *(state.head.sequence, state.head.hash, state.erased_through, state.digest_key, state.signing_key),
+        state.digests.masked(ring, state.head),
     ]
-    columns = state.columns(ring)
     values = (*columns, seal_on(columns, arms, ring))
-    if before is None:
-        marks = ", ".join("?" * (len(values) + 1))
-        statements.append((f"INSERT INTO vault (one, {_COLUMNS}) VALUES ({marks})", (1, *values)))
-    else:
-        setting = ", ".join(f"{column.strip()} = ?" for column in _COLUMNS.split(","))
-        statements.append((f"UPDATE vault SET {setting}", values))
+    statements.append(tables.insert_vault(values) if before is None else tables.update_vault(values))
     return statements, StoredState(values, arms)

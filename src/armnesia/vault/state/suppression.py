@@ -1,25 +1,28 @@
-"""The suppression list and the answered requests: their lines, by digest, and how lines are exchanged."""
+"""The suppression list and the answered requests, by digest.
+
+The suppression list keeps forgotten people's rows out of later ingests. It is separate from the permanent
+ledger because it can be erased: `readmit` lets a person's new records in again. Until a row is erased as
+well, it still says since when the person is forgotten, which restoring an older backup needs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.table_digests import Tallies
-from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import COLUMNS
+from armnesia.vault.state.table_digests import TableDigests
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session, Statement
 
-_AT_ONCE = 500
-_READ = (
-    "WITH asked (one) AS (VALUES {})"
-    " SELECT 'suppressed', digest, kind, since, readmitted FROM suppressed JOIN asked ON digest = one"
-    " UNION ALL SELECT 'request', digest, opening, sequence, NULL FROM request JOIN asked ON digest = one"
-)
+KINDS = ("user", "record")
+"""What the suppression list names."""
+
+Suppressed = Mapping[str, set[bytes]]
+"""The digests of people ("user") and of single records ("record") whose rows must stay out."""
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Some lines of both lists, as their tables hold them.
+class SuppressionRows:
+    """Some rows of both lists, by digest.
 
     `suppressed`: (digest, kind, since, readmitted); `request`: (digest, sequence, opening).
     """
@@ -27,51 +30,43 @@ class Lines:
     suppressed: Mapping[bytes, Row] = field(default_factory=dict)
     request: Mapping[bytes, Row] = field(default_factory=dict)
 
-    def keeps_out(self, digest: bytes) -> bool:
-        """Whether this is the digest of somebody, or some record, forgotten and not readmitted."""
-        return digest in self.suppressed and self.suppressed[digest][-1] is None
-
-
-def read_lines(session: Session, digests: Sequence[bytes]) -> Lines:
-    """The lines that these digests have in either list."""
-    suppressed: dict[bytes, Row] = {}
-    request: dict[bytes, Row] = {}
-    for start in range(0, len(digests), _AT_ONCE):
-        some = digests[start : start + _AT_ONCE]
-        for table, digest, text, number, readmitted in session.query(
-            _READ.format(", ".join(["(?)"] * len(some))), *some
-        ):
+    @classmethod
+    def read(cls, session: Session, digests: Sequence[bytes]) -> "SuppressionRows":
+        """The rows with these digests in either list."""
+        suppressed: dict[bytes, Row] = {}
+        request: dict[bytes, Row] = {}
+        for table, digest, text, number, readmitted in tables.read_suppression(session, digests):
             if table == "suppressed":
                 suppressed[digest] = (digest, text, number, readmitted)
             else:
                 request[digest] = (digest, number, text)
-    return Lines(suppressed, request)
+        return cls(suppressed, request)
+
+    def suppresses(self, digest: bytes) -> bool:
+        """Whether this is the digest of a person or record that is forgotten and not readmitted."""
+        return digest in self.suppressed and self.suppressed[digest][-1] is None
+
+    def apply_changes(
+        self, after: "SuppressionRows", ring: Keyring, digests: TableDigests
+    ) -> tuple[TableDigests, list[Statement]]:
+        """Put other rows in the place of these: the new table digests, and the statements."""
+        statements: list[Statement] = []
+        for table, old, new in (
+            ("suppressed", self.suppressed, after.suppressed),
+            ("request", self.request, after.request),
+        ):
+            removed = [row for digest, row in old.items() if new.get(digest) != row]
+            added = [row for digest, row in new.items() if old.get(digest) != row]
+            if removed or added:
+                digests = digests.update(ring, table, [*removed, *added])
+            statements += [tables.delete_row(table, row[0]) for row in removed if row[0] not in new]
+            statements += [tables.put_row(table, row) for row in added]
+        return digests, statements
 
 
-def exchanged(
-    ring: Keyring, tallies: Tallies, before: Lines, after: Lines
-) -> tuple[Tallies, list[tuple[str, tuple[Any, ...]]]]:
-    """The tallies with other lines in place of those read before, and the statements that store them."""
-    statements: list[tuple[str, tuple[Any, ...]]] = []
-    for table in ("suppressed", "request"):
-        old, new = getattr(before, table), getattr(after, table)
-        gone = [line for digest, line in old.items() if new.get(digest) != line]
-        come = [line for digest, line in new.items() if old.get(digest) != line]
-        if gone or come:
-            tallies = tallies.toggled(ring, table, [*gone, *come])
-        statements += [
-            (f"DELETE FROM {table} WHERE digest = ?", (line[0],)) for line in gone if line[0] not in new
-        ]
-        statements += [(_PUT[table], line) for line in come]
-    return tallies, statements
-
-
-def _putting(table: str) -> str:
-    columns = COLUMNS[table]
-    digest, *others = columns.split(", ")
-    setting = ", ".join(f"{name} = excluded.{name}" for name in others)
-    marks = ", ".join(["?", *("?" for _ in others)])
-    return f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT ({digest}) DO UPDATE SET {setting}"
-
-
-_PUT = {table: _putting(table) for table in ("suppressed", "request")}
+def read_suppressed(session: Session) -> Suppressed:
+    """All digests on the suppression list."""
+    found: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
+    for digest, kind in tables.stream_suppressed(session):
+        found.setdefault(kind, set()).add(bytes(digest))
+    return found

@@ -1,7 +1,7 @@
-"""PostgreSQL: the same tables in a schema of their own; every writer takes the lock of the vault's one row.
+"""PostgreSQL: the same tables in a schema of their own; every writer first locks the vault's one row.
 
-One lock, taken first, in every writing transaction: so there is nothing to deadlock on, and a decision, its
-statistics and its ledger entry always belong together. The ledger is a chain, so forgetting is serial anyway.
+With one lock there is no deadlock, and a decision, its statistics and its ledger entry always belong
+together. The ledger is a chain, so deletions are serial anyway.
 """
 
 import time
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
 from armnesia.logs.postgres_urls import place_of, without_schema
-from armnesia.vault.storage.database import IN_USE, Database, Row, refusal_by
+from armnesia.vault.storage.database import IN_USE, Database, Dialect, Row, Statement, database_error
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -21,31 +21,42 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(%(now)s::xid)"""
-"""How many transactions, prepared ones, and standbys still see what there was before a given one."""
+"""How many transactions, prepared transactions and standbys still see the state before a given one."""
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
 _REWRITTEN = ("record", "suppressed", "request", "arm", "vault")
-"""The tables whose rows tell of people, and of statistics that deletions change."""
+"""The tables with personal data, and with statistics that deletions change."""
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
     WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)
     AND attnum > 0 AND NOT attisdropped AND attstattarget IS DISTINCT FROM 0"""
-"""Their columns of which the planner takes samples."""
+"""The columns of these tables that the planner samples."""
 _OPTIONS = {
     "synchronous_commit": "on",
-    # Nothing is known to the planner of how many rows a person has: it would rather read all there are.
+    # The planner has no statistics of rows per person, and would otherwise scan the whole table.
     "enable_seqscan": "off",
-    "jit": "off",  # which older servers would begin where nothing but reading all is possible
+    "jit": "off",  # older servers would start it for every full scan
 }
 
 
 @lru_cache(maxsize=256)
 def _translated(sql: str) -> str:
-    """Parameters in psycopg's way; the statements contain no other question mark and no percent sign."""
+    """Write parameters as psycopg does; statements contain no other question mark and no percent sign."""
     return sql.replace("?", "%s")
+
+
+# TRUNCATE, because deleted rows stay to be read past until the transaction ends.
+DIALECT = Dialect(blob="BYTEA", delete_all="TRUNCATE")
+
+
+def connect(url: str, *, create: bool, timeout: float) -> "PostgresDatabase":
+    """Connect to the address `postgresql://…`; the database itself must exist."""
+    return PostgresDatabase(url, timeout=timeout)
 
 
 class PostgresSession:
     """A transaction on PostgreSQL."""
+
+    dialect = DIALECT
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -56,11 +67,11 @@ class PostgresSession:
         return rows
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        """Run a statement; how many rows it changed."""
+        """Run a statement; return how many rows it changed."""
         return int(self._connection.execute(_translated(sql), parameters or None).rowcount)
 
-    def execute_together(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
-        """Send all statements before waiting for the first answer."""
+    def execute_together(self, statements: Iterable[Statement]) -> None:
+        """Send all statements before waiting for the first result."""
         with self._connection.pipeline():
             for sql, parameters in statements:
                 self._connection.execute(_translated(sql), parameters)
@@ -81,11 +92,8 @@ class PostgresSession:
 
 
 class PostgresDatabase(Database):
-    """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, or `armnesia`."""
+    """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, else `armnesia`."""
 
-    kind: ClassVar[str] = "postgresql"
-    blob: ClassVar[str] = "BYTEA"
-    empty: ClassVar[str] = "TRUNCATE"  # deleted rows would stay to be read past, until the transaction ends
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
     )
@@ -101,40 +109,40 @@ class PostgresDatabase(Database):
         self.location = place_of(address)
         settings = {"search_path": self.schema, "lock_timeout": int(timeout * 1000), **_OPTIONS}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-        with self._told():
+        with self._translating_errors():
             self._connection = psycopg.connect(
                 address, autocommit=True, options=options, connect_timeout=max(2, int(timeout))
             )
-        self._has_tables = False
+        self._has_vault = False
 
-    def has_tables(self) -> bool:
-        """Whether there is a vault in the schema."""
-        with self._told():
+    def has_vault(self) -> bool:
+        """Whether the schema contains a vault."""
+        with self._translating_errors():
             found = self._connection.execute("SELECT to_regclass(%s)", [f"{self.schema}.vault"]).fetchone()
-        self._has_tables = bool(found and found[0])
-        return self._has_tables
+        self._has_vault = bool(found and found[0])
+        return self._has_vault
 
     @contextmanager
     def reading(self) -> Iterator[PostgresSession]:
-        """A snapshot for all queries of the transaction."""
+        """Take one snapshot for all queries of the transaction."""
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", writes=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[PostgresSession]:
-        """The lock of the vault's row first; what is read after it is what the last writer left."""
+        """Lock the vault's row first; later reads see what the last writer committed."""
         lock = "SELECT one FROM vault WHERE one = 1 FOR UPDATE"
         schema = f"CREATE SCHEMA IF NOT EXISTS {self.schema}"
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
-        with self._transaction(f"{begin}; {lock if self._has_tables else schema}", writes=True) as session:
+        with self._transaction(f"{begin}; {lock if self._has_vault else schema}", writes=True) as session:
             yield session
-            if not self._has_tables:  # they were made just now
-                self._sample_no_more()
+            if not self._has_vault:  # this transaction created the tables
+                self._stop_sampling()
 
     @contextmanager
-    def expecting_many_rows(self) -> Iterator[None]:
-        """New rows are looked up one by one in the index: otherwise each chunk would read all there are."""
-        with self._told():
+    def bulk_loading(self) -> Iterator[None]:
+        """Look new rows up one by one in the index; otherwise each chunk would read the whole table."""
+        with self._translating_errors():
             for setting in _WHOLE_TABLE_JOINS:
                 self._connection.execute(f"SET {setting} = off")
         try:
@@ -145,42 +153,42 @@ class PostgresDatabase(Database):
                     self._connection.execute(f"RESET {setting}")
 
     def erase(self) -> bool:
-        """Deleted rows stay in the heap until VACUUM FULL, which is too slow to be done at once."""
+        """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""
         return False
 
     def compact(self) -> bool:
-        """Rewrite the tables that held personal data, and ask for a checkpoint where that is allowed.
+        """Rewrite the tables with personal data, and request a checkpoint where that is allowed.
 
-        The statistics are among them: what they were before a deletion tells what was deleted.
+        The statistics are among them: their values before a deletion reveal what was deleted.
         """
-        with self._told():
-            if not (self._outlived_others() and self._without_samples()):
+        with self._translating_errors():
+            if not (self._wait_for_older_snapshots() and self._drop_samples()):
                 return False
             for table in _REWRITTEN:
                 self._connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
-            # Without the privilege, the server does it by itself, within checkpoint_timeout.
+            # Without the privilege the server does it by itself within checkpoint_timeout.
             with suppress(self._psycopg.errors.InsufficientPrivilege):
                 self._connection.execute("CHECKPOINT")
         return True
 
-    def _without_samples(self) -> bool:
-        """Drop what the planner knows of a vault that it took samples of; whether its bytes are gone, too."""
-        sampled = self._sample_no_more()
+    def _drop_samples(self) -> bool:
+        """Drop the planner's samples of the vault; return whether their bytes left the files too."""
+        sampled = self._stop_sampling()
         if not sampled:
             return True
-        if self._outlived_others():
-            # Skipped, with a warning, where somebody else owns the database.
+        if self._wait_for_older_snapshots():
+            # Skipped, with a warning, if another role owns the database.
             self._connection.execute("VACUUM (FULL) pg_catalog.pg_statistic")
             return True
-        for table, columns in sampled.items():  # so that it is tried again
+        for table, columns in sampled.items():  # so that the next compact tries again
             self._alter(table, [f"{column} SET STATISTICS -1" for column in columns])
         return False
 
-    def _sample_no_more(self) -> dict[str, list[str]]:
-        """Keep the planner from noting values of these tables, above all the digest of who has most rows.
+    def _stop_sampling(self) -> dict[str, list[str]]:
+        """Keep the planner from sampling these tables; return the columns that it had sampled.
 
-        Its notes stand in a table of the server's own, in whose file old ones stay. Says which columns it had
-        taken samples of.
+        Its samples, such as the digest of the person with most rows, are kept in a system table whose file
+        retains old ones.
         """
         sampled: dict[str, list[str]] = {}
         actions: dict[str, list[str]] = {}
@@ -188,7 +196,7 @@ class PostgresDatabase(Database):
             _SAMPLED, {"schema": self.schema, "tables": list(_REWRITTEN)}
         ).fetchall():
             sampled.setdefault(table, []).append(column)
-            # The type stays the same; to be told it makes the server drop what it has noted so far.
+            # The type stays the same; setting it makes the server drop its samples.
             actions.setdefault(table, []).extend([f"{column} SET STATISTICS 0", f"{column} TYPE {type_}"])
         for table, some in actions.items():
             self._alter(table, some)
@@ -198,8 +206,8 @@ class PostgresDatabase(Database):
         altering = ", ".join(f"ALTER COLUMN {action}" for action in actions)
         self._connection.execute(f"ALTER TABLE {table} {altering}")
 
-    def _outlived_others(self) -> bool:
-        """Wait until nobody can see what was deleted so far: VACUUM keeps the rows of whoever still could."""
+    def _wait_for_older_snapshots(self) -> bool:
+        """Wait until no transaction sees deleted rows: VACUUM keeps rows that one can still see."""
         ((now,),) = self._connection.execute("SELECT pg_current_xact_id()::xid::text").fetchall()
         patience = time.monotonic() + self._timeout
         while self._connection.execute(_OLDER_VIEWS, {"now": now}).fetchall() != [(0,)]:
@@ -214,7 +222,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _transaction(self, begin: str, *, writes: bool) -> Iterator[PostgresSession]:
-        with self._told():
+        with self._translating_errors():
             try:
                 self._connection.execute(begin)
                 yield PostgresSession(self._connection)
@@ -229,21 +237,21 @@ class PostgresDatabase(Database):
             self._connection.execute("COMMIT")
         except self._psycopg.Error as error:
             if writes and _is_lost(error):
-                raise refusal_by(self.location, _NOT_KNOWN) from None
+                raise database_error(self.location, _NOT_KNOWN) from None
             raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turn errors into one sentence. The server's text may quote a row, so only its code is repeated."""
+    def _translating_errors(self) -> Iterator[None]:
+        """Turn errors into one sentence. The server's text may quote a row, so only its code is shown."""
         try:
             yield
         except self._psycopg.Error as error:
-            raise refusal_by(self.location, _meaning(error)) from None
+            raise database_error(self.location, _meaning(error)) from None
 
 
 _NOT_KNOWN = (
-    "was cut off while it stored what was done; whether it was done is not known: ask again (the same"
-    " request twice has one answer)"
+    "lost its connection during the commit; whether the change was stored is unknown: run the same command"
+    " again (the same request twice has one answer)"
 )
 _NOT_REACHED = "cannot be reached; nothing was changed (is the server up, is the address right?)"
 _MAY_NOT = "cannot be opened: this user may not (no permission, or a wrong password)"
@@ -251,7 +259,7 @@ _MEANINGS = {
     "55P03": IN_USE,
     "42501": _MAY_NOT,
     "53100": "cannot grow: the disk is full; nothing was changed",
-    **dict.fromkeys(("57P01", "57P02", "57P03"), _NOT_REACHED),  # it is being stopped, or started
+    **dict.fromkeys(("57P01", "57P02", "57P03"), _NOT_REACHED),  # the server is stopping or starting
 }
 _NOT_CONNECTED = {
     "URI query parameter": "cannot be opened: its address has an option that PostgreSQL does not know",
@@ -261,7 +269,7 @@ _NOT_CONNECTED = {
 
 
 def _is_lost(error: Any) -> bool:
-    """Whether the connection ended with this error: by itself, or by the server's last word."""
+    """Whether the connection ended with this error."""
     return error.sqlstate is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
 
 
@@ -269,6 +277,6 @@ def _meaning(error: Any) -> str:
     code = getattr(error, "sqlstate", None)
     if code is not None:
         return _MEANINGS.get(code, f"refused (SQLSTATE {code}); nothing was changed")
-    # A connection that fails has no code; its text is the server's greeting and quotes no row.
+    # A failed connection has no code; its text comes from the handshake and quotes no row.
     known = (meaning for words, meaning in _NOT_CONNECTED.items() if words in str(error))
     return next(known, _NOT_REACHED)

@@ -1,32 +1,64 @@
-"""The vault's tables and their version."""
+"""The tables of a vault, and their version."""
+
+from dataclasses import dataclass
 
 from armnesia.core.errors import VaultError
-from armnesia.vault.storage.database import Database, Session
+from armnesia.vault.storage.database import Session
 
 VERSION = 2
-"""The version that this code reads and writes; `upgrading` knows the way from older ones."""
+"""The version that this code reads and writes; `operations/upgrade.py` brings older ones to it."""
 
-MANAGED, EXTERNAL = "managed", "external"
-RECORD_COLUMNS = {MANAGED: "identity, owner, arm, units", EXTERNAL: "identity, owner, content, source"}
-"""What is held of a row, by whether the row itself is in the vault."""
 COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",
     "request": "digest, sequence, opening",
     "source": "number, description",
     "tree": "sequence, leaves",
 }
-"""The columns of the vault's other tables with rows of many."""
+"""The columns of the tables that hold many rows, except `record`, `ledger` and `certificate`."""
 
 
-TREE = "CREATE TABLE tree (sequence BIGINT PRIMARY KEY, leaves {blob} NOT NULL)"
+@dataclass(frozen=True)
+class RecordLayout:
+    """What the table `record` holds of a row, and how incoming rows are compared with it."""
+
+    columns: str
+    types: str
+    """The columns after `identity` and `owner`, with their types; `{blob}` is the type of bytes."""
+    incoming: str
+    """The columns of incoming rows: those of a record, and what is needed to add them up."""
+    differs: str
+    """Where an incoming row `i` contradicts the record `r` of the same identity, in SQL."""
 
 
-def create_tables(session: Session, database: Database, mode: str) -> None:
-    """Make the tables of a new vault; `mode` says whether the rows themselves are held."""
-    blob = database.blob
-    record = "arm INTEGER NOT NULL, units BIGINT NOT NULL"
-    if mode == EXTERNAL:
-        record = f"content {blob} NOT NULL, source INTEGER NOT NULL"
+MANAGED_LAYOUT = RecordLayout(
+    columns="identity, owner, arm, units",
+    types="arm INTEGER NOT NULL, units BIGINT NOT NULL",
+    incoming="identity, owner, arm, units",
+    differs="r.arm <> i.arm OR r.units <> i.units OR coalesce(r.owner, '') <> coalesce(i.owner, '')",
+)
+EXTERNAL_LAYOUT = RecordLayout(
+    columns="identity, owner, content, source",
+    types="content {blob} NOT NULL, source INTEGER NOT NULL",
+    incoming="identity, owner, content, source, arm, units",
+    differs="r.content <> i.content",
+)
+
+INCOMING_TYPES = {
+    "identity": "{blob} PRIMARY KEY",
+    "owner": "{blob}",
+    "content": "{blob}",
+    "source": "INTEGER",
+    "arm": "INTEGER",
+    "units": "BIGINT",
+}
+
+TREE_TABLE = "CREATE TABLE tree (sequence BIGINT PRIMARY KEY, leaves {blob} NOT NULL)"
+
+
+def create_tables(session: Session, layout: RecordLayout) -> None:
+    """Create the tables of a new vault."""
+    blob = session.dialect.blob
+    record = layout.types.format(blob=blob)
     for statement in (
         f"""CREATE TABLE vault (
             one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, schema_version INTEGER NOT NULL,
@@ -45,14 +77,14 @@ def create_tables(session: Session, database: Database, mode: str) -> None:
         "CREATE TABLE ledger (sequence BIGINT PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
         f"""CREATE TABLE certificate (
             sequence BIGINT PRIMARY KEY, body TEXT NOT NULL, signature {blob} NOT NULL)""",
-        TREE.format(blob=blob),
+        TREE_TABLE.format(blob=blob),
         f"CREATE TABLE request (digest {blob} PRIMARY KEY, sequence BIGINT NOT NULL, opening TEXT NOT NULL)",
     ):
         session.execute(statement)
 
 
 def check_version(version: int) -> None:
-    """Refuse what this code does not know, and what has to be upgraded first."""
+    """Refuse a version that this code does not know, and one that must be upgraded first."""
     if version > VERSION:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"

@@ -1,7 +1,7 @@
-"""SQLite: one file, write-ahead log, every commit on the disk before it is acknowledged.
+"""SQLite: one file, a write-ahead log, and every commit on disk before it is acknowledged.
 
-Deleted bytes need two things to be gone: `secure_delete` overwrites freed space, and a truncating
-checkpoint brings the overwritten pages into the file and empties the write-ahead log.
+Two things erase deleted bytes: `secure_delete` overwrites freed space, and a truncating checkpoint writes the
+overwritten pages into the file and empties the write-ahead log.
 """
 
 import os
@@ -11,29 +11,45 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, ClassVar
 
 from armnesia.core.errors import VaultError
+from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage import sqlite_files
-from armnesia.vault.storage.database import IN_USE, Database, Row, refusal_by
+from armnesia.vault.storage.database import IN_USE, Database, Dialect, Row, Statement, database_error
+from armnesia.vault.storage.databases import unknown_address
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
 _ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
 _SETTINGS = (
     *_ON_DISK_AND_OVERWRITTEN,
     "PRAGMA foreign_keys = ON",
-    "PRAGMA temp_store = MEMORY",  # rows on their way in must not reach a temporary file
+    "PRAGMA temp_store = MEMORY",  # incoming rows must not reach a temporary file
     f"PRAGMA cache_size = -{_CACHE}",
 )
 _REWRITING = (
     *_ON_DISK_AND_OVERWRITTEN,
-    "PRAGMA temp_store = FILE",  # in memory it would be all rows at once
+    "PRAGMA temp_store = FILE",  # in memory it would hold all rows at once
     f"PRAGMA cache_size = -{_SMALL_CACHE}",
     "VACUUM",
 )
 _OLDEST = (3, 37, 0)
 
 
+# Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
+DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO")
+
+
+def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
+    """Connect to the address `sqlite:///FILE`."""
+    path = url.removeprefix("sqlite:///")
+    if path == url or not path or may_hold_password(path):
+        raise unknown_address(url)
+    return SqliteDatabase(path, create=create, timeout=timeout)
+
+
 class SqliteSession:
     """A transaction on SQLite."""
+
+    dialect = DIALECT
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -43,16 +59,16 @@ class SqliteSession:
         return self._connection.execute(sql, parameters).fetchall()
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        """Run a statement; how many rows it changed."""
+        """Run a statement; return how many rows it changed."""
         return self._connection.execute(sql, parameters).rowcount
 
-    def execute_together(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
+    def execute_together(self, statements: Iterable[Statement]) -> None:
         """Run statements one after another: there are no round trips to save."""
         for sql, parameters in statements:
             self._connection.execute(sql, parameters)
 
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
-        """Run a query and hand out its rows one by one."""
+        """Run a query and yield its rows one by one."""
         yield from self._connection.execute(sql, parameters)
 
     def load(self, table: str, columns: str, rows: list[Row]) -> None:
@@ -64,10 +80,6 @@ class SqliteSession:
 class SqliteDatabase(Database):
     """A vault in one SQLite file, readable by its owner only."""
 
-    kind: ClassVar[str] = "sqlite"
-    blob: ClassVar[str] = "BLOB"
-    # Otherwise every page that the statement changes is kept, in memory, in case only it has to be undone.
-    insert_all: ClassVar[str] = "INSERT OR ROLLBACK INTO"
     erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
@@ -81,12 +93,12 @@ class SqliteDatabase(Database):
         elif not os.path.isfile(path):
             raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
         elif not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            # SQLite would read it, and leave files beside it by which it stays for reading only ever after.
+            # SQLite would open it read-only and leave files beside it that keep it read-only.
             raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
         with ExitStack() as undoing:
             if create:
                 undoing.callback(sqlite_files.remove, self._names)
-            with self._told():
+            with self._translating_errors():
                 self._connection = sqlite3.connect(
                     sqlite_files.address_of(self._path), uri=True, timeout=timeout, isolation_level=None
                 )
@@ -95,19 +107,19 @@ class SqliteDatabase(Database):
             undoing.pop_all()
 
     def _set_up(self, create: bool) -> None:
-        is_vault = self.has_tables()
+        is_vault = self.has_vault()
         if is_vault:
             sqlite_files.check_private(self._names)
         if create or is_vault:  # a file that is no vault is left as it is
             self._connection.execute("PRAGMA journal_mode = WAL")
         for setting in _SETTINGS:
             self._connection.execute(setting)
-        self.has_tables()  # reading makes the write-ahead log, which is there from now on
+        self.has_vault()  # reading makes the write-ahead log, which is there from now on
         self._files = sqlite_files.files_at(self._names)
 
-    def has_tables(self) -> bool:
-        """Whether there is a vault in the file."""
-        with self._told():
+    def has_vault(self) -> bool:
+        """Whether the file contains a vault."""
+        with self._translating_errors():
             tables = self._connection.execute("SELECT name FROM sqlite_master WHERE name = 'vault'")
             return tables.fetchone() is not None
 
@@ -119,14 +131,14 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
-        """The write lock from the start, so that no transaction has to be given up half way."""
+        """Take the write lock at the start, so that no transaction has to be abandoned later."""
         with self._transaction("BEGIN IMMEDIATE") as session:
             yield session
 
     @contextmanager
-    def expecting_many_rows(self) -> Iterator[None]:
-        """A larger cache: identities and owners are random, so new rows belong all over their indexes."""
-        with self._told():
+    def bulk_loading(self) -> Iterator[None]:
+        """Enlarge the cache: identities and owners are random, so new rows fall all over their indexes."""
+        with self._translating_errors():
             self._connection.execute(f"PRAGMA cache_size = -{_LARGE_CACHE}")
         try:
             yield
@@ -135,32 +147,32 @@ class SqliteDatabase(Database):
             self._connection.execute("PRAGMA shrink_memory")
 
     def erase(self) -> bool:
-        """A truncating checkpoint; it does not wait for a reader that still needs the old pages."""
-        with self._told():
+        """Run a truncating checkpoint; do not wait for a reader that still needs the old pages."""
+        with self._translating_errors():
             self._check_same_files()
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except sqlite3.OperationalError:  # another process is at its own checkpoint
+            except sqlite3.OperationalError:  # another process runs its own checkpoint
                 return False
             finally:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
         return not busy
 
     def compact(self) -> bool:
-        """Rewrite the whole file, then the checkpoint."""
-        with self._told():
+        """Rewrite the whole file, then run the checkpoint."""
+        with self._translating_errors():
             self._check_same_files()
             if not sqlite_files.run_with_temporary_files(self._path, _REWRITING, self._timeout):
                 self._connection.execute("VACUUM")
         return self.erase()
 
     def back_up(self, path: str) -> None:
-        """Copy the vault, as of one moment, into a new private file, which is there when it is whole."""
-        with private_files.appearing(path) as beside:
+        """Copy one snapshot of the vault into a new private file, which appears only when it is complete."""
+        with private_files.atomic_write(path) as temporary:
             try:
-                with closing(sqlite3.connect(beside)) as copy:
-                    copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is thrown away
+                with closing(sqlite3.connect(temporary)) as copy:
+                    copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
                     self._connection.backup(copy)
                 self._check_same_files()
             except sqlite3.Error as error:
@@ -171,7 +183,7 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         """Close the connection."""
         if sqlite_files.files_at(self._names) != self._files:
-            # SQLite would end by writing what its log still has into the file; an interrupted one does not.
+            # On close SQLite would write its log into the file at this path; interrupted, it does not.
             with suppress(sqlite3.ProgrammingError):  # it is closed already
                 self._connection.interrupt()
         self._connection.close()
@@ -183,31 +195,33 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[SqliteSession]:
-        with self._told():
+        with self._translating_errors():
             self._check_same_files()
             self._connection.execute(begin)
             try:
                 yield SqliteSession(self._connection)
                 self._check_same_files()
                 self._connection.execute("COMMIT")
-                self._check_same_files()  # a commit is not acknowledged that went to a file without a name
+                self._check_same_files()  # do not acknowledge a commit to a file that lost its name
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
 
     def _check_same_files(self) -> None:
-        """Refuse to go on where somebody has put another file in the vault's place, or none."""
+        """Refuse to continue if the vault's file was replaced or removed."""
         if sqlite_files.files_at(self._names) != self._files:
-            raise refusal_by(self.location, "was replaced by another file while it was open; open it again")
+            raise database_error(
+                self.location, "was replaced by another file while it was open; open it again"
+            )
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turn SQLite's errors into one sentence; they name tables and columns, never values."""
+    def _translating_errors(self) -> Iterator[None]:
+        """Turn SQLite's errors into one sentence; they name tables and columns, not values."""
         try:
             yield
         except sqlite3.Error as error:
-            raise refusal_by(self.location, _meaning(error)) from None
+            raise database_error(self.location, _meaning(error)) from None
 
 
 _MEANINGS = {

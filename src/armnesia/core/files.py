@@ -1,0 +1,78 @@
+"""Files that are written completely or not at all."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from armnesia.core.randomness import secret_bytes
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+@contextmanager
+def atomic_write(path: str | PathLike[str], *, mode: int = 0o666, replace: bool = False) -> Iterator[Path]:
+    """Lend an empty temporary file beside `path`; at the end of the block it takes that name in one step.
+
+    The temporary file is on the disk before it is renamed, so a crash leaves the old file or the new one,
+    never a part of one. If the block raises, the temporary file is removed; if the process is killed, it
+    stays as `NAME.….new`. An existing file raises FileExistsError, or is replaced with `replace`. `mode` is
+    the mode of a new file, of which the umask takes its part, as in `os.open`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = Path(folder) / "numbers.txt"
+    ...     with atomic_write(target) as temporary:
+    ...         _ = temporary.write_text("1 2 3")
+    ...         exists_in_the_block = target.exists()
+    ...     exists_in_the_block, target.read_text()
+    (False, '1 2 3')
+    """
+    path = Path(path)
+    if not replace and os.path.lexists(path):  # before the work of the block; the link below checks again
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = path.with_name(f"{path.name}.{secret_bytes(6).hex()}.new")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    try:
+        yield temporary
+        with temporary.open("r+b") as file:
+            os.fsync(file.fileno())
+        if replace:
+            temporary.replace(path)
+        else:
+            _rename_unless_exists(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _rename_unless_exists(temporary: Path, path: Path) -> None:
+    """Rename a file; unlike `os.rename`, this fails if the new name exists."""
+    try:
+        os.link(temporary, path)
+        return
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+    # Some file systems (FAT, many network drives) have no hard links: an empty file reserves the name first.
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        temporary.replace(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder onto the disk; only POSIX systems open folders."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

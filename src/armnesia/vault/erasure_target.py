@@ -1,0 +1,79 @@
+"""Whose records, or which records, a request names."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.logs.values import label_text
+from armnesia.vault.keys.keyring import Keyring
+
+
+@dataclass(frozen=True)
+class ErasureTarget:
+    """The people, or the single records, of one request.
+
+    >>> ErasureTarget.of(users=["u-2", "u-1", "u-2"]).request
+    {'users': ['u-1', 'u-2']}
+    """
+
+    users: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None) -> "ErasureTarget":
+        """Check and sort the names: either users or records."""
+        if (users is None) == (records is None):
+            raise InvalidInputError("name what to forget: either users or records, not both")
+        given = users if users is not None else records
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            got = "a single text" if isinstance(given, str) else f"a single {type(given).__name__}"
+            raise InvalidInputError(f"what to forget must be a list of names; got {got}")
+        labels = {label_text(label) for label in given}
+        texts = tuple(sorted(label for label in labels if label))
+        if not texts or len(texts) < len(labels):
+            raise InvalidInputError(
+                "what to forget must name at least one user or record, none of them empty"
+            )
+        return cls(users=texts) if users is not None else cls(records=texts)
+
+    @property
+    def request(self) -> dict[str, list[str]]:
+        """The request as the commitment and the certificate spell it."""
+        return {"users": list(self.users)} if self.users else {"records": list(self.records)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the request, of people or of records."""
+        return self.users or self.records
+
+    @property
+    def name(self) -> str:
+        """The one name of a request for one."""
+        (name,) = self.names
+        return name
+
+    def each(self) -> list["ErasureTarget"]:
+        """The request of each person, or record, alone."""
+        if len(self.names) == 1:
+            return [self]
+        return [ErasureTarget(users=(user,)) for user in self.users] or [
+            ErasureTarget(records=(record,)) for record in self.records
+        ]
+
+    def suppression_digests(self, ring: Keyring) -> list[tuple[bytes, str]]:
+        """The digest and the kind of each name, as the suppression list holds them."""
+        if self.users:
+            return [(ring.user_digest(user), "user") for user in self.users]
+        return [(ring.suppressed_record_digest(identity), "record") for identity in self.row_keys(ring)]
+
+    def row_keys(self, ring: Keyring) -> list[bytes]:
+        """The value of `row_column` in the rows of each name."""
+        if self.users:
+            return [ring.owner_digest(user) for user in self.users]
+        return [ring.record_identity("id", record) for record in self.records]
+
+    @property
+    def row_column(self) -> str:
+        """The column of the table `record` by which the rows are found."""
+        return "owner" if self.users else "identity"

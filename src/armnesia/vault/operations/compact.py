@@ -1,0 +1,16 @@
+"""Compacting: deleted bytes leave the database's files, however long it takes."""
+
+from armnesia.vault.results import Compacted
+from armnesia.vault.state.connection import VaultConnection
+
+
+def compact(connection: VaultConnection) -> Compacted:
+    """Rewrite the database's files, and note how far their deleted bytes are erased."""
+    with connection.reading() as transaction:
+        length = transaction.state.head.sequence
+    if not connection.database.compact():
+        return Compacted("pending")
+    connection.erased_through = length
+    with connection.writing() as transaction:
+        transaction.store(transaction.state)  # which has what this process knows of erasure
+    return Compacted("complete")

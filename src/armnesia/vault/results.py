@@ -1,0 +1,354 @@
+"""What the operations of a vault return: frozen values, each with its JSON form in `to_dict()`."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from armnesia.privacy import Guarantee
+from armnesia.unlearners import Release
+from armnesia.vault.configuration import Configuration, Policy
+from armnesia.vault.ledger.certificate import Certificate, Erasure
+from armnesia.vault.ledger.ledger import Head
+
+SCREEN_ONLY = "For this screen only: together with the served arm, the probabilities reveal deleted rewards."
+OPERATOR_ONLY = "For the operator only: published before and after a deletion, this reveals what was deleted."
+
+
+@dataclass(frozen=True)
+class Served:
+    """The served arm, what chose it ("default", "learner", "release"), and the head of the ledger."""
+
+    action: Any
+    by: str
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `action`, `by` and `head`."""
+        return {"action": self.action, "by": self.by, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What an ingest did with the rows of a source.
+
+    `actions_fixed` are the actions that this ingest fixed, if the vault had none declared.
+    """
+
+    rows: int
+    added: int
+    already_there: int
+    suppressed: int
+    served: Any
+    head: Head
+    actions_fixed: tuple[Hashable, ...] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `rows`, `added`, `already_there`, `suppressed`, `served`, `actions_fixed`, `head`."""
+        fixed = None if self.actions_fixed is None else list(self.actions_fixed)
+        return {**vars(self), "actions_fixed": fixed, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What a request did, for the operator: only the certificate may be handed out.
+
+    `repeated`: the same request was answered before, and this is its certificate. `held` is the number of
+    people or records, of those `named`, that the vault had rows of. `counts` are the deleted records per
+    action; `release` is the distribution that the served arm was drawn from, None if nothing was held.
+    """
+
+    repeated: bool
+    named: int
+    held: int
+    counts: Mapping[Hashable, int]
+    served_before: Any
+    served: Any
+    release: Release | None
+    head: Head
+    certificate: Certificate
+
+    @property
+    def records(self) -> int:
+        """How many records were deleted."""
+        return sum(self.counts.values())
+
+    @property
+    def erasure(self) -> Erasure:
+        """Whether the deleted bytes have left the database's files."""
+        return self.certificate.erasure
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request's numbers, the served arm, and the certificate with its main facts."""
+        return {
+            "dry_run": False,
+            "repeated": self.repeated,
+            "named": self.named,
+            "held": self.held,
+            "records": self.records,
+            "counts": dict(self.counts),
+            "served_before": self.served_before,
+            "served": self.served,
+            "head": str(self.head),
+            **self.certificate.summary(),
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a request would do, without doing it: for the screen, not to be stored.
+
+    `unlearner` is the one that would answer; None if nothing is held.
+    """
+
+    repeated: bool
+    named: int
+    held: int
+    unlearner: str | None
+    counts: Mapping[Hashable, int]
+    served: Any
+    release: Release | None
+
+    @property
+    def records(self) -> int:
+        """How many records would be deleted."""
+        return sum(self.counts.values())
+
+    @property
+    def probabilities(self) -> dict[Hashable, float] | None:
+        """The probability of each action to be served; None if nothing is held."""
+        if self.release is None:
+            return None
+        return dict(zip(self.release.actions, self.release.probabilities.tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request's numbers, the probabilities, and the guarantee."""
+        release = self.release
+        return {
+            "dry_run": True,
+            "repeated": self.repeated,
+            "named": self.named,
+            "held": self.held,
+            "records": self.records,
+            "counts": dict(self.counts),
+            "served_before": self.served,
+            "unlearner": self.unlearner,
+            "probabilities": self.probabilities,
+            "branch": None if release is None else str(release.branch),
+            "guarantee": None if release is None else _guarantee(release.guarantee),
+            "note": SCREEN_ONLY,
+        }
+
+
+@dataclass(frozen=True)
+class Readmitted:
+    """How many people or records were readmitted, and whether their digests were erased."""
+
+    readmitted: int
+    erased: bool
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `readmitted`, `erased` and `head`."""
+        return {**vars(self), "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What verification found: each problem is one sentence that says where; notes are not problems."""
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    records: int
+    entries: int
+    certificates: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `holds`, `problems`, `notes`, `records`, `entries` and `certificates`."""
+        lists = {"problems": list(self.problems), "notes": list(self.notes)}
+        return {"holds": self.holds, **vars(self), **lists}
+
+
+@dataclass(frozen=True)
+class LedgerCheck:
+    """The ledger compared with a head that was kept elsewhere."""
+
+    problems: tuple[str, ...]
+    checked: Head
+
+    @property
+    def holds(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `holds`, `problems` and `checked`."""
+        return {"holds": self.holds, "problems": list(self.problems), "checked": str(self.checked)}
+
+
+@dataclass(frozen=True)
+class ArmScore:
+    """The numbers of one arm, for the operator: their change reveals what was deleted."""
+
+    action: Any
+    count: int
+    mean: float
+    score: float
+
+
+@dataclass(frozen=True)
+class HeldSource:
+    """A source of an external vault, and how many records are counted from it."""
+
+    name: str
+    records: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """The state of a vault. `scores` is None unless the operator asked for it."""
+
+    vault: str
+    location: str
+    served: Served
+    configuration: Configuration
+    records: int
+    suppressed: int
+    head: Head
+    erasure: Erasure
+    digest_key: int
+    signing_key: int
+    sources: tuple[HeldSource, ...]
+    scores: tuple[ArmScore, ...] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, and a note on who may see them."""
+        return {
+            **vars(self),
+            "served": {"action": self.served.action, "by": self.served.by},
+            "configuration": self.configuration.to_dict(),
+            "head": str(self.head),
+            "sources": [asdict(source) for source in self.sources],
+            "scores": None if self.scores is None else [asdict(arm) for arm in self.scores],
+            "note": OPERATOR_ONLY,
+        }
+
+
+@dataclass(frozen=True)
+class PolicyChange:
+    """The policy in force, and whether it was changed."""
+
+    policy: Policy
+    changed: bool
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy's keys, `changed` and `head`."""
+        return {**self.policy.to_dict(), "changed": self.changed, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """Which key is new ("signing" or "digest"), and its version."""
+
+    key: str
+    version: int
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `key`, `version` and `head`."""
+        return {**vars(self), "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """Whether deleted bytes have left the database's files."""
+
+    erasure: Erasure
+
+    @property
+    def complete(self) -> bool:
+        """Whether they have."""
+        return self.erasure == "complete"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The key `erasure`."""
+        return {"erasure": self.erasure}
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """Whether computing the statistics again changed anything."""
+
+    changed: bool
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `changed` and `head`."""
+        return {"changed": self.changed, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An export: the file, the head it reaches, and how many entries and certificates it has."""
+
+    file: Path
+    head: Head
+    entries: int
+    certificates: int
+    for_restore: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `file`, `head`, `entries`, `certificates` and `for_restore`."""
+        return {**vars(self), "file": str(self.file), "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class BackedUp:
+    """The file of a backup, and the head of its ledger."""
+
+    file: Path
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `file` and `head`."""
+        return {"file": str(self.file), "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Restored:
+    """How many ledger entries were replayed on a backup."""
+
+    replayed: int
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `replayed` and `head`."""
+        return {"replayed": self.replayed, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """From which schema version to which."""
+
+    from_version: int
+    to_version: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `from` and `to`."""
+        return {"from": self.from_version, "to": self.to_version}
+
+
+def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    return {
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "level": str(guarantee.level),
+        "meaning": guarantee.level.meaning,
+    }

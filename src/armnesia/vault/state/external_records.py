@@ -1,0 +1,295 @@
+"""External records: the rows stay at their sources; the vault holds keyed digests of them."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.progress import RowCounter
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.logs.opening import Rows, Source, reopen_source, source_name
+from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.results import HeldSource
+from armnesia.vault.state.identities import Occurrences, identities
+from armnesia.vault.state.record_loader import RecordLoader
+from armnesia.vault.state.records import (
+    Records,
+    RecordScan,
+    RecordSet,
+    deletion_request_of_rows,
+    statistics_problems,
+    unknown_source,
+)
+from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.suppression import Suppressed
+from armnesia.vault.state.table_digests import TableDigests, compute_digests
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import record_tables, tables
+from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
+
+
+class ExternalRecordSet(RecordSet):
+    """The rows of one request, at the sources that brought them."""
+
+    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
+        super().__init__(target, keyring)
+        self._at_source: dict[bytes, tuple[bytes, int, int]] = {}
+        """By identity, the content digest, arm and units of the rows at the sources."""
+
+    def prepare(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:
+        """Look the rows up at their sources, which may take long, before the write lock is taken."""
+        with reading() as transaction:
+            sources, state = self._sources(transaction.session), transaction.state
+        self._look_up(sources, state)
+
+    def find(self, session: Session, state: State) -> DeletionRequest | None:
+        """Compare what the vault counted with the rows at the sources, and add them up."""
+        held = {
+            bytes(identity): bytes(content)
+            for identity, content in record_tables.select_records(
+                session, "identity, content", self.target.row_column, self.keys
+            )
+        }
+        if not held.keys() <= self._at_source.keys():
+            self._look_up(self._sources(session), state)  # another process may have ingested meanwhile
+        missing = sum(identity not in self._at_source for identity in held)
+        changed = sum(
+            self._at_source[identity][0] != content
+            for identity, content in held.items()
+            if identity in self._at_source
+        )
+        if missing or changed:
+            raise VaultError(
+                f"of the {len(held)} rows that the vault has counted for this request, {missing} are no"
+                f" longer at their source and {changed} have changed there: forget before deleting at the"
+                " source; now run armnesia rebuild"
+            )
+        return deletion_request_of_rows(state, (self._at_source[identity][1:] for identity in held))
+
+    def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
+        """Compare, then delete the digests."""
+        found = self.find(session, state)
+        return found, record_tables.delete_records(
+            session, EXTERNAL_LAYOUT, self.target.row_column, self.keys
+        )
+
+    def _sources(self, session: Session) -> list[dict[str, Any]]:
+        """The sources that brought rows of this request: other sources need not be readable."""
+        rows = record_tables.select_records(session, "DISTINCT source", self.target.row_column, self.keys)
+        needed = {number for (number,) in rows}
+        known = tables.read_table(session, "source")
+        return [json.loads(description) for number, description in known if number in needed]
+
+    def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
+        for description in sources:
+            source = reopen_source(description)
+            if self.target.users and source.columns.user is None:
+                continue  # its rows have no user
+            with Occurrences() as occurrences:
+                for rows in self._rows(source, state.known_stream.statistics):
+                    for place, identity in enumerate(
+                        identities(self.keyring.record_identity, rows, occurrences)
+                    ):
+                        arm, units = rows.arms[place], rows.units[place]
+                        content = self.keyring.record_content(identity, rows.users[place], arm, units)
+                        self._at_source[identity] = (content, arm, units)
+
+    def _rows(self, source: Source, statistics: ArmStatistics) -> Iterator[Rows]:
+        """The rows of one person are selected at the source; for several names the source is read once."""
+        users, ids = set(self.target.users), set(self.target.records)
+        if len(users) == 1:
+            yield from source.rows(statistics.actions, statistics.reward_range, user=self.target.name)
+            return
+        for rows in source.rows(statistics.actions, statistics.reward_range):
+            labels: Sequence[str | None] = rows.users if users else rows.ids or []
+            yield rows.only([place for place, label in enumerate(labels) if label in (users or ids)])
+
+
+class ExternalRecords(Records):
+    """The table `record` holds keyed digests of rows that stay at their sources."""
+
+    layout: ClassVar[RecordLayout] = EXTERNAL_LAYOUT
+    erasure_excludes: ClassVar[str] = (
+        "; not the source of the records, where they stay until they are deleted there"
+    )
+
+    def select(self, target: ErasureTarget, keyring: Keyring) -> RecordSet:
+        """The records of a request."""
+        return ExternalRecordSet(target, keyring)
+
+    def check_source(self, source: Source) -> None:
+        """Refuse a dataframe: it cannot be opened again."""
+        if source.description["kind"] == "frame":
+            raise VaultError("an external vault looks people up at the source: give a file or a table")
+
+    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
+        """The number of the source; the same source keeps its number."""
+        description, digests = canonical(source.description), transaction.state.digests
+        number, is_new = tables.add_source(transaction.session, description)
+        if is_new:
+            digests = digests.update(transaction.ring, "source", [(number, description)])
+        return number, digests
+
+    def incoming_row(
+        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+    ) -> Row:
+        """Identity, owner, content digest and source; arm and units are only added up."""
+        user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
+        return (identity, owner, ring.record_content(identity, user, arm, units), source, arm, units)
+
+    def scan(
+        self,
+        session: Session,
+        ring: Keyring,
+        suppressed: Suppressed,
+        *,
+        counter: RowCounter | None = None,
+        digest_ring: Keyring | None = None,
+    ) -> RecordScan:
+        """Compute the digests only: what the records say is known at the sources."""
+        digests = compute_digests(session, digest_ring or ring, self.layout, counter=counter)
+        return RecordScan(digests, needs_recount=True)
+
+    def problems(
+        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+    ) -> tuple[list[str], list[str]]:
+        """Compare with the sources as they are now, without the rows of forgotten people."""
+        problems: list[str] = []
+        notes: list[str] = []
+        held = record_tables.count_by_source(session)
+        comparison = _SourceComparison(session, state, ring)
+        for number, description in tables.read_table(session, "source"):
+            where = f"source {source_name(json.loads(description))!r}"
+            counts = _RowCounts()
+            try:
+                comparison.read(number, json.loads(description), counts, counter)
+            except ArmnesiaError as error:
+                problems.append(f"{where}: {error}")
+                continue
+            missing = held.get(number, 0) - counts.present
+            if missing > 0:
+                problems.append(f"{where}: {missing} rows that the vault has counted are no longer there")
+            if counts.changed:
+                problems.append(f"{where}: {counts.changed} rows have changed since they were ingested")
+            if counts.new:
+                notes.append(f"{where}: {counts.new} rows are new since the last ingest")
+            if counts.forgotten:
+                notes.append(
+                    f"{where}: {counts.forgotten} rows of forgotten people are still present; delete them"
+                )
+        found = {arm: (int(count), int(total)) for arm, (count, total) in enumerate(comparison.sums)}
+        return problems + statistics_problems(state, found, "the sources' rows"), notes
+
+    def matches(self, scan: RecordScan, state: State) -> bool:
+        """Always: a recount reads the sources, and may count a row with another source that has it."""
+        return True
+
+    def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
+        """Read every source again, in this transaction."""
+        if transaction.state.stream is None:
+            return transaction.state
+        session, state, stream = transaction.session, transaction.state, transaction.state.stream
+        record_tables.delete_all_records(session)
+        nothing = stream.statistics.without(stream.statistics)
+        digests = state.digests._replace(record=0)
+        transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
+        for _, description in tables.read_table(session, "source"):
+            source = reopen_source(json.loads(description))
+            with Occurrences() as occurrences:
+                loader = RecordLoader(transaction, self, source, nothing.actions, occurrences)
+                for rows in source.rows(nothing.actions, nothing.reward_range):
+                    loader.take(rows)
+                    if counter is not None:
+                        counter.add(len(rows))
+                loader.finish()
+        return transaction.state
+
+    def sources(self, session: Session) -> tuple[HeldSource, ...]:
+        """Each source, and how many records it brought."""
+        counts = record_tables.count_by_source(session)
+        return tuple(
+            HeldSource(source_name(json.loads(description)), int(counts.get(number, 0)))
+            for number, description in tables.read_table(session, "source")
+        )
+
+    def drop_sources(self, session: Session, names: Iterable[str]) -> None:
+        """Remove sources that no longer exist: their records no longer count."""
+        known: dict[str, list[int]] = {}  # one place may have been read by different columns
+        for number, description in tables.read_table(session, "source"):
+            known.setdefault(source_name(json.loads(description)), []).append(number)
+        for name in names:
+            if name not in known:
+                raise unknown_source(name, known)
+            for number in known[name]:
+                tables.delete_source(session, number)
+
+
+@dataclass
+class _RowCounts:
+    """The rows of a source against what the vault counted of it.
+
+    A row that several sources have is counted with the one that brought it first.
+    """
+
+    present: int = 0
+    new: int = 0
+    changed: int = 0
+    forgotten: int = 0
+
+
+class _SourceComparison:
+    """Reads sources and compares their rows with the digests in the vault."""
+
+    def __init__(self, session: Session, state: State, ring: Keyring) -> None:
+        self._session, self._state, self._ring = session, state, ring
+        n_arms = 0 if state.stream is None else state.stream.statistics.n_actions
+        self.sums = np.zeros((n_arms, 2), dtype=object)
+        """Per arm, the count and the units of all rows that the vault counted."""
+
+    def read(
+        self, number: int, description: Mapping[str, Any], counts: _RowCounts, counter: RowCounter
+    ) -> None:
+        """Read a source and compare each of its rows."""
+        statistics = self._state.known_stream.statistics
+        with Occurrences() as occurrences:
+            for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
+                names = identities(self._ring.record_identity, rows, occurrences)
+                # An id that occurred before names the same row again.
+                again = occurrences.number(names) if rows.ids is not None else [0] * len(names)
+                first = {place: name for place, name in enumerate(names) if not again[place]}
+                self._compare(number, rows, first, counts)
+                counter.add(len(names))
+
+    def _compare(self, number: int, rows: Rows, names: Mapping[int, bytes], counts: _RowCounts) -> None:
+        ring, session = self._ring, self._session
+        held = {
+            bytes(identity): row
+            for identity, *row in record_tables.select_records(
+                session, "identity, owner, content, source", "identity", list(names.values())
+            )
+        }
+        users = {user: ring.user_digest(user) for user in set(rows.users) if user is not None}
+        records = {name: ring.suppressed_record_digest(name) for name in names.values()}
+        suppressed = tables.suppressed_among(session, [*users.values(), *records.values()])
+        for place, name in names.items():
+            user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
+            if name in held:
+                owner, content, source = held[name]
+                true_owner = None if user is None else ring.owner_digest(user)
+                true_content = ring.record_content(name, user, arm, units)
+                counts.changed += (owner, content) != (true_owner, true_content)
+                if source == number:
+                    counts.present += 1
+                    self.sums[arm] += (1, units)
+            elif (user is not None and users[user] in suppressed) or records[name] in suppressed:
+                counts.forgotten += 1
+            else:
+                counts.new += 1

@@ -1,0 +1,154 @@
+"""Managed records: the rows are in the vault, with the action, the reward and a digest of the user."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.progress import RowCounter
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.logs.opening import Rows, Source
+from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.results import HeldSource
+from armnesia.vault.state.records import (
+    Records,
+    RecordScan,
+    RecordSet,
+    deletion_request,
+    deletion_request_of_rows,
+    statistics_problems,
+)
+from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.suppression import Suppressed
+from armnesia.vault.state.table_digests import TableDigests, compute_digests
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import record_tables
+from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, RecordLayout
+
+
+class ManagedRecordSet(RecordSet):
+    """The rows of one request, in the vault."""
+
+    def find(self, session: Session, state: State) -> DeletionRequest | None:
+        """Add the rows up."""
+        sums = record_tables.sum_records(session, self.target.row_column, self.keys)
+        return deletion_request(state, ((arm, n, total, bool(binary)) for arm, n, total, binary in sums))
+
+    def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
+        """Delete the rows and add them up."""
+        rows = record_tables.delete_records(session, MANAGED_LAYOUT, self.target.row_column, self.keys)
+        return deletion_request_of_rows(state, ((arm, units) for *_, arm, units in rows)), rows
+
+
+class ManagedRecords(Records):
+    """The rows themselves are in the table `record`."""
+
+    layout: ClassVar[RecordLayout] = MANAGED_LAYOUT
+
+    def select(self, target: ErasureTarget, keyring: Keyring) -> RecordSet:
+        """The records of a request."""
+        return ManagedRecordSet(target, keyring)
+
+    def check_source(self, source: Source) -> None:
+        """Rows may come from any source."""
+
+    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
+        """Records do not name their source."""
+        return 0, transaction.state.digests
+
+    def incoming_row(
+        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+    ) -> Row:
+        """Identity, owner, arm and units."""
+        return (identity, owner, rows.arms[place], rows.units[place])
+
+    def scan(
+        self,
+        session: Session,
+        ring: Keyring,
+        suppressed: Suppressed,
+        *,
+        counter: RowCounter | None = None,
+        digest_ring: Keyring | None = None,
+    ) -> RecordScan:
+        """Add the records up and look for those of forgotten people while the digests are computed."""
+        observer = _RecordObserver(ring, suppressed)
+        digests = compute_digests(
+            session, digest_ring or ring, self.layout, counter=counter, observer=observer
+        )
+        sums = {arm: (count, total) for arm, (count, total) in observer.sums.items()}
+        return RecordScan(digests, bool(observer.forgotten), sums, tuple(observer.forgotten))
+
+    def problems(
+        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+    ) -> tuple[list[str], list[str]]:
+        """Compare the sums of the rows with the statistics."""
+        problems = statistics_problems(state, scan.sums, "the vault's rows")
+        if scan.forgotten:
+            problems.append(f"records: {len(scan.forgotten)} rows of forgotten people or records are present")
+        return problems, []
+
+    def matches(self, scan: RecordScan, state: State) -> bool:
+        """Whether no row was changed."""
+        return scan.digests == state.digests
+
+    def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
+        """Take the statistics from the scan; delete the records of forgotten people."""
+        state = transaction.state
+        if state.stream is None:
+            return state
+        statistics = _statistics(scan, state.stream.statistics)
+        deleted = record_tables.delete_records(transaction.session, self.layout, "identity", scan.forgotten)
+        forgotten = deletion_request_of_rows(state, ((arm, units) for *_, arm, units in deleted))
+        if forgotten is not None:
+            statistics = statistics.without(forgotten)
+            state = replace(state, digests=state.digests.update(transaction.ring, "record", deleted))
+        return state.with_stream(replace(state.known_stream, statistics=statistics))
+
+    def sources(self, session: Session) -> tuple[HeldSource, ...]:
+        """None: the rows are here."""
+        return ()
+
+
+class _RecordObserver:
+    """Adds up the records that pass by, and notes those that must not be there."""
+
+    def __init__(self, ring: Keyring, suppressed: Suppressed) -> None:
+        self._ring, self._users, self._records = ring, suppressed["user"], suppressed["record"]
+        self.sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+        self.forgotten: list[bytes] = []
+
+    def observe(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the same rows."""
+        for row in rows:
+            identity, owner, arm, units = row
+            sums = self.sums[arm]
+            sums[0] += 1
+            sums[1] += units
+            if self._is_forgotten(identity, owner):
+                self.forgotten.append(bytes(identity))
+            yield row
+
+    def _is_forgotten(self, identity: bytes, owner: bytes | None) -> bool:
+        if self._users and owner is not None and self._ring.digest_of_owner(owner) in self._users:
+            return True
+        return bool(self._records) and self._ring.suppressed_record_digest(identity) in self._records
+
+
+def _statistics(scan: RecordScan, like: ArmStatistics) -> ArmStatistics:
+    """The statistics that all records add up to."""
+    counts, sums = zip(*(scan.sums.get(arm, (0, 0)) for arm in range(like.n_actions)), strict=True)
+    try:
+        if set(scan.sums) <= set(range(like.n_actions)):
+            return ArmStatistics(like.actions, np.array(counts), np.array(sums), like.reward_range)
+    except InvalidInputError:
+        pass
+    raise VaultError(
+        "the vault has rows that no ingest stored, with arms or rewards that do not exist: restore a backup"
+    )

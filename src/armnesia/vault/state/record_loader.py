@@ -1,0 +1,128 @@
+"""Loading rows into a vault, chunk by chunk, in one transaction."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from armnesia.core.errors import VaultError
+from armnesia.core.statistics import ArmStatistics
+from armnesia.logs.opening import Rows, Source
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.identities import Occurrences, identities
+from armnesia.vault.state.records import Records
+from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.suppression import KINDS
+from armnesia.vault.state.transaction import Transaction, append_entry
+from armnesia.vault.storage import record_tables, tables
+from armnesia.vault.storage.database import Row
+
+
+class RecordLoader:
+    """Takes chunks of rows; each row is added once, and rows of forgotten people are left out."""
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        records: Records,
+        source: Source,
+        actions: tuple[Any, ...],
+        occurrences: Occurrences,
+    ) -> None:
+        self._transaction, self._session, self._records = transaction, transaction.session, records
+        self._layout, self._occurrences = records.layout, occurrences
+        self._ring: Keyring = transaction.ring
+        self._before = transaction.state
+        self._state = _with_actions(self._before, actions)
+        self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
+        self._source, self._digests = records.register_source(transaction, source)
+        self._counts = np.zeros(len(actions), dtype=np.int64)
+        self._sums = np.zeros(len(actions), dtype=object)
+        self.seen = self.added = self.already_there = self.suppressed = 0
+        record_tables.create_incoming(self._session, self._layout)
+
+    def take(self, rows: Rows) -> None:
+        """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
+        session, layout = self._session, self._layout
+        names = identities(self._ring.record_identity, rows, self._occurrences)
+        incoming = self._incoming(rows, names)
+        new = {row[0]: row for row in incoming}
+        record_tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
+        self._refuse_contradictions(rows, names)
+        if record_tables.drop_known_incoming(session):
+            new = {identity: new[identity] for identity in record_tables.incoming_identities(session)}
+        for arm, count, total in record_tables.sum_incoming(session):
+            self._counts[arm] += count
+            self._sums[arm] += int(total)
+        width = len(layout.columns.split(","))
+        self._digests = self._digests.update(self._ring, "record", (row[:width] for row in new.values()))
+        added = record_tables.insert_incoming(session, layout)
+        self.seen += len(names)
+        self.added += added
+        self.already_there += len(incoming) - added
+        self.suppressed += len(names) - len(incoming)
+
+    def finish(self) -> State:
+        """Store the new statistics and let the learner decide again."""
+        state, statements = replace(self._state, digests=self._digests), []
+        if self.added:
+            stream = state.known_stream
+            new = ArmStatistics(
+                stream.statistics.actions, self._counts, self._sums, stream.statistics.reward_range
+            )
+            state = state.with_stream(stream.add(new))
+        if self._before.configuration.actions is None:
+            _, state, to_ledger = append_entry(state, "actions", actions=list(state.actions))
+            statements.append(to_ledger)
+        if state != self._before:
+            self._transaction.store(state, *statements)
+        record_tables.drop_incoming(self._session)
+        return state
+
+    def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
+        """The rows to compare with the vault, without those of forgotten people."""
+        forgotten = self._forgotten(rows, names)
+        owners = {user: None if user is None else self._ring.owner_digest(user) for user in set(rows.users)}
+        return [
+            self._records.incoming_row(
+                self._ring, rows, place, names[place], owners[rows.users[place]], self._source
+            )
+            for place in range(len(names))
+            if place not in forgotten
+        ]
+
+    def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
+        """The places of rows that are suppressed, by their user or by themselves."""
+        places: set[int] = set()
+        if "user" in self._suppressing:
+            digests = {user: self._ring.user_digest(user) for user in set(rows.users) if user is not None}
+            listed = tables.suppressed_among(self._session, list(digests.values()))
+            places |= {
+                place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
+            }
+        if "record" in self._suppressing:
+            of_rows = [self._ring.suppressed_record_digest(name) for name in names]
+            listed = tables.suppressed_among(self._session, of_rows)
+            places |= {place for place, digest in enumerate(of_rows) if digest in listed}
+        return places
+
+    def _refuse_contradictions(self, rows: Rows, names: list[bytes]) -> None:
+        contradicted = record_tables.contradicted_identities(self._session, self._layout)
+        if contradicted:
+            first = next(place for place, name in enumerate(names) if name in contradicted)
+            raise VaultError(
+                f"{len(contradicted)} rows have an id that the vault holds with another action, reward or"
+                f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
+                " nothing was ingested"
+            )
+
+
+def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
+    """Fix the actions if they are not fixed yet; refuse if another ingest has fixed others meanwhile."""
+    configuration = state.configuration
+    if configuration.actions is None:
+        configuration = configuration.with_actions(actions)
+    elif configuration.actions != actions:
+        raise VaultError("another ingest has fixed the vault's actions meanwhile; ingest again")
+    stream = empty_stream(configuration) if state.stream is None else state.stream
+    return replace(state, configuration=configuration, stream=stream)

@@ -1,0 +1,53 @@
+"""A transaction on a vault: a session of the database, the keys, and the state."""
+
+from dataclasses import dataclass, replace
+from importlib import metadata
+from typing import Any
+
+from armnesia.vault.keys.canonical_json import utc_now
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.ledger import Entry
+from armnesia.vault.state.sealed_state import State, StoredState, store_statements
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Session, Statement
+
+CODE = f"armnesia {metadata.version('armnesia')}"
+"""The code that writes an entry of the ledger."""
+
+
+@dataclass
+class Transaction:
+    """One transaction; `state` is the one that it read or stored last."""
+
+    session: Session
+    keyring: Keyring
+    state: State
+    intact: bool = True
+    """False if the stored state was changed by something else, and was replaced by a replayed one."""
+    stored: StoredState | None = None
+    """The rows of the state, if this transaction stored one."""
+
+    @property
+    def ring(self) -> Keyring:
+        """The keys that the state uses."""
+        return ring_of(self.keyring, self.state)
+
+    def store(self, state: State, *others: Statement) -> None:
+        """Store a new state, together with other statements."""
+        statements, self.stored = store_statements(self.state, state, self.keyring)
+        self.session.execute_together([*others, *statements])
+        self.state = state
+
+
+def ring_of(keyring: Keyring, state: State) -> Keyring:
+    """The keys that a state uses: a key may be in the keys' file before it is in use."""
+    return keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
+
+
+def append_entry(state: State, kind: str, **facts: Any) -> tuple[Entry, State, Statement]:
+    """The next entry of the ledger, the state with it, and the statement that stores it."""
+    entry = Entry.next_after(
+        state.head.sequence, state.head.hash, vault=state.vault, kind=kind, time=utc_now(), code=CODE, **facts
+    )
+    statement = tables.append_entry(entry.sequence, entry.text, entry.hash)
+    return entry, replace(state, head=entry.head), statement

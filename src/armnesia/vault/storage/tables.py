@@ -1,0 +1,267 @@
+"""The SQL on every table of a vault but `record`: state, ledger, certificates, lists, sources.
+
+Functions that read take a session. Functions that return a `Statement` are for the one batch of statements
+that ends a write transaction.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from armnesia.vault.storage.database import Row, Session, Statement
+from armnesia.vault.storage.schema import COLUMNS, TREE_TABLE
+
+VAULT_COLUMNS = (
+    "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
+    " digest_key, signing_key, tallies, seal"
+)
+ARM_COLUMNS = "position, label, count, total, gone"
+
+_AT_ONCE = 500
+
+
+# The state: one row of `vault`, and the arms.
+
+
+def read_identity(session: Session) -> list[Row]:
+    """The vault's id, schema version and configuration."""
+    return session.query("SELECT id, schema_version, configuration FROM vault")
+
+
+def read_vault(session: Session, columns: str = VAULT_COLUMNS) -> list[Row]:
+    """The row of the state."""
+    return session.query(f"SELECT {columns} FROM vault")
+
+
+def insert_vault(values: Row) -> Statement:
+    """Store the first state."""
+    marks = ", ".join("?" * (len(values) + 1))
+    return f"INSERT INTO vault (one, {VAULT_COLUMNS}) VALUES ({marks})", (1, *values)
+
+
+def update_vault(values: Row) -> Statement:
+    """Store a new state."""
+    return _UPDATE_VAULT, values
+
+
+_UPDATE_VAULT = f"UPDATE vault SET {', '.join(f'{name} = ?' for name in VAULT_COLUMNS.split(', '))}"
+
+
+def set_vault(session: Session, column: str, value: object) -> None:
+    """Set one column of the state."""
+    session.execute(f"UPDATE vault SET {column} = ?", value)
+
+
+def read_arms(session: Session) -> list[Row]:
+    """The arms in their order."""
+    return session.query(f"SELECT {ARM_COLUMNS} FROM arm ORDER BY position")
+
+
+def insert_arm(row: Row) -> Statement:
+    """Store a new arm."""
+    return f"INSERT INTO arm ({ARM_COLUMNS}) VALUES (?, ?, ?, ?, ?)", row
+
+
+def update_arm(row: Row) -> Statement:
+    """Store the numbers of an arm."""
+    position, _, count, total, deleted = row
+    return (
+        "UPDATE arm SET count = ?, total = ?, gone = ? WHERE position = ?",
+        (count, total, deleted, position),
+    )
+
+
+def delete_arms(session: Session) -> None:
+    """Delete all arms."""
+    session.execute("DELETE FROM arm")
+
+
+# The ledger and the certificates.
+
+
+def read_ledger(session: Session) -> list[Row]:
+    """All entries as (sequence, text, hash)."""
+    return session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+
+
+def read_entry(session: Session, sequence: int) -> Row | None:
+    """The text and the hash of an entry."""
+    found = session.query("SELECT entry, hash FROM ledger WHERE sequence = ?", sequence)
+    return found[0] if found else None
+
+
+def count_entries(session: Session) -> int:
+    """How many entries the ledger has."""
+    ((number,),) = session.query("SELECT count(*) FROM ledger")
+    return int(number)
+
+
+def append_entry(sequence: int, text: str, hash_: str) -> Statement:
+    """Store the next entry."""
+    return "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", (sequence, text, hash_)
+
+
+def read_certificate(session: Session, sequence: int) -> Row | None:
+    """The body and the signature of a certificate, and the text of its ledger entry."""
+    found = session.query(
+        "SELECT body, signature, entry FROM certificate JOIN ledger USING (sequence) WHERE sequence = ?",
+        sequence,
+    )
+    return found[0] if found else None
+
+
+def stream_certificates(session: Session) -> Iterator[Row]:
+    """All certificates as (sequence, body, signature)."""
+    return session.stream("SELECT sequence, body, signature FROM certificate ORDER BY sequence")
+
+
+def count_certificates_after(session: Session, sequence: int) -> int:
+    """How many certificates belong to entries after this one."""
+    ((number,),) = session.query("SELECT count(*) FROM certificate WHERE sequence > ?", sequence)
+    return int(number)
+
+
+def put_certificate(sequence: int, body: str, signature: bytes) -> Statement:
+    """Store a certificate, or put another in its place."""
+    return (
+        "INSERT INTO certificate (sequence, body, signature) VALUES (?, ?, ?)"
+        " ON CONFLICT (sequence) DO UPDATE SET body = excluded.body, signature = excluded.signature",
+        (sequence, body, signature),
+    )
+
+
+# The suppression list and the answered requests, by digest.
+
+
+def read_suppression(session: Session, digests: Sequence[bytes]) -> Iterator[Row]:
+    """The rows of both lists with these digests: (table, digest, kind or opening, number, readmitted)."""
+    for some in _chunks(digests):
+        yield from session.query(
+            f"WITH asked (one) AS (VALUES {', '.join(['(?)'] * len(some))})"
+            " SELECT 'suppressed', digest, kind, since, readmitted FROM suppressed JOIN asked ON digest = one"
+            " UNION ALL"
+            " SELECT 'request', digest, opening, sequence, NULL FROM request JOIN asked ON digest = one",
+            *some,
+        )
+
+
+def read_request(session: Session, digest: bytes) -> Row | None:
+    """The ledger entry that answered a request, and the opening of its commitment."""
+    found = session.query("SELECT sequence, opening FROM request WHERE digest = ?", digest)
+    return found[0] if found else None
+
+
+def suppressed_among(session: Session, digests: Sequence[bytes]) -> set[bytes]:
+    """Which of these digests are suppressed."""
+    return {
+        bytes(digest)
+        for some in _chunks(digests)
+        for (digest,) in session.query(
+            f"SELECT digest FROM suppressed WHERE readmitted IS NULL AND digest IN ({_marks(some)})", *some
+        )
+    }
+
+
+def suppresses_any(session: Session, kind: str) -> bool:
+    """Whether any "user", or any "record", is suppressed."""
+    return bool(session.query("SELECT 1 FROM suppressed WHERE readmitted IS NULL AND kind = ? LIMIT 1", kind))
+
+
+def stream_suppressed(session: Session) -> Iterator[Row]:
+    """All suppressed digests with their kind."""
+    return session.stream("SELECT digest, kind FROM suppressed WHERE readmitted IS NULL")
+
+
+def count_suppressed(session: Session) -> int:
+    """How many people and records are suppressed."""
+    ((number,),) = session.query("SELECT count(*) FROM suppressed WHERE readmitted IS NULL")
+    return int(number)
+
+
+def put_row(table: str, row: Row) -> Statement:
+    """Store a row of the suppression list or of the answered requests, or put it in the old one's place."""
+    return _PUT[table], row
+
+
+def delete_row(table: str, digest: bytes) -> Statement:
+    """Delete the row with this digest."""
+    return f"DELETE FROM {table} WHERE digest = ?", (digest,)
+
+
+def _put(table: str) -> str:
+    digest, *others = COLUMNS[table].split(", ")
+    setting = ", ".join(f"{name} = excluded.{name}" for name in others)
+    marks = ", ".join("?" * (len(others) + 1))
+    return (
+        f"INSERT INTO {table} ({COLUMNS[table]}) VALUES ({marks})"
+        f" ON CONFLICT ({digest}) DO UPDATE SET {setting}"
+    )
+
+
+_PUT = {table: _put(table) for table in ("suppressed", "request")}
+
+
+# Whole tables, of those in `COLUMNS`.
+
+
+def read_table(session: Session, table: str) -> list[Row]:
+    """All rows of a table, ordered by their key."""
+    key = COLUMNS[table].partition(",")[0]
+    return session.query(f"SELECT {COLUMNS[table]} FROM {table} ORDER BY {key}")
+
+
+def stream_table(session: Session, table: str, columns: str | None = None) -> Iterator[Row]:
+    """All rows of a table, one by one, in any order."""
+    return session.stream(f"SELECT {columns or COLUMNS[table]} FROM {table}")
+
+
+def replace_table(session: Session, table: str, rows: Iterable[Row]) -> None:
+    """Delete all rows of a table and store these."""
+    session.execute(f"DELETE FROM {table}")
+    session.load(table, COLUMNS[table], list(rows))
+
+
+# Sources, and the hash trees of requests for several people.
+
+
+def add_source(session: Session, description: str) -> tuple[int, bool]:
+    """The number of a source, and whether it is new; a source that was ingested before keeps its number."""
+    found = session.query("SELECT number FROM source WHERE description = ?", description)
+    if found:
+        return int(found[0][0]), False
+    ((number,),) = session.query("SELECT coalesce(max(number), 0) + 1 FROM source")
+    session.execute("INSERT INTO source (number, description) VALUES (?, ?)", number, description)
+    return int(number), True
+
+
+def delete_source(session: Session, number: int) -> None:
+    """Delete a source."""
+    session.execute("DELETE FROM source WHERE number = ?", number)
+
+
+def create_tree_table(session: Session) -> None:
+    """Create the table of hash trees, for vaults of schema version 1."""
+    session.execute(TREE_TABLE.format(blob=session.dialect.blob))
+
+
+def add_digests_column(session: Session) -> None:
+    """Add the column of table digests, for vaults of schema version 1."""
+    session.execute("ALTER TABLE vault ADD COLUMN tallies TEXT NOT NULL DEFAULT ''")
+
+
+def insert_tree(row: Row) -> Statement:
+    """Store the leaves of a request's hash tree."""
+    return "INSERT INTO tree (sequence, leaves) VALUES (?, ?)", row
+
+
+def read_tree(session: Session, sequence: int) -> bytes:
+    """The leaves of the hash tree of a ledger entry."""
+    ((leaves,),) = session.query("SELECT leaves FROM tree WHERE sequence = ?", sequence)
+    return bytes(leaves)
+
+
+def _chunks(values: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    for start in range(0, len(values), _AT_ONCE):
+        yield values[start : start + _AT_ONCE]
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
