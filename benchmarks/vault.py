@@ -27,7 +27,8 @@ from pathlib import Path
 import duckdb
 
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage.database import Database, open_database
+from armnesia.vault.storage.database import Database
+from armnesia.vault.storage.databases import open_database
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
@@ -181,8 +182,8 @@ def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int)
     with Vault.open(url, keys=keys) as vault:
         vault.forget(users=[next(people)])
         database = open_database(url)
-        database.has_tables()
-        bare = BareSql(database, vault._opened.keyring.owner_digest)
+        database.has_vault()
+        bare = BareSql(database, vault._connection.keyring.owner_digest)
         ours: list[float] = []
         theirs: list[float] = []
         for turn in range(-1, forgets // IN_A_ROW):

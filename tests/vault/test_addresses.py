@@ -187,10 +187,10 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
             assert done.code == 0
             assert_unshown(done.out, done.err)
         with Vault.open(url, keys=keys) as vault:
-            with vault._opened.database.reading() as session:
+            with vault._connection.database.reading() as session:
                 descriptions = session.query("SELECT description FROM source")
             assert len(descriptions) == 1
-            assert_unshown(vault.status(), vault._opened.database.location, descriptions)
+            assert_unshown(vault.status(), vault._connection.database.location, descriptions)
         connection.execute(f"DROP TABLE {schema}.log")
         for words, code in ((("verify",), 1), (("forget", "--user", "ann"), 2), (("init",), 2)):
             refused = run(*words, *ours)

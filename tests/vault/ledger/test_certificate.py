@@ -13,7 +13,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.privacy import Level
 from armnesia.vault.keys import signatures
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import INTEGRITY_ONLY, Certificate
+from armnesia.vault.ledger.certificate import INTEGRITY_ONLY, Certificate, CertificateDraft
 from armnesia.vault.ledger.commitments import commitment
 from armnesia.vault.ledger.ledger import Entry
 
@@ -39,8 +39,8 @@ def entry_of(kind: str = "forget", **changes: Any) -> Entry:
 
 
 def issued(entry: Entry | None = None, ring: Keyring = RING, **changes: Any) -> Certificate:
-    options: dict[str, Any] = {"erasure": "complete", "covers": "the vault's files", "issued": TIME}
-    return Certificate.issue(entry or entry_of(), ring, **{**options, **changes})
+    draft = CertificateDraft.of(entry or entry_of(), changes.pop("covers", "the vault's files"))
+    return draft.issue(ring, **{"erasure": "complete", "issued": TIME, **changes})
 
 
 def handed_out() -> Certificate:

@@ -146,7 +146,7 @@ def test_the_plans_of_worse_statements_are_recognised(analysed: bool, sqlite_pla
         if analysed:
             change(vault, "ANALYZE")
             walking.append(turned_round)
-        with vault._opened.database.writing() as session:
+        with vault._connection.database.writing() as session:
             session.execute("CREATE TEMPORARY TABLE incoming (identity BLOB PRIMARY KEY, arm INTEGER)")
             plans = {sql: str(session.query(f"EXPLAIN QUERY PLAN {sql}")) for sql in [*walking, turned_round]}
             session.execute("DROP TABLE incoming")
@@ -162,7 +162,7 @@ def instructions(vault: Vault, work_: Callable[[], object]) -> int:
         counted += 1
         return 0
 
-    database = vault._opened.database
+    database = vault._connection.database
     assert isinstance(database, SqliteDatabase)
     database._connection.set_progress_handler(count, 10)
     work_()

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.vault import Vault
+from armnesia.vault import Upgraded, Vault
 from armnesia.vault.operations import upgrade
-from armnesia.vault.storage.database import Session, open_database
+from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.databases import open_database
 from armnesia.vault.storage.schema import VERSION
 from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, filled, values
@@ -26,7 +27,7 @@ def put_old_vault(place: Place) -> None:
     database = open_database(place.url, create=True)
     with database.writing() as session:
         for statement in OLD["tables"]:
-            session.execute(statement.replace("BLOB", database.blob))
+            session.execute(statement.replace("BLOB", session.dialect.blob))
         for table, rows in OLD["rows"].items():
             for row in rows:
                 marks = ", ".join("?" * len(row))
@@ -61,7 +62,7 @@ def test_a_vault_of_version_1_is_upgraded_on_request(place: Place) -> None:
     with pytest.raises(VaultError, match=f"this armnesia needs {VERSION}: back it up and run"):
         place.open()
     assert tables_of(place) == before
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
     after = tables_of(place)
     assert {name for name in after if after[name] != before[name]} == {"vault"}
     with place.open() as vault:
@@ -77,7 +78,7 @@ def test_a_vault_of_version_1_is_upgraded_on_request(place: Place) -> None:
         assert vault.forget(users=["bob"]).counts == {"A": 1, "B": 1}
         assert vault.forget(users=["ann"]).repeated
         assert vault.verify().problems == ()
-    assert Vault.upgrade(place.url, keys=place.keys) == (VERSION, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(VERSION, VERSION)
 
 
 def test_an_older_vault_that_was_changed_is_not_sealed_anew(place: Place) -> None:
@@ -91,7 +92,7 @@ def test_an_older_vault_that_was_changed_is_not_sealed_anew(place: Place) -> Non
                 with pytest.raises(VaultError, match="changed by something other than armnesia"):
                     Vault.upgrade(place.url, keys=place.keys)
         database.close()
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
 
 
 def test_a_version_that_never_was_is_refused(place: Place) -> None:
@@ -116,7 +117,7 @@ def test_an_upgrade_that_fails_leaves_the_older_version(
         with pytest.raises(VaultError):
             Vault.upgrade(place.url, keys=place.keys)
     assert tables_of(place) == before
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
     with place.open() as vault:
         assert vault.verify().holds
         assert dumped(vault)["record"] == before["record"]
@@ -144,10 +145,10 @@ def test_a_backup_of_version_1_is_upgraded_and_then_restored(place: Place, tmp_p
     database.close()
     with pytest.raises(VaultError, match="run armnesia upgrade"):
         Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys)
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
     with pytest.raises(VaultError, match="older than its pinned head"):
         place.open()
-    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys) == 1
+    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys).replayed == 1
     with place.open() as vault:
         assert vault.verify().problems == ()
         assert vault.forget(users=["bob"]).repeated

@@ -81,8 +81,8 @@ class CertificateDraft:
         version = self.body["entry"]["salt_key"]
         return keyring.at(digest_version=version, signing_version=1).seal(self.text)
 
-    def issue(self, keyring: Keyring, *, erasure: Erasure) -> "Certificate":
-        """Sign the certificate, with the state of erasure now."""
+    def issue(self, keyring: Keyring, *, erasure: Erasure, issued: str | None = None) -> "Certificate":
+        """Sign the certificate, with the state of erasure and the time now."""
         if erasure not in ERASURE:
             raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
         if self.body["vault"] != keyring.vault:
@@ -90,7 +90,7 @@ class CertificateDraft:
         body = {
             **self.body,
             "erasure": {"state": erasure, **self.body["erasure"]},
-            "issued": utc_now(),
+            "issued": issued or utc_now(),
             "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
         }
         text = text_of_plain(body)
