@@ -43,8 +43,9 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "armnesia.vault": (
         ("keys",),
         ("storage",),
-        ("configuration",),
+        ("configuration", "erasure_target"),
         ("ledger",),
+        ("results",),
         ("state",),
         ("operations",),
         ("vault",),

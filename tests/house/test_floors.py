@@ -8,7 +8,7 @@ import pytest
 from scripts.house import FLOORS, House
 
 HOUSE = House()
-UNORDERED = {"armnesia.paper", "armnesia.vault", "armnesia.cli"}
+UNORDERED = {"armnesia.paper", "armnesia.cli"}
 REBUILT = "the folders of this room are being put in order"
 
 

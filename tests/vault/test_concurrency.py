@@ -62,13 +62,13 @@ def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
     with place.create(Configuration(actions=ACTIONS, mode="external")) as one, place.open() as other:
         one.ingest(str(files[0]), user="user", id="id")
 
-        prepare = ExternalRecordSet.prepare
+        look_up = ExternalRecordSet.look_up
 
-        def prepare_and_then(self: ExternalRecordSet, reading: Any) -> None:
-            prepare(self, reading)
+        def look_up_and_then(self: ExternalRecordSet, reading: Any) -> None:
+            look_up(self, reading)
             other.ingest(str(files[1]), user="user", id="id")
 
-        monkeypatch.setattr(ExternalRecordSet, "prepare", prepare_and_then)
+        monkeypatch.setattr(ExternalRecordSet, "look_up", look_up_and_then)
         assert one.forget(users=["ann"]).counts == {"A": 1, "B": 1, "C": 0}
         assert other.verify().problems == ()
         assert other.status().records == 1

@@ -126,7 +126,9 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
     vault, before, after = _filled(tmp_path)
     connection = vault._connection
     with vault:
-        records = connection.records.select(ErasureTarget.of(users=["ann"]), connection.keyring)
+        records = connection.records.select(
+            ErasureTarget.of(users=["ann"]), connection.keyring, connection.reading
+        )
         with connection.writing() as transaction:
             state = transaction.state
             found, rows = records.delete(transaction.session, state)

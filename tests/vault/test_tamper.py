@@ -13,9 +13,9 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.ledger import GENESIS, Entry
-from armnesia.vault.ledger.stored_certificate import store_draft
 from armnesia.vault.operations.export import read_export
 from armnesia.vault.operations.restore import restore
+from armnesia.vault.storage import tables
 from tests.databases import Place
 from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
 
@@ -300,7 +300,8 @@ def rewritten(vault: Vault) -> None:
             )
             if entry.kind == "forget":
                 draft = CertificateDraft.of(entry, connection.database.erasure_covers)
-                session.execute_together([store_draft(draft, transaction.ring)])
+                stored = tables.put_certificate(sequence, draft.text, draft.seal(transaction.ring))
+                session.execute_together([stored])
             head = entry.head
         transaction.store(replace(transaction.state, head=head))
 

@@ -117,14 +117,14 @@ class Keyring:
         >>> ring.with_new_digest_key().at(digest_version=1, signing_version=1) == ring
         True
         """
-        for name, version, newest in (
-            ("digest", digest_version, self.digest_version),
-            ("signing", signing_version, self.signing_version),
-        ):
-            if not 1 <= version <= newest:
-                raise VaultError(f"the keyring has {name} keys 1 to {newest}; the vault uses {version}")
-        if (digest_version, signing_version) == (self.digest_version, self.signing_version):
+        newest = len(self.digest_keys), len(self.signing_keys)
+        if (digest_version, signing_version) == newest:
             return self
+        for name, version, last in zip(
+            ("digest", "signing"), (digest_version, signing_version), newest, strict=True
+        ):
+            if not 1 <= version <= last:
+                raise VaultError(f"the keyring has {name} keys 1 to {last}; the vault uses {version}")
         return replace(
             self,
             digest_keys=self.digest_keys[:digest_version],
@@ -226,9 +226,9 @@ class Keyring:
         >>> ring.with_new_digest_key().salt(7, version=1) == ring.salt(7, version=1)
         True
         """
-        if not 1 <= version <= self.digest_version:
+        if not 1 <= version <= len(self.digest_keys):
             raise VaultError(
-                f"the keyring has digest keys 1 to {self.digest_version}; the entry names {version}"
+                f"the keyring has digest keys 1 to {len(self.digest_keys)}; the entry names {version}"
             )
         return _digest(
             self.digest_keys[version - 1], b"salt", b"%d" % sequence + _utf8(name and f":{nonce}:{name}")
@@ -236,8 +236,8 @@ class Keyring:
 
     def public_key(self, version: int | None = None) -> str:
         """The public half of a signing key, the newest by default, as 64 hexadecimal digits."""
-        if version is not None and not 1 <= version <= self.signing_version:
-            raise VaultError(f"the keyring has signing keys 1 to {self.signing_version}; got {version}")
+        if version is not None and not 1 <= version <= len(self.signing_keys):
+            raise VaultError(f"the keyring has signing keys 1 to {len(self.signing_keys)}; got {version}")
         return signatures.public_key(self.signing_keys[-1 if version is None else version - 1])
 
     def sign(self, data: bytes) -> bytes:

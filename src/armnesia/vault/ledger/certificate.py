@@ -12,7 +12,6 @@ the certificate is handed out.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from os import PathLike
 from types import MappingProxyType
@@ -81,7 +80,14 @@ class CertificateDraft:
         version = self.body["entry"]["salt_key"]
         return keyring.at(digest_version=version, signing_version=1).seal(self.text)
 
-    def issue(self, keyring: Keyring, *, erasure: Erasure, issued: str | None = None) -> "Certificate":
+    def issue(
+        self,
+        keyring: Keyring,
+        *,
+        erasure: Erasure,
+        issued: str | None = None,
+        opening: Mapping[str, Any] | None = None,
+    ) -> "Certificate":
         """Sign the certificate, with the state of erasure and the time now."""
         if erasure not in ERASURE:
             raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
@@ -94,11 +100,14 @@ class CertificateDraft:
             "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
         }
         text = text_of_plain(body)
-        # Without __init__, which would copy and serialise the body again: a deletion waits for this.
-        certificate = object.__new__(Certificate)
-        return certificate._with(
-            body=MappingProxyType(body), text=text, signature=keyring.sign(text.encode("utf-8")), opening=None
+        certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
+        certificate.__dict__.update(
+            body=MappingProxyType(body),
+            text=text,
+            signature=keyring.sign(text.encode("utf-8")),
+            opening=opening,
         )
+        return certificate
 
 
 @dataclass(frozen=True)
@@ -148,8 +157,8 @@ class Certificate:
         self, salt: bytes, request: Mapping[str, Any], path: Sequence[str] = ()
     ) -> "Certificate":
         """The certificate with the opening of its commitment: it names whom `request` names, nobody else."""
-        opening = {"salt": salt.hex(), "request": plain(request)} | ({"path": list(path)} if path else {})
-        opened = self._with(opening=MappingProxyType(opening))
+        opening = {"salt": salt.hex(), "request": request} | ({"path": list(path)} if path else {})
+        opened = Certificate(self.body, self.signature, opening)
         if any(opened._opening_problems()):
             raise InvalidInputError("the request is not the one that the certificate is about")
         return opened
@@ -311,13 +320,6 @@ class Certificate:
             return words_of(self.body, self.opening)
         except (KeyError, TypeError):
             raise VaultError("the certificate lacks a part that every certificate has") from None
-
-    def _with(self, **changes: Any) -> "Certificate":
-        # Not dataclasses.replace, which would call __init__.
-        other = copy(self)
-        for name, value in changes.items():
-            object.__setattr__(other, name, value)
-        return other
 
     def _entry(self) -> Entry:
         fields = self.body.get("entry")

@@ -3,16 +3,26 @@
 Each name in a request has a salted commitment of its own; the ledger entry holds the root of the hash tree
 over them. An opening is the salt, the name, and the hashes along the path to the root: it names nobody else.
 With one name in the request the root is its commitment itself.
+
+The vault keeps an `Opening` per name: a nonce, which can be erased, and the position of its leaf; and, for a
+request with several names, the leaves. A leaf reveals nothing by itself: making it from a name takes the keys
+and the nonce.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.randomness import secret_bytes
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical, sha256_hex
+from armnesia.vault.keys.keyring import Keyring
 
 LEFT, RIGHT = "left", "right"
+HELD, NOTHING = "held", "nothing"
+_LEAF_BYTES = 32
 _STEP = re.compile(rf"({LEFT}|{RIGHT}):[0-9a-f]{{64}}")
 
 
@@ -69,6 +79,82 @@ def is_path(path: Any) -> bool:
         and bool(path)
         and all(isinstance(step, str) and _STEP.fullmatch(step) for step in path)
     )
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is kept for one name; the salt is made from the keys and the nonce.
+
+    In a request with several names, `held` says whether the vault had records under this one, and `place` is
+    the position of its leaf. Vaults created with schema version 1 may have the `path` to the root instead.
+
+    >>> str(Opening("00ff", held=False, place=7))
+    '00ff nothing 7'
+    >>> Opening.read("00ff nothing 7").request({"users": ["ann"]})
+    {'users': ['ann'], 'held': False}
+    >>> Opening.read("00ff left:ab right:cd").path
+    ('left:ab', 'right:cd')
+    """
+
+    nonce: str
+    held: bool | None = None
+    place: int | None = None
+    path: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        held = [] if self.held is None else [HELD if self.held else NOTHING]
+        place = [] if self.place is None else [str(self.place)]
+        return " ".join([self.nonce, *held, *place, *self.path])
+
+    @classmethod
+    def read(cls, text: str) -> "Opening":
+        """Read an opening from its text."""
+        nonce, *rest = text.split()
+        held = rest.pop(0) == HELD if rest and rest[0] in (HELD, NOTHING) else None
+        place = int(rest.pop(0)) if rest and rest[0].isdecimal() else None
+        return cls(nonce, held, place, tuple(rest))
+
+    def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request as it is committed to."""
+        return {**request} if self.held is None else {**request, "held": self.held}
+
+    def path_in(self, leaves: bytes) -> list[str]:
+        """The path from this name's leaf to the root of the hash tree with these leaves."""
+        assert self.place is not None
+        hashes = [leaves[at : at + _LEAF_BYTES].hex() for at in range(0, len(leaves), _LEAF_BYTES)]
+        return inclusion_path(hashes, self.place)
+
+
+@dataclass(frozen=True)
+class RequestCommitment:
+    """The commitment to a request, and the openings of its names in their order."""
+
+    root: str
+    openings: list[Opening]
+    leaves: bytes | None
+    """The leaves of the hash tree; None for a request with one name."""
+    revealed: dict[str, Any] | None
+    """What opens a request with one name, as its certificate has it."""
+
+
+def commit_to(
+    target: ErasureTarget, ring: Keyring, sequence: int, digest_key: int, held: set[bytes]
+) -> RequestCommitment:
+    """Commit to a request in the ledger entry `sequence`; `held` are the keys of the rows that were found.
+
+    The entry states what was done for all names together, and each leaf whether its own name had records.
+    """
+    leaves, openings, revealed = [], [], None
+    alone = len(target.names) == 1
+    for place, (one, key) in enumerate(zip(target.each(), target.row_keys(ring), strict=True)):
+        nonce = secret_bytes(16).hex()
+        opening = Opening(nonce) if alone else Opening(nonce, key in held, place)
+        salt, request = ring.salt(sequence, digest_key, one.names[0], nonce), opening.request(one.request)
+        leaves.append(commitment(salt, request))
+        openings.append(opening)
+        revealed = {"salt": salt.hex(), "request": request} if alone else None
+    root = leaves[0] if alone else tree_root(leaves)
+    return RequestCommitment(root, openings, None if alone else bytes.fromhex("".join(leaves)), revealed)
 
 
 def _levels(leaves: Sequence[str]) -> list[list[str]]:

@@ -1,8 +1,8 @@
-"""The ledger: entries that are only ever added, each holding the hash of the one before.
+"""The ledger: an append-only chain of entries, each with the hash of the one before.
 
-hash = SHA-256 of the entry's canonical JSON, and `previous` is the hash of the entry before (64 zeros at the
-start). So whoever keeps one hash elsewhere, the head, can tell later whether anything up to it was changed,
-moved or taken away. An entry names no person: a request appears as a salted commitment.
+The hash of an entry is the SHA-256 of its canonical JSON, and `previous` is the hash of the entry before (64
+zeros at the start). A head, the hash of the last entry, kept elsewhere detects whether anything up to it was
+changed, moved or removed. An entry names no person: a request appears as a salted commitment.
 """
 
 import re
@@ -36,7 +36,7 @@ _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 
 @dataclass(frozen=True)
 class Head:
-    """A place in the ledger: how many entries there are, and the hash of the last.
+    """The head of a ledger: the number of its entries, and the hash of the last.
 
     >>> Head.parse("12:" + "ab" * 32).sequence
     12
@@ -90,8 +90,8 @@ class Entry:
         object.__setattr__(self, "fields", MappingProxyType(copy))
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "hash", sha256_hex(text))
-        for wrong in _wrong_fields(self.fields):
-            raise InvalidInputError(f"an entry's {wrong}")
+        for problem in _field_problems(self.fields):
+            raise InvalidInputError(f"an entry's {problem}")
 
     @classmethod
     def next_after(
@@ -129,12 +129,12 @@ class Entry:
 
     @property
     def sequence(self) -> int:
-        """Its place in the ledger, from 1."""
+        """Its number in the ledger, from 1."""
         return int(self.fields["sequence"])
 
     @property
     def kind(self) -> str:
-        """What happened, one of `KINDS`."""
+        """The operation, one of `KINDS`."""
         return str(self.fields["kind"])
 
     @property
@@ -144,7 +144,7 @@ class Entry:
 
     @property
     def time(self) -> str:
-        """When, by the vault's clock, in UTC."""
+        """When it was written, by the vault's clock, in UTC."""
         return str(self.fields["time"])
 
     @property
@@ -158,8 +158,8 @@ class Entry:
         return Head(self.sequence, self.hash)
 
 
-def _wrong_fields(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Say which of the fields that every entry has is missing or wrong."""
+def _field_problems(fields: Mapping[str, Any]) -> Iterator[str]:
+    """The fields that every entry has and that are missing or wrong."""
     sequence = fields.get("sequence")
     if fields.get("schema") != SCHEMA:
         yield f"schema must be {SCHEMA}; got {fields.get('schema')!r}"
@@ -183,7 +183,7 @@ def _wrong_fields(fields: Mapping[str, Any]) -> Iterator[str]:
 def check_chain(
     rows: Iterable[tuple[int, str, str]], *, vault: str, head: Head | None = None, end: Head | None = None
 ) -> list[str]:
-    """Check stored rows (sequence, text, hash) in order; one sentence for each problem, saying where.
+    """Check stored rows (sequence, text, hash) in order; one sentence per problem, with its place.
 
     `head` is a head kept elsewhere: the ledger must reach it and agree with it. `end` is where the ledger
     must end exactly, as the vault's own state says. One pass, constant memory.
@@ -208,7 +208,7 @@ def check_chain(
             if known is not None and known.sequence == sequence and known.hash != true_hash:
                 found.append(f"another entry than that of the {name}")
         problems += [f"sequence {sequence}: {what}" for what in found]
-        linked = {true_hash, stored_hash}  # what was reported here is not reported again at the next entry
+        linked = {true_hash, stored_hash}  # so that the next entry does not report it again
     for known, name in ((head, "the head that was kept"), (end, "the vault's state says")):
         if known is not None and length < known.sequence:
             missing = _span(length + 1, known.sequence)
@@ -220,7 +220,7 @@ def check_chain(
 
 
 def _row_problems(sequence: int, text: str, vault: str, linked: set[str]) -> Iterator[str]:
-    """Say what is wrong with an entry, given the hashes that its `previous` may name (none: not known)."""
+    """The problems of an entry; `linked` are the hashes that its `previous` may have (empty: unknown)."""
     try:
         entry = Entry.from_text(text)
     except InvalidInputError as error:

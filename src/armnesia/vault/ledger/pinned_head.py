@@ -8,6 +8,7 @@ the ledger, which detects less, but it never runs ahead and never goes back.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from armnesia.core.errors import InvalidInputError, VaultError
@@ -19,11 +20,11 @@ with suppress(ImportError):  # absent on Windows
 _LENGTH = 128
 
 
+@dataclass(frozen=True)
 class PinnedHead:
     """The file that holds the head."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def write(self, head: Head) -> None:
         """Pin this head, unless a later one is pinned: processes may write in another order."""

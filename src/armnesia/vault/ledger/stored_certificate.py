@@ -7,8 +7,6 @@ from armnesia.vault.keys.canonical_json import read_json
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, Erasure
 from armnesia.vault.ledger.ledger import Entry
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Statement
 
 
 @dataclass(frozen=True)
@@ -55,13 +53,3 @@ class StoredCertificate:
         if self.issued is not None and self.issued.erasure == erasure:
             return self.issued
         return self.draft.issue(keyring, erasure=erasure)
-
-
-def store_draft(draft: CertificateDraft, keyring: Keyring) -> Statement:
-    """Store a draft under its seal."""
-    return tables.put_certificate(draft.body["sequence"], draft.text, draft.seal(keyring))
-
-
-def store_issued(certificate: Certificate) -> Statement:
-    """Store a certificate that was issued, without its opening."""
-    return tables.put_certificate(certificate.body["sequence"], certificate.text, certificate.signature)
