@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from armnesia.paper.cells import Store
+from armnesia.paper.cells import CellStore
 
 PATIENCE = 120  # seconds; a command that does not stop is killed and the test fails
 
@@ -46,4 +46,4 @@ def test_an_interrupted_reproduction_stops_and_keeps_its_points(tmp_path: Path) 
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert "armnesia: interrupted" in said
-    assert 0 < len(Store(kept).finished) < 172
+    assert 0 < len(CellStore(kept).finished) < 172

@@ -1,8 +1,8 @@
-"""Exact sub-optimality in small worlds, computed a second time: nothing here comes from the package.
+"""Exact sub-optimality in small worlds, computed independently: nothing here is imported from the package.
 
-One arm is Bernoulli, the others pay a constant reward, so that a data set is described by two binomial
-numbers (ones kept, ones deleted) and N can be large. A constant arm is as good an opponent as any: what the
-bounds fear is an underestimated best arm. Arms are in order; ties go to the first.
+One arm is Bernoulli, the others have a constant reward, so that a data set is described by two binomial
+numbers (ones retained, ones deleted) and N can be large. A constant opponent suffices, because the bounds
+are about an underestimated best arm. Ties go to the first arm.
 """
 
 import math
@@ -34,7 +34,7 @@ def exact_gamma_0(count: int, k: int, m: int, tau: float) -> float:
 
 @dataclass(frozen=True)
 class World:
-    """Arm 0 is Bernoulli(`mean`), the others pay `constants`; `deleted` of `counts` go."""
+    """Arm 0 is Bernoulli(`mean`), the others have rewards `constants`; `deleted` of `counts` are deleted."""
 
     mean: float
     constants: tuple[float, ...]
@@ -55,15 +55,15 @@ class World:
     def largest_gap(self) -> float:
         return float(self.gaps.max())
 
-    def b(self, arm: int, gone: int = 0) -> float:
-        return penalty(self.counts[arm] - gone, self.m, self.tau)
+    def b(self, arm: int, deleted: int = 0) -> float:
+        return penalty(self.counts[arm] - deleted, self.m, self.tau)
 
-    def scores(self, ones: Floats, gone: Sequence[int]) -> Floats:
-        """LCB scores of every arm when `gone` of its points are missing and arm 0 has `ones` left."""
-        left = [count - k for count, k in zip(self.counts, gone, strict=True)]
+    def scores(self, ones: Floats, deleted: Sequence[int]) -> Floats:
+        """LCB scores of every arm without its `deleted` points, if arm 0 has `ones` left."""
+        left = [count - k for count, k in zip(self.counts, deleted, strict=True)]
         means = [ones / left[0] if left[0] else 0 * ones]
         means += [np.full_like(ones, c if left[i + 1] else 0.0) for i, c in enumerate(self.constants)]
-        return np.array([mean - self.b(arm, gone[arm]) for arm, mean in enumerate(means)])
+        return np.array([mean - self.b(arm, deleted[arm]) for arm, mean in enumerate(means)])
 
     def loss(self, gamma: float, limit: float, first: int = 0) -> float:
         """Noise on the served arm if it is requested and γ < limit, `first` of its points rolled back
