@@ -8,10 +8,12 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import checked_actions, checked_reward_range, listed
+from armnesia.core.units import checked_reward_range
 from armnesia.learners import LEARNERS, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner

@@ -14,7 +14,7 @@ from armnesia.cli.main import Interrupted, load_beforehand
 from armnesia.cli.output import counting_rows
 from armnesia.cli.vault.options import Keys, Url, tell
 from armnesia.core.errors import ArmnesiaError, InvalidInputError
-from armnesia.core.units import listed
+from armnesia.core.messages import listed
 from armnesia.vault import DEFAULT_URL, Vault
 from armnesia.vault.state.connection import Opened, open_vault
 from armnesia.vault.state.sealed_state import State

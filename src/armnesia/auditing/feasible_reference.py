@@ -1,8 +1,8 @@
-"""Auditing a level itself: is there any reference at all that this unlearner could be compared with?
+"""The audit of a level: whether any reference exists that the unlearner's releases can be compared with.
 
 Group all (D, U) by what a level lets a reference see. The unlearner holds the level at (ε, δ) exactly when
-in every group *one* vector r lies within (ε, δ) of all the group's releases. The smallest such δ is a
-linear program; nothing is taken on the unlearner's word.
+in every group *one* vector r lies within (ε, δ) of all releases of the group. The smallest such δ is the
+value of a linear program; the unlearner's own reference is not used.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armnesia.auditing.against_reference import ROUNDING
-from armnesia.auditing.programs import (
+from armnesia.auditing.audit import ROUNDING
+from armnesia.auditing.linear_programs import (
     closest_reference,
-    easy_references,
+    simple_references,
     smallest_possible,
     worst_divergence,
 )
@@ -24,20 +24,20 @@ from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import Learner
+from armnesia.learners import CountsOnlyLearner, Learner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners import Unlearner
 
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """The group of (D, U) that no reference serves better: what they share, and how their releases differ."""
+    """The group of (D, U) with the largest δ: what its members share, and their releases."""
 
     retained: ArmStatistics
     instances: tuple[tuple[ArmStatistics, DeletionRequest], ...]
     releases: FloatArray
     reference: FloatArray
-    """The best reference there is for the group."""
+    """The best reference for the group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,11 @@ class Feasibility:
     budget: Budget
     delta: float
     at_least: float
-    """No reference has a smaller δ than this: by two releases of the witness and one set of arms."""
+    """A lower bound on the δ of every reference, from two releases of the witness and one set of arms."""
     n_instances: int
     n_groups: int
     branches: dict[str, int]
-    """How often the unlearner took which branch. A level that holds without its noise is not tested by it."""
+    """How often the unlearner took each branch. Without noise, only rollback is tested."""
     witness: Witness
 
     @property
@@ -62,7 +62,7 @@ class Feasibility:
 
     @property
     def refuted(self) -> bool:
-        """Whether it is certain that the level does not hold at the budget."""
+        """Whether the level certainly does not hold at the budget."""
         return self.at_least > self.budget.delta + ROUNDING
 
 
@@ -78,9 +78,9 @@ def feasible_reference(
 ) -> Feasibility:
     """The smallest δ for which any reference of this level exists, at the budget's ε.
 
-    By default all data sets with two arms, up to `max_count` records an arm and rewards in {0, 1} are
-    tried with all their requests; or give `instances` of your own. The learner must be bound: its confidence
-    is a constant. `progress` is told (groups done, groups in all).
+    By default all data sets with two arms, up to `max_count` records per arm and rewards in {0, 1} are tried
+    with all their requests; `instances` replaces them. The learner must be bound: its confidence is a
+    constant. `progress` is called with the groups done and the number of groups.
 
     >>> from armnesia import LCB, Gaussian
     >>> budget = Budget(epsilon=1.0, delta=1e-5)
@@ -91,10 +91,10 @@ def feasible_reference(
     False
     """
     level = Level.named(level)
-    if learner.counts_only and level is not Level.RETAINED:
+    if learner.supports(CountsOnlyLearner) and level is not Level.RETAINED:
         raise UnsupportedError(
             f"level {level} is empty for the learner {learner.name!r}, which depends on counts alone:"
-            " a reference that sees how many records were deleted sees all that matters; use level retained"
+            " a reference that sees the deleted counts sees everything; use level retained"
         )
     if instances is None:
         statistics, request = small_worlds(max_count, several_arms=unlearner.several_arms)
@@ -103,7 +103,7 @@ def feasible_reference(
     released = unlearner.release(learner, statistics, request, budget)
     releases = released.probabilities
     names, times = np.unique(released.branch.astype(np.str_), return_counts=True)
-    groups = _groups(_what_the_reference_sees(level, learner, statistics, request))
+    groups = _groups(_seen(level, learner, statistics, request))
     worst_delta, worst_group, worst_reference = _worst_group(releases, groups, budget.epsilon, progress)
     retained = statistics.without(request)
     return Feasibility(
@@ -126,10 +126,10 @@ def feasible_reference(
     )
 
 
-def _what_the_reference_sees(
+def _seen(
     level: Level, learner: Learner, statistics: ArmStatistics, request: DeletionRequest
 ) -> NDArray[Any]:
-    """One row an instance: equal rows cannot be told apart by a reference of this level."""
+    """What a reference of this level sees, one row per instance."""
     retained = statistics.without(request)
     columns = [retained.counts, retained.sums]
     if level.sees_shape:
@@ -137,12 +137,12 @@ def _what_the_reference_sees(
     if level.sees_decision:
         columns.append(learner.decide(statistics).index[:, None])
     seen = np.concatenate(columns, axis=-1)
-    # Rows of Python integers (sums beyond int64) have no order; their texts do.
+    # np.unique cannot sort rows of Python integers (sums beyond int64), but it can sort their texts.
     return seen.astype(np.str_) if seen.dtype == object else seen
 
 
 def _groups(seen: NDArray[Any]) -> list[IntArray]:
-    """Indices of the instances with equal rows."""
+    """The indices of the instances with equal rows, one array per group."""
     _, membership = np.unique(seen, axis=0, return_inverse=True)
     order = np.argsort(membership, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
@@ -154,14 +154,14 @@ def _worst_group(
     epsilon: float,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[float, IntArray, FloatArray]:
-    """Solve the groups in falling order of an easy upper bound, until none can be worse.
+    """Solve the groups in falling order of a simple upper bound, until no other can be worse.
 
-    The bound takes the best of the group's own releases and their mean as reference.
+    The bound takes the best of the group's releases and their mean as reference.
     """
     bounds = []
     for group in groups:
         distinct = np.unique(releases[group], axis=0)
-        bounds.append(min(worst_divergence(distinct, r, epsilon) for r in easy_references(distinct)))
+        bounds.append(min(worst_divergence(distinct, r, epsilon) for r in simple_references(distinct)))
     worst_delta, worst_group, worst_reference = -1.0, groups[0], releases[groups[0][0]]
     for done, number in enumerate(np.argsort(bounds)[::-1]):
         if bounds[number] <= worst_delta:

@@ -1,4 +1,4 @@
-"""The linear program behind a level: the one reference that is closest to all of a group's releases."""
+"""The linear program of a level: the reference that is closest to all releases of a group."""
 
 import math
 
@@ -19,24 +19,24 @@ def worst_divergence(releases: FloatArray, reference: FloatArray, epsilon: float
     return float(np.maximum(forward, backward).max())
 
 
-def easy_references(releases: FloatArray) -> FloatArray:
-    """References that need no search: the releases themselves, and their mean."""
+def simple_references(releases: FloatArray) -> FloatArray:
+    """References without a search: the releases themselves and their mean."""
     return np.vstack([releases, releases.mean(axis=0)])
 
 
 def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
-    """The smallest such δ over all references r, and the r that attains it.
+    """The smallest δ over all references r, and the r that attains it.
 
     minimise δ over r in the simplex with Σ_a (p_a − e^ε·r_a)₊ ≤ δ and Σ_a (r_a − e^ε·p_a)₊ ≤ δ for every
-    release p; the positive parts are slack variables. With two arms the solution is a crossing of lines and
-    exact. The δ returned is evaluated at r, never read off the solver, and never worse than that of the
-    releases themselves or of their mean: it is attained whatever the solver's tolerance.
+    release p; the positive parts are slack variables. With two arms the solution is an intersection of lines
+    and exact. The δ returned is evaluated at r, not taken from the solver, and is never larger than that of
+    the releases themselves or of their mean; so it is attained, whatever the tolerance of the solver.
 
     >>> closest_reference(np.array([[1.0, 0.0], [0.0, 1.0]]), epsilon=0.0)
     (0.5, array([0.5, 0.5]))
     """
     releases = np.unique(releases, axis=0)
-    candidates = easy_references(releases)
+    candidates = simple_references(releases)
     if releases.shape[1] == 2:
         candidates = np.vstack([candidates, _two_arms(releases, epsilon)])
     elif len(releases) > 1:
@@ -47,7 +47,7 @@ def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, Floa
 
 
 def smallest_possible(releases: FloatArray, epsilon: float) -> float:
-    """A δ that no reference can go below.
+    """A lower bound on the δ of every reference.
 
     For two releases p and q and any set A: p(A) ≤ e^ε·r(A) + δ ≤ e^ε·(e^ε·q(A) + δ) + δ, so that
     δ ≥ (p(A) − e^{2ε}·q(A)) / (1 + e^ε), whatever r is.
@@ -61,12 +61,12 @@ def smallest_possible(releases: FloatArray, epsilon: float) -> float:
 
 
 def _by_linear_program(releases: FloatArray, epsilon: float) -> FloatArray:
-    """Solve for the reference. From ε = 10 on e^ε spoils the scales and the solver's tolerance shows."""
+    """Solve for the reference. From about ε = 10 on, e^ε makes the solver's tolerance visible."""
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, and needed here only)
     from scipy.sparse import coo_array, hstack, identity, kron, vstack  # noqa: PLC0415
 
     n, m = releases.shape
-    # Everything is divided by e^ε where that keeps the coefficients near 1: variables r, s, t, δ.
+    # Rows are divided by e^ε where that keeps the coefficients near 1; the variables are r, s, t, δ.
     factor = math.exp(-epsilon)
     each = kron(np.ones((n, 1)), identity(m))
     none = coo_array((n * m, n * m))
@@ -106,10 +106,10 @@ def _by_linear_program(releases: FloatArray, epsilon: float) -> FloatArray:
 
 
 def _two_arms(releases: FloatArray, epsilon: float) -> FloatArray:
-    """Candidates among which the best reference of two arms is.
+    """Candidates that include the best reference of two arms.
 
-    Of the probabilities of arm 0 only the extremes matter, because the divergences are convex in the release.
-    Two of the four conditions ask for a larger r, two for a smaller one; the best r is where two lines meet.
+    Only the extreme probabilities of arm 0 matter, because the divergences are convex in the release. Two of
+    the four conditions need a larger r, two a smaller one; the best r is where two of their lines meet.
     """
     low, high = releases[:, 0].min(), releases[:, 0].max()
     grow = math.exp(epsilon)

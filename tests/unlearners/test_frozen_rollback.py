@@ -22,7 +22,7 @@ from armnesia import (
 )
 from armnesia.auditing import small_worlds
 from armnesia.core.errors import InvalidInputError, UnsupportedError
-from armnesia.unlearners.frozen import frozen_scores
+from armnesia.unlearners.frozen_rollback import frozen_scores
 
 NOTHING = Budget(epsilon=0, delta=0)
 TAU = 0.2

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from armnesia.auditing.programs import closest_reference, worst_divergence
+from armnesia.auditing.linear_programs import closest_reference, worst_divergence
 
 Floats = NDArray[np.float64]
 

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from armnesia import (
     KLLCB,
@@ -19,6 +20,7 @@ from armnesia import (
     FrozenRollback,
     Gaussian,
     Imitation,
+    Learner,
     StrictAdaptive,
     Tilt,
     Unlearner,
@@ -27,7 +29,7 @@ from armnesia import (
 )
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
-from armnesia.learners import FrozenLCB, frozen_penalty
+from armnesia.learners import CountsOnlyLearner, MeanAndCountLearner, PenaltyLearner
 
 UNIT = 10**9  # the package holds rewards in 10⁻⁹ of their range
 TAU = 0.05
@@ -39,7 +41,7 @@ def hoeffding(count: int, m: int) -> float:
 
 def test_scores_are_the_mean_left_less_the_penalty_of_all_there_ever_were() -> None:
     statistics = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [1], "C": []})
-    learner = frozen_penalty(LCB(confidence=TAU), [7, 0, 5])
+    learner = LCB(confidence=TAU).with_frozen_penalty([7, 0, 5])
     expected = [2 / 3 - hoeffding(10, 3), 1 - hoeffding(1, 3), -1.0]
     np.testing.assert_allclose(learner.unit_scores(statistics), expected, rtol=0, atol=1e-15)
 
@@ -48,9 +50,9 @@ def test_scores_are_the_mean_left_less_the_penalty_of_all_there_ever_were() -> N
 def test_each_data_set_of_a_batch_has_its_own_counts(plain: ConfidenceLearner) -> None:
     counts, gone = np.array([[8, 5], [8, 5], [0, 2]]), np.array([[0, 0], [4, 30], [9, 0]])
     sums = np.array([[3, 2], [3, 2], [0, 1]]) * UNIT
-    batch = frozen_penalty(plain, gone).unit_scores(ArmStatistics(("A", "B"), counts, sums))
+    batch = plain.with_frozen_penalty(gone).unit_scores(ArmStatistics(("A", "B"), counts, sums))
     for row in range(3):
-        one = frozen_penalty(plain, gone[row])
+        one = plain.with_frozen_penalty(gone[row])
         alone = one.unit_scores(ArmStatistics(("A", "B"), counts[row], sums[row]))
         np.testing.assert_array_equal(batch[row], alone)
     np.testing.assert_array_equal(batch[0], plain.unit_scores(ArmStatistics(("A", "B"), counts[0], sums[0])))
@@ -60,8 +62,7 @@ def test_each_data_set_of_a_batch_has_its_own_counts(plain: ConfidenceLearner) -
 @pytest.mark.parametrize(("count", "gone"), [*product((1, 2, 5, 7), (0, 1, 20)), (3, 1), (4, 2), (6, 1000)])
 def test_the_sensitivity_is_the_most_that_any_deletion_moves_the_score(count: int, gone: int) -> None:
     """Zeros and ones are the extremes of every reward: trying them all finds the exact maximum."""
-    learner = frozen_penalty(LCB(confidence=TAU), [gone, 0])
-    assert isinstance(learner, FrozenLCB)
+    learner = LCB(confidence=TAU).with_frozen_penalty([gone, 0])
 
     def score(records: int, ones: int) -> float:
         statistics = ArmStatistics((0, 1), np.array([records, 1]), np.array([ones, 0]) * UNIT)
@@ -78,18 +79,19 @@ def test_the_sensitivity_is_the_most_that_any_deletion_moves_the_score(count: in
         assert claimed[1] == 0
 
 
-class TrustingFrozenLCB(FrozenLCB):
-    """The planted fault: as if the records that are gone steadied the mean as well."""
+class TrustingFrozenPenalty(FrozenPenalty):
+    """The planted fault: as if the deleted records steadied the mean as well."""
 
-    def sensitivity(self, counts: object, deleted: object, n_actions: int) -> FloatArray:
-        return self.inner.sensitivity(np.asarray(counts) + self.deleted_counts, deleted, n_actions)  # type: ignore[arg-type]
+    def sensitivity(self, counts: ArrayLike, deleted: ArrayLike, n_actions: int) -> FloatArray:
+        assert isinstance(self.inner, PenaltyLearner)
+        return self.inner.sensitivity(np.asarray(counts) + self.deleted_counts, deleted, n_actions)
 
 
 N, K = 1000, 20
 BUDGET = Budget(epsilon=1, delta=0.01)
 
 
-def worst_case(learner: FrozenLCB) -> tuple[ArmStatistics, DeletionRequest]:
+def worst_case(learner: FrozenPenalty) -> tuple[ArmStatistics, DeletionRequest]:
     """Arm 0 loses its ones and keeps zeros; the rival's score is where the learner's noise tells the most."""
     gone = int(learner.deleted_counts[0])
     before, after = K / N - hoeffding(N + gone, 2), -hoeffding(N - K + gone, 2)
@@ -103,17 +105,15 @@ def worst_case(learner: FrozenLCB) -> tuple[ArmStatistics, DeletionRequest]:
 
 @pytest.mark.parametrize("gone", [0, 300, 5000])
 def test_noise_for_a_frozen_penalty_is_enough_and_not_too_much(gone: int) -> None:
-    learner = frozen_penalty(LCB(confidence=TAU), [gone, 0])
-    assert isinstance(learner, FrozenLCB)
+    learner = LCB(confidence=TAU).with_frozen_penalty([gone, 0])
     result = audit(Gaussian(), learner, *worst_case(learner), BUDGET)
     assert 0.999 * BUDGET.delta < result.delta <= BUDGET.delta
     assert result.holds
 
 
 def test_a_sensitivity_that_trusts_what_is_gone_is_caught() -> None:
-    sound = frozen_penalty(LCB(confidence=TAU), [3000, 0])
-    assert isinstance(sound, FrozenLCB)
-    faulty = TrustingFrozenLCB(inner=sound.inner, deleted_counts=sound.deleted_counts, confidence=TAU)
+    sound = LCB(confidence=TAU).with_frozen_penalty([3000, 0])
+    faulty = TrustingFrozenPenalty(inner=sound.inner, deleted_counts=sound.deleted_counts)
     caught = audit(Gaussian(), faulty, *worst_case(faulty), BUDGET)
     assert not caught.holds
     assert caught.delta > 10 * BUDGET.delta
@@ -132,7 +132,7 @@ def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unle
     for g in gone[:, 0]:
         rise = hoeffding(400 - 60 + g, 2) - hoeffding(400 + g, 2)
         balances.append(2 * math.sqrt(2 * math.pi) * rise / (60 / 400 + rise))
-    learner = frozen_penalty(LCB(confidence=TAU), gone)
+    learner = LCB(confidence=TAU).with_frozen_penalty(gone)
     for row, balance in enumerate(balances):
         for factor in (0.999, 1.001):
             budget = Budget.from_gamma(factor * balance, delta=0.01)
@@ -140,7 +140,7 @@ def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unle
             expected = [budget.gamma < other for other in balances]
             assert [branch is Branch.GAUSSIAN for branch in release.branch] == expected
             alone = unlearner.release(
-                frozen_penalty(LCB(confidence=TAU), gone[row]),
+                LCB(confidence=TAU).with_frozen_penalty(gone[row]),
                 ArmStatistics((0, 1), counts, sums),
                 DeletionRequest(ArmStatistics((0, 1), deleted, np.array([45 * UNIT, 0]))),
                 budget,
@@ -151,45 +151,58 @@ def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unle
 @pytest.mark.parametrize("unlearner", [Gaussian(), FrozenRollback(), Tilt()], ids=lambda one: one.name)
 def test_a_reference_exists_on_all_small_logs(unlearner: Unlearner) -> None:
     """Whatever reference the unlearner itself has: one vector serves all requests that look alike."""
-    learner = frozen_penalty(LCB(confidence=0.5), [3, 1])
+    learner = LCB(confidence=0.5).with_frozen_penalty([3, 1])
     budget = Budget(epsilon=0.5, delta=0.05)
     found = feasible_reference(unlearner, learner, level="request_shape", budget=budget, max_count=3)
     assert found.holds
 
 
 def test_equal_if_the_learner_and_the_counts_are() -> None:
-    one = frozen_penalty(LCB(confidence=TAU), [3, 0])
-    assert one == frozen_penalty(LCB(confidence=TAU), np.array([3, 0]))
-    assert hash(one) == hash(frozen_penalty(LCB(confidence=TAU), [3, 0]))
-    assert one != frozen_penalty(LCB(confidence=TAU), [2, 0])
-    assert one != frozen_penalty(LCB(confidence=0.5), [3, 0])
+    one = LCB(confidence=TAU).with_frozen_penalty([3, 0])
+    assert one == LCB(confidence=TAU).with_frozen_penalty(np.array([3, 0]))
+    assert hash(one) == hash(LCB(confidence=TAU).with_frozen_penalty([3, 0]))
+    assert one != LCB(confidence=TAU).with_frozen_penalty([2, 0])
+    assert one != LCB(confidence=0.5).with_frozen_penalty([3, 0])
     assert one != one.inner
-    assert frozen_penalty(one, [2, 0]) == frozen_penalty(LCB(confidence=TAU), [2, 0])
+    assert one.with_frozen_penalty([2, 0]) == LCB(confidence=TAU).with_frozen_penalty([2, 0])
 
 
 def test_what_a_learner_is_otherwise_stays() -> None:
     plain = LCB(confidence=TAU, default_action="B")
-    frozen = frozen_penalty(plain, [1, 1])
+    frozen = plain.with_frozen_penalty([1, 1])
     empty = ArmStatistics.empty(["A", "B"])
     assert frozen.decide(empty).action == "B"
     assert frozen.bind(empty) is frozen
     assert not frozen.deleted_counts.flags.writeable
-    assert type(frozen_penalty(KLLCB(confidence=TAU), [1, 1])) is FrozenPenalty
+    assert frozen.plain is plain
+    assert plain.plain is plain
+
+
+@pytest.mark.parametrize("plain", [LCB(confidence=TAU), KLLCB(confidence=TAU)], ids=lambda one: one.name)
+def test_it_supports_what_the_inner_learner_supports(plain: ConfidenceLearner) -> None:
+    frozen = plain.with_frozen_penalty([1, 1])
+    for kind in (Learner, CountsOnlyLearner, MeanAndCountLearner, PenaltyLearner):
+        assert frozen.supports(kind) is plain.supports(kind)
+    assert frozen.supports(PenaltyLearner) is (plain.name == "lcb")
 
 
 def test_refusals_are_one_clear_sentence() -> None:
     with pytest.raises(
-        UnsupportedError, match="needs a learner that has one, such as 'lcb'; got 'imitation'"
+        UnsupportedError,
+        match="needs a learner that scores by mean and count, such as 'lcb'; got 'imitation'",
     ):
-        frozen_penalty(Imitation(), [1])
+        Imitation().with_frozen_penalty([1])
     with pytest.raises(InvalidInputError, match="has no confidence yet"):
-        frozen_penalty(LCB(), [1])
+        LCB().with_frozen_penalty([1])
     for wrong in ([-1, 0], [0.5, 1.0], 3):
         with pytest.raises(InvalidInputError, match="deleted_counts must be whole numbers, 0 or more"):
-            frozen_penalty(LCB(confidence=TAU), wrong)
+            LCB(confidence=TAU).with_frozen_penalty(wrong)
     statistics = ArmStatistics.from_rewards({0: [1, 0], 1: [1]})
     request = DeletionRequest.from_rewards({0: [1], 1: []})
     with pytest.raises(UnsupportedError, match=r"sensitivity is known.*got 'kl_lcb with a frozen penalty'"):
         Gaussian().release(
-            frozen_penalty(KLLCB(confidence=TAU), [1, 0]), statistics, request, Budget(epsilon=1, delta=0.1)
+            KLLCB(confidence=TAU).with_frozen_penalty([1, 0]),
+            statistics,
+            request,
+            Budget(epsilon=1, delta=0.1),
         )

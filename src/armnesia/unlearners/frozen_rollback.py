@@ -1,20 +1,19 @@
-"""Frozen rollback: forget the rewards, keep the confidence that the counts before had earned."""
+"""Frozen rollback: forget the rewards, keep the penalties of the counts before the deletion."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from armnesia.core.arrays import FloatArray, IntArray, one_hot
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import ConfidenceLearner, Decision, Learner
-from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, required_shape, unless_empty
-from armnesia.unlearners.calibration import require_confidence
+from armnesia.learners import Decision, MeanAndCountLearner
+from armnesia.privacy import Budget, Level
+from armnesia.unlearners.base import Branch, Unlearner
 
 
-def frozen_scores(learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+def frozen_scores(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
     """Means of D∖U with the penalties of D: μ̂′(a) − b(N(a)), and −1 for an arm that is left empty.
 
     >>> from armnesia.learners import LCB
@@ -33,7 +32,7 @@ class FrozenRollback(Unlearner):
 
     Rollback loses most of its quality not by the mean, which hardly moves, but by the penalty: with fewer
     records the best arm looks less certain, and a worse one wins. The penalty depends on counts alone, which
-    a reference at `request_shape` knows; so the penalty of the counts before the deletion may stay.
+    a reference at `request_shape` sees, so the penalty of the counts before the deletion may stay.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60, "B": [1] * 50})
@@ -46,31 +45,27 @@ class FrozenRollback(Unlearner):
     name: ClassVar[str] = "frozen_rollback"
     level: ClassVar[Level] = Level.REQUEST_SHAPE
     needs_budget: ClassVar[bool] = False
+    needs: ClassVar[type[Any]] = MeanAndCountLearner
 
-    def release(
-        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
-    ) -> Release:
-        """All probability on the best frozen score."""
-        retained = statistics.without(request)
-        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: request.is_empty}
-        return Release(
-            statistics.actions,
-            self.reference(learner, retained, budget, shape=request.counts),
-            first_branch(reasons, otherwise=Branch.FROZEN),
-            Guarantee(0.0, 0.0, self.level),
-        )
-
-    def reference(
+    def answer(
         self,
-        learner: Learner,
+        learner: MeanAndCountLearner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-        *,
-        shape: IntArray | None = None,
-        original_decision: Decision | None = None,
+    ) -> tuple[FloatArray, Branch]:
+        """All probability on the best frozen score."""
+        return self.reference_probabilities(learner, retained, request.counts, None, budget), Branch.FROZEN
+
+    def reference_probabilities(
+        self,
+        learner: MeanAndCountLearner,
+        retained: ArmStatistics,
+        shape: IntArray,
+        original_decision: Decision | None,
+        budget: Budget,
     ) -> FloatArray:
-        """The same: nothing but D∖U and the shape is used."""
-        pessimist = require_confidence(learner, self.name)
-        scores = frozen_scores(pessimist, retained, required_shape(shape, self.name))
-        best = one_hot(np.argmax(scores, axis=-1), retained.n_actions)
-        return unless_empty(learner, retained, best)
+        """The same: it uses only D∖U and the shape."""
+        scores = frozen_scores(learner, retained, shape)
+        return one_hot(np.argmax(scores, axis=-1), retained.n_actions)

@@ -1,4 +1,4 @@
-"""The audit: an unlearner's release compared with its own reference, exactly."""
+"""The audit: the release of an unlearner, compared exactly with its own reference."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ from armnesia.privacy import Budget, Guarantee, hockey_stick, smallest_epsilon
 from armnesia.unlearners import Release, Unlearner
 
 ROUNDING = 1e-12
-"""How much of δ the floating-point error of a release may account for."""
+"""The part of δ that the floating-point error of a release may account for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What a release really costs: exact δ at the budget's ε, and exact ε at the budget's δ.
+    """The exact δ of a release at the budget's ε, and its exact ε at the budget's δ.
 
     `delta_forward` compares release with reference, `delta_backward` reference with release; both must be
-    small. `holds` says whether the claimed guarantee is true here. A pass on one data set confirms the claim
-    there and nowhere else: the guarantee is for all of them.
+    small. `holds` says whether the claimed guarantee is true on these data sets. A pass confirms the claim
+    for them only, while the guarantee is for all data sets.
     """
 
     release: Release
@@ -39,7 +39,7 @@ class Audit:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was claimed."""
+        """The guarantee that the release claims."""
         return self.release.guarantee
 
 
@@ -50,7 +50,7 @@ def audit(
     request: DeletionRequest,
     budget: Budget,
 ) -> Audit:
-    """Compare release and reference, giving the reference exactly what the unlearner's level may see.
+    """Compare release and reference, which gets exactly what the level of the unlearner sees.
 
     >>> from armnesia import LCB, Gaussian
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
