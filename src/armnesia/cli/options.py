@@ -1,6 +1,6 @@
 """The options that several commands share, and how they become values of the library."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,13 +9,13 @@ import typer
 
 from armnesia import datasets
 from armnesia.cli.interrupts import import_before_work
-from armnesia.cli.parameters import of_kind
+from armnesia.cli.parameters import check_owners, of_kind
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import LCB, LEARNERS, Imitation, Learner
+from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import Log, read_log
 from armnesia.privacy import Budget
-from armnesia.unlearners import UNLEARNERS, ImitationRollback, Unlearner
+from armnesia.unlearners import UNLEARNERS, Unlearner
 
 BUNDLED = "flights"
 LOG_HELP = f"CSV or Parquet files, the URL of a database with --table, or '{BUNDLED}' for the bundled log."
@@ -33,7 +33,10 @@ ActionsFile = Annotated[
 ]
 RewardRange = Annotated[str, typer.Option(help="Lowest and highest possible reward: 0,1.")]
 LearnerName = Annotated[
-    str | None, typer.Option("--learner", metavar="|".join(LEARNERS), help="The learner.")
+    str | None,
+    typer.Option(
+        "--learner", metavar="|".join(LEARNERS), help="By default lcb, or what the unlearner needs."
+    ),
 ]
 UnlearnerName = Annotated[
     str, typer.Option("--unlearner", metavar="NAME", help=f"One of {', '.join(UNLEARNERS)}.")
@@ -121,13 +124,23 @@ def unlearner_kind(name: str) -> type[Unlearner]:
     return UNLEARNERS[name]
 
 
-def learner_kind(name: str | None, unlearners: Iterable[str] = ()) -> type[Learner]:
-    """The class of the learner that --learner names; if not given, the one that the unlearners are for."""
+def learner_kind(name: str | None, default: type[Learner] = LCB) -> type[Learner]:
+    """The class of the learner that --learner names."""
     if name is None:
-        return Imitation if list(unlearners) == [ImitationRollback.name] else LCB
+        return default
     if name not in LEARNERS:
         raise InvalidInputError(f"--learner must be one of {', '.join(LEARNERS)}; got {name!r}")
     return LEARNERS[name]
+
+
+def chosen_kinds(
+    unlearner: str, learner: str | None, parameters: Mapping[str, Any]
+) -> tuple[type[Unlearner], type[Learner]]:
+    """The classes that --unlearner and --learner name; a parameter that neither of them has is refused."""
+    kind = unlearner_kind(unlearner)
+    of_learner = learner_kind(learner, kind.default_learner)
+    check_owners(parameters, (UNLEARNERS, [unlearner]), (LEARNERS, [of_learner.name]))
+    return kind, of_learner
 
 
 def make_unlearner(kind: type[Unlearner], parameters: Mapping[str, Any]) -> Unlearner:

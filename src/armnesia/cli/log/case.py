@@ -1,6 +1,6 @@
 """What the commands on a request share: the request on a log, and an unlearner with a budget for it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import table
-from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
+from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -75,12 +75,6 @@ class RequestOptions:
         if bool(self.users) == (self.rows is not None):
             raise InvalidInputError("name what to forget by --user (repeatable) or by --rows, not both")
 
-    def learner_for(self, unlearners: Collection[str]) -> type[Learner]:
-        """The learner for these unlearners; a parameter that none of them has is refused."""
-        kind = opt.learner_kind(self.learner, unlearners)
-        check_owners(self.parameters, (UNLEARNERS, unlearners), (LEARNERS, [kind.name]))
-        return kind
-
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""
         log = self.source.read(self.log, with_users=bool(self.users))
@@ -123,8 +117,7 @@ def read_case(
     gamma: opt.Gamma = None,
 ) -> Case:
     """Read a case; whatever can be checked without the log is checked before it is read."""
-    kind = opt.unlearner_kind(unlearner)
-    learner = request.learner_for([unlearner])
+    kind, learner = opt.chosen_kinds(unlearner, request.learner, request.parameters)
     method = opt.make_unlearner(kind, request.parameters)
     budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
     return Case(request.read(learner), method, budget)

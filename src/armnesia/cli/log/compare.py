@@ -7,7 +7,8 @@ from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import RequestOptions, request_options
 from armnesia.cli.output import table, tell
-from armnesia.cli.parameters import of_kind, with_options_of
+from armnesia.cli.parameters import check_owners, of_kind, with_options_of
+from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 
 _LEAST_SHOWN = 0.0005
@@ -26,7 +27,8 @@ def compare(
     By level, exact probabilities, probability of a change and expected loss.
     """
     budget = opt.make_budget(epsilon, delta, gamma)
-    learner = request.learner_for(UNLEARNERS)
+    learner = opt.learner_kind(request.learner)
+    check_owners(request.parameters, (UNLEARNERS, UNLEARNERS), (LEARNERS, [learner.name]))
     variants = [
         opt.make_unlearner(kind, request.parameters)
         for kind in UNLEARNERS.values()

@@ -8,7 +8,7 @@ from armnesia.auditing import feasible_reference
 from armnesia.auditing.small_worlds import LARGEST_COUNT
 from armnesia.cli import options as opt
 from armnesia.cli.output import progress_bar, table, tell
-from armnesia.cli.parameters import check_owners, with_parameters
+from armnesia.cli.parameters import with_parameters
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS
@@ -32,9 +32,7 @@ def levels(
     Over all data sets of two arms with rewards 0 and 1, and any reference. A level that fails here is
     refuted; one that holds is confirmed for these data sets only. Exit code 1 if the claimed level fails.
     """
-    kind = opt.unlearner_kind(unlearner)
-    learner_kind = opt.learner_kind(learner, [unlearner])
-    check_owners(parameters, (UNLEARNERS, [unlearner]), (LEARNERS, [learner_kind.name]))
+    kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
     method = opt.make_unlearner(kind, parameters)
     budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
     if not 1 <= max_count <= LARGEST_COUNT:

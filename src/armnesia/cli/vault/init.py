@@ -7,7 +7,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import tell
-from armnesia.cli.parameters import check_owners, of_kind, with_options_of, with_parameters
+from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
 from armnesia.cli.vault.options import Keys, Url, epsilon_and_delta, policy_changes
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
@@ -46,9 +46,7 @@ def init(
 
     By default it answers requests by exact rollback.
     """
-    kind = opt.unlearner_kind(unlearner)
-    learner_kind = opt.learner_kind(learner, [unlearner])
-    check_owners(parameters, (UNLEARNERS, [unlearner]), (LEARNERS, [learner_kind.name]))
+    kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     if kind.needs_budget:
         opt.make_budget(epsilon, delta, None)  # refuses half a budget
