@@ -86,6 +86,14 @@ class Release:
             )
         return self.actions[draw_index(self.probabilities.tolist())]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write the release of one data set as JSON holds it."""
+        return {
+            "probabilities": dict(zip(self.actions, self.probabilities.tolist(), strict=True)),
+            "branch": str(self.branch),
+            "guarantee": self.guarantee.to_dict(),
+        }
+
     def __repr__(self) -> str:
         shown = dict(zip(self.actions, self.probabilities.round(6).T.tolist(), strict=True))
         return f"Release({shown}, branch={str(self.branch)!r}, guarantee={str(self.guarantee)!r})"

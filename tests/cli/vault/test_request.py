@@ -1,27 +1,24 @@
-"""Whom or what a request names, by options and by files: to the letter, or refused in one sentence."""
+"""Who or what a request names, by options and by files: exactly as written, or refused in one sentence."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.vault.clicks import contents
+from tests.cli.examples import contents
 
 LOG = 'id,action,reward,user\n1,A,1,ann\n" 2",A,0," ann "\n"3,4",B,1,bob\n5;6,B,0,eve;x\n'
-AS_THEY_ARE = "names begin or end with a space; they are compared as they are\n"
-NO_SUCH_ROW = "rows that came in without --id have none, and are forgotten by user only\n"
+SPACES = "names begin or end with a space; spaces are part of a name\n"
+NO_ROW = "rows ingested without --id-column have no id and can be forgotten by user only\n"
 
 
 @pytest.fixture(autouse=True)
-def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> Path:
-    """A vault of four rows, whose names and ids are unusual."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
-        monkeypatch.delenv(name, raising=False)
+def vault(folder: Path, run: Any) -> Path:
+    """A vault of four rows with unusual names and ids."""
     Path("log.csv").write_text(LOG)
     assert run("init", "--actions", "A,B").code == 0
-    assert run("ingest", "log.csv", "--user", "user", "--id", "id", "--json").json["added"] == 4
-    return tmp_path
+    assert run("ingest", "log.csv", "--user-column", "user", "--id-column", "id", "--json").json["added"] == 4
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -42,7 +39,7 @@ def test_spaces_around_a_name_belong_to_it_and_are_warned_of(
         Path("names").write_text(text, newline="")
     done = run("forget", *options, "--json")
     assert (done.json["records"], done.json["counts"]) == (1, {"A": 1, "B": 0})
-    assert done.err == f"armnesia: warning: 1 of 1 {AS_THEY_ARE}"
+    assert done.err == f"armnesia: warning: 1 of 1 {SPACES}"
     assert run("forget", "--user", "ann", "--json").json["records"] == 1
 
 
@@ -74,10 +71,10 @@ def test_a_file_of_records_is_one_request_for_forget_readmit_and_certificates(
     ("options", "numbers"), [(("--records", "7"), "1 of 1"), (("--records", "1,7,8"), "2 of 3")]
 )
 def test_ids_of_no_row_are_warned_of(run: Any, options: tuple[str, ...], numbers: str) -> None:
-    sentence = f"armnesia: warning: {numbers} ids are those of no row; {NO_SUCH_ROW}"
+    sentence = f"armnesia: warning: {numbers} ids belong to no row; {NO_ROW}"
     assert run("forget", *options, "--dry-run").err == sentence
     assert run("forget", *options).err == sentence
-    assert run("forget", *options).err == ""  # answered before: whether there were rows is no question now
+    assert run("forget", *options).err == ""  # answered before
 
 
 def test_people_without_rows_need_no_such_warning(run: Any) -> None:
@@ -91,10 +88,10 @@ def test_people_without_rows_need_no_such_warning(run: Any) -> None:
         (None, None, "names cannot be read: No such file or directory"),
         ("u;ann\nv;bob\n", None, "names has a semicolon in every line"),
         ("u\tann\nv\tbob\n", None, "names has a tab in every line"),
-        ("u,ann\nv,bob\n", None, "names has 2 columns; say which by --column"),
+        ("u,ann\nv,bob\n", None, "names has 2 columns; choose one with --column"),
         ("u,ann\nv,bob\n", "w", "names has no column 'w' in its first line"),
         ("", None, "names must name at least one"),
-        ("u,ann\nv,\n", "ann", "and one in every line"),
+        ("u,ann\nv,\n", "ann", "and one per line"),
     ],
 )
 def test_a_file_that_names_nobody_is_refused(

@@ -1,4 +1,4 @@
-"""Ctrl-C: the command ends, and what was finished is kept."""
+"""The command `reproduce`."""
 
 import os
 import signal
@@ -6,10 +6,36 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from armnesia.paper.cells import CellStore
+
+
+def test_reproduce_writes_what_it_names_and_goes_on_where_it_stopped(run: Any, tmp_path: Path) -> None:
+    arguments = (
+        "reproduce",
+        "--quick",
+        "--figure",
+        "table2",
+        "--datasets",
+        2000,
+        "--out",
+        tmp_path,
+        "--n-jobs",
+        1,
+    )
+    result = run(*arguments, "--json").json
+    for file in result["files"]:
+        assert Path(file).stat().st_size > 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Table 2" in page
+    assert "k ≈ 597" in page
+    finished = (tmp_path / "cells.jsonl").read_text(encoding="utf-8")
+    run(*arguments)
+    assert (tmp_path / "cells.jsonl").read_text(encoding="utf-8") == finished  # nothing was computed twice
+
 
 PATIENCE = 120  # seconds; a command that does not stop is killed and the test fails
 
