@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import Progress
-from armnesia.logs.opening import open_source
+from armnesia.logs import open_source
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.ledger import Entry, Head
@@ -89,7 +89,7 @@ class Vault:
         batch_rows: int | None = None,
         progress: Progress | None = None,
     ) -> Ingested:
-        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.logs.opening`.
+        """Take in the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
         Once people were forgotten, rows without a `user` column are refused, unless they are `nobody`'s.
         """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from armnesia.logs.source import Source
+from armnesia.logs import Source
 from armnesia.vault import Configuration
 from tests.databases import DATABASES, fresh_place
 from tests.vault.plain_vault import Record, write_csv
@@ -32,7 +32,7 @@ def test_external_sources_that_overlap_are_verified(database: str, tmp_path: Pat
 def test_an_id_that_stands_far_apart_in_a_source_is_one_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr(Source.rows, "__kwdefaults__", {"chunk": 2, "user": None})
+    monkeypatch.setattr(Source.rows, "__kwdefaults__", {"chunk": 2, "users": None, "ids": None})
     file = tmp_path / "log.csv"
     write_csv(file, [*ROWS, ROWS[0]])
     place = fresh_place("sqlite", tmp_path)

@@ -12,12 +12,11 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_actions
-from armnesia.logs.opening import Rows, Source
-from armnesia.logs.source import CHUNK
+from armnesia.logs import CHUNK, Rows, Source, storable_labels
+from armnesia.logs.identities import identities
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.operations.readmit import LISTED, suppressed_among
 from armnesia.vault.state.connection import Opened, appended
-from armnesia.vault.state.identities import Occurrences, identities
 from armnesia.vault.state.sealed_state import State, new_stream
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL, RECORD_COLUMNS
@@ -73,37 +72,36 @@ def ingest(
         raise InvalidInputError("rows that belong to nobody have no user column; leave out one of the two")
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
-    with Occurrences() as occurrences:
-        with opened.reading() as session:
-            state = opened.load(session)
-            _check_people_stay_out(session, source, nobody)
-            unrecognised = source.columns.id is None and _keeps_out(session, "record")
-        if unrecognised:
-            warnings.warn(
-                "single records were forgotten here: without the id column they are not recognised, and come"
-                " in again with this source if it has them",
-                stacklevel=3,
-            )
-        if state.configuration.mode == EXTERNAL and source.description["kind"] == "frame":
-            raise VaultError("an external vault looks people up at the source: give a file or a table")
-        declared = _declared(state, source)
-        size = min(batch_rows or CHUNK, CHUNK)
-        chunks = partial(source.rows, declared, state.configuration.reward_range, chunk=size)
-        if batch_rows is not None:  # a bad row far down must not leave the batches before it
-            for _ in chunks():
-                pass
-        done = Ingested(0, 0, 0, 0, state.served_action)
-        for batch in _batches(chunks(), batch_rows):
-            with opened.database.expecting_many_rows(), opened.writing() as session:
-                loader = Loader(opened, session, source, declared, occurrences)
-                _check_people_stay_out(session, source, nobody)  # some may have been forgotten just now
-                for rows in batch:
-                    loader.take(rows)
-                    if progress is not None:
-                        progress(done.rows + loader.seen)
-                done += loader.finish()
-            if loader.state.head != loader.before.head:
-                opened.pin.write(loader.state.head)
+    with opened.reading() as session:
+        state = opened.load(session)
+        _check_people_stay_out(session, source, nobody)
+        unrecognised = source.columns.id is None and _keeps_out(session, "record")
+    if unrecognised:
+        warnings.warn(
+            "single records were forgotten here: without the id column they are not recognised, and come"
+            " in again with this source if it has them",
+            stacklevel=3,
+        )
+    if state.configuration.mode == EXTERNAL and source.description["kind"] == "frame":
+        raise VaultError("an external vault looks people up at the source: give a file or a table")
+    declared = _declared(state, source)
+    size = min(batch_rows or CHUNK, CHUNK)
+    chunks = partial(source.rows, declared, state.configuration.reward_range, chunk=size)
+    if batch_rows is not None:  # a bad row far down must not leave the batches before it
+        for _ in chunks():
+            pass
+    done = Ingested(0, 0, 0, 0, state.served_action)
+    for batch in _batches(chunks(), batch_rows):
+        with opened.database.expecting_many_rows(), opened.writing() as session:
+            loader = Loader(opened, session, source, declared)
+            _check_people_stay_out(session, source, nobody)  # some may have been forgotten just now
+            for rows in batch:
+                loader.take(rows)
+                if progress is not None:
+                    progress(done.rows + loader.seen)
+            done += loader.finish()
+        if loader.state.head != loader.before.head:
+            opened.pin.write(loader.state.head)
     return done
 
 
@@ -124,7 +122,7 @@ def _keeps_out(session: Session, kind: str) -> bool:
 def _declared(state: State, source: Source) -> tuple[Any, ...]:
     if state.configuration.actions is not None:
         return state.configuration.actions
-    labels = source.labels()
+    labels = storable_labels(source.action_labels())
     if "" in labels:
         raise InvalidLogError(f"{source.columns.described('action')} must have no empty labels; got one")
     if len(labels) > _MOST_UNDECLARED:
@@ -166,9 +164,8 @@ class Loader:
         session: Session,
         source: Source,
         actions: tuple[Any, ...],
-        occurrences: Occurrences,
     ) -> None:
-        self.opened, self.session, self.source, self.occurrences = opened, session, source, occurrences
+        self.opened, self.session, self.source = opened, session, source
         self.before = opened.load(session)
         self.mode = self.before.configuration.mode
         configuration = self.before.configuration
@@ -191,7 +188,7 @@ class Loader:
 
     def take(self, rows: Rows) -> None:
         """Put a chunk into the vault: what is not there yet and is nobody's who was forgotten."""
-        names = identities(self.ring.record_identity, rows, self.occurrences)
+        names = identities(self.ring.record_identity, rows)
         records = self._records(rows, names)
         self.seen += len(names)
         self.suppressed += len(names) - len(records)

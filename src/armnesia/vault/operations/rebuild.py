@@ -7,15 +7,14 @@ from dataclasses import replace
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import Progress, Watched
-from armnesia.logs.opening import reopen_source, source_name
-from armnesia.logs.urls import shown
+from armnesia.logs import reopen_source, source_name
+from armnesia.logs.urls import redacted
 from armnesia.vault.configuration import Policy
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import check_chain
 from armnesia.vault.operations.ingest import Loader
 from armnesia.vault.state.comparison import RowsSeen, listed_now
 from armnesia.vault.state.connection import Opened, appended, older
-from armnesia.vault.state.identities import Occurrences
 from armnesia.vault.state.records import request_of_rows
 from armnesia.vault.state.replay import Told, ledger_rows
 from armnesia.vault.state.sealed_state import State
@@ -134,7 +133,7 @@ def _drop_sources(session: Session, names: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise InvalidInputError(
-                f"the vault has no source {shown(name)!r}; its sources are: {', '.join(known) or 'none'}"
+                f"the vault has no source {redacted(name)!r}; its sources are: {', '.join(known) or 'none'}"
             )
         for number in known[name]:
             session.execute("DELETE FROM source WHERE number = ?", number)
@@ -154,11 +153,10 @@ def rebuilt_from_sources(
     actions = nothing.actions
     for (description,) in session.query("SELECT description FROM source ORDER BY number"):
         source = reopen_source(json.loads(description))
-        with Occurrences() as occurrences:
-            loader = Loader(opened, session, source, actions, occurrences)
-            for rows in source.rows(actions, nothing.reward_range):
-                loader.take(rows)
-                if watched is not None:
-                    watched.add(len(rows.arms))
-            loader.finish()
+        loader = Loader(opened, session, source, actions)
+        for rows in source.rows(actions, nothing.reward_range):
+            loader.take(rows)
+            if watched is not None:
+                watched.add(len(rows.arms))
+        loader.finish()
     return opened.load(session)

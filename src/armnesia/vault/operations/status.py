@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from armnesia.logs.opening import source_name
+from armnesia.logs import source_name
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.state.connection import Opened

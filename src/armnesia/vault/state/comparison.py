@@ -10,10 +10,10 @@ import numpy as np
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.progress import Watched
 from armnesia.core.statistics import ArmStatistics
-from armnesia.logs.opening import Rows, reopen_source, source_name
+from armnesia.logs import Rows, reopen_source, source_name
+from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.operations.readmit import LISTED, suppressed_among
-from armnesia.vault.state.identities import Occurrences, identities
 from armnesia.vault.state.sealed_state import State, arm_rows
 from armnesia.vault.storage.database import Row, Session, rows_in
 
@@ -134,11 +134,10 @@ def _rows_at(
 ) -> Iterator[tuple[Rows, list[bytes | None]]]:
     """The rows of a source with their identities; None where an id was met before: it is the same row."""
     statistics = state.known_stream.statistics
-    with Occurrences() as occurrences:
-        for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
-            names = identities(ring.record_identity, rows, occurrences)
-            again = occurrences.number(names) if rows.ids is not None else [0] * len(names)
-            yield rows, [None if met else name for name, met in zip(names, again, strict=True)]
+    for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
+        names = identities(ring.record_identity, rows)
+        again = rows.ordinals if rows.ids is not None else [0] * len(names)
+        yield rows, [None if met else name for name, met in zip(names, again, strict=True)]
 
 
 def _compare(

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.logs.opening import Rows, Source, reopen_source
-from armnesia.logs.values import label_text
+from armnesia.logs import Source, label_text, reopen_source
+from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.connection import Opened
-from armnesia.vault.state.identities import Occurrences, identities
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL, MANAGED, RECORD_COLUMNS
@@ -207,25 +206,20 @@ class ExternalHolding(Holding):
             self._look_at(reopen_source(description), state)
 
     def _look_at(self, source: Source, state: State) -> None:
-        if self.wanted.users and source.columns.user is None:
-            return  # what is there belongs to nobody
-        with Occurrences() as occurrences:
-            for rows in self._wanted_rows(source, state.known_stream.statistics):
-                names = identities(self.keyring.record_identity, rows, occurrences)
-                for place, identity in enumerate(names):
-                    arm, units = rows.arms[place], rows.units[place]
-                    content = self.keyring.record_content(identity, rows.users[place], arm, units)
-                    self.at_source[identity] = (content, arm, units)
-
-    def _wanted_rows(self, source: Source, statistics: ArmStatistics) -> Iterator[Rows]:
-        """One person's rows are for the source to find; of many people's, it is read through once."""
-        users, ids = set(self.wanted.users), set(self.wanted.records)
-        if len(users) == 1:
-            yield from source.rows(statistics.actions, statistics.reward_range, user=self.wanted.name)
-            return
-        for rows in source.rows(statistics.actions, statistics.reward_range):
-            labels: Sequence[str | None] = rows.users if users else rows.ids or []
-            yield rows.only([place for place, label in enumerate(labels) if label in (users or ids)])
+        if (source.columns.user if self.wanted.users else source.columns.id) is None:
+            return  # no row of this source is named by the request
+        statistics = state.known_stream.statistics
+        selected = source.rows(
+            statistics.actions,
+            statistics.reward_range,
+            users=self.wanted.users or None,
+            ids=self.wanted.records or None,
+        )
+        for rows in selected:
+            for place, identity in enumerate(identities(self.keyring.record_identity, rows)):
+                arm, units = rows.arms[place], rows.units[place]
+                content = self.keyring.record_content(identity, rows.users[place], arm, units)
+                self.at_source[identity] = (content, arm, units)
 
 
 def holding_of(opened: Opened, wanted: Wanted) -> Holding:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
-from armnesia.logs.urls import may_hold_password, shown
+from armnesia.logs.urls import may_hold_password, redacted
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -110,5 +110,5 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
     if separator and scheme in ("postgresql", "postgres"):
         return PostgresDatabase(url, timeout=timeout)
     raise InvalidInputError(
-        f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {shown(url)!r}"
+        f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {redacted(url)!r}"
     )

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.postgres_urls import place_of, without_schema
+from armnesia.logs.urls import place_of, without_schema
 from armnesia.vault.storage.database import IN_USE, Database, Row, refusal_by
 
 _CHUNK = 10_000
