@@ -39,7 +39,7 @@ def test_rows_without_a_user_are_warned_of(run: Any) -> None:
     run("init")
     taken = run("ingest", "clicks.csv", *COLUMNS)
     assert taken.code == 0
-    assert "without --user-column" in taken.err
+    assert "none was named with --user-column" in taken.err
 
 
 def test_a_table_of_a_database_is_a_source(run: Any) -> None:

@@ -12,7 +12,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.logs.opening import Rows, Source
+from armnesia.logs import Rows, Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource

@@ -17,8 +17,8 @@ from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.logs.opening import Rows, Source
-from armnesia.logs.urls import shown
+from armnesia.logs import Rows, Source
+from armnesia.logs.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
@@ -126,7 +126,7 @@ class Records(ABC):
 def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
     """Refuse the name of a source that the vault does not have."""
     return InvalidInputError(
-        f"the vault has no source {shown(name)!r}; its sources are: {', '.join(known) or 'none'}"
+        f"the vault has no source {redacted(name)!r}; its sources are: {', '.join(known) or 'none'}"
     )
 
 
