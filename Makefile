@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+COVERAGE ?= --cov --cov-report=term
 
 .PHONY: setup demo lint test test-slow test-all hard-test count-tests house bench lock clean
 
@@ -24,9 +25,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The quick tests: at most five minutes on two cores.
+# The quick tests: at most five minutes on two cores, less without coverage: `make test COVERAGE=`.
 test: lint
-	$(BIN)/pytest -m "not slow" --cov --cov-report=term
+	$(BIN)/pytest -m "not slow" $(COVERAGE)
 
 # The slow rest.
 test-slow: setup

@@ -26,7 +26,7 @@ PACKAGE = ROOT / "src" / "armnesia"
 URL = "sqlite:///vault.db"
 COMMANDS = (
     ("init", "--url", URL, "--actions", "A,B"),
-    ("ingest", "log.csv", "--url", URL, "--user", "user"),
+    ("ingest", "log.csv", "--url", URL, "--user-column", "user"),
     ("forget", "--url", URL, "--user", "user-3"),
     ("decide", "--url", URL),
 )

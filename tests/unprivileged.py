@@ -4,9 +4,11 @@ A child process runs every kind of command once, so that all modules are importe
 where only root can read. Then it gives up root for good, if it has it, and waits for commands.
 """
 
+import importlib
 import io
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -19,13 +21,15 @@ from typing import IO, Any, NamedTuple
 
 import pytest
 
+import armnesia
+
 NOBODY = 65534
 TRACEBACK = 70
 """The exit code of a command that ended with an unexpected exception."""
 
 _ALL_KINDS = (
     "init --actions A,B",
-    "ingest log.csv --user user",
+    "ingest log.csv --user-column user",
     "decide",
     "decide log.csv --actions A,B",
     "forget --user ann --certificate certificate.json",
@@ -97,6 +101,8 @@ def unprivileged() -> Iterator[Unprivileged]:
 
 def _serve() -> None:
     answers = sys.stdout
+    for module in pkgutil.walk_packages(armnesia.__path__, "armnesia."):
+        importlib.import_module(module.name)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
         for command in (*_ALL_KINDS, _REFUSED):

@@ -23,6 +23,7 @@ from armnesia import (
 )
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
+from armnesia.learners import PenaltyLearner
 from armnesia.unlearners.noise_based import NoisePlan
 
 UNIT = 10**9  # the package holds rewards in 10⁻⁹ of their range
@@ -52,7 +53,12 @@ class TooQuiet(Gaussian):
     """The planted fault: 90 % of the noise that its guarantee needs."""
 
     def plan(
-        self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
+        self,
+        learner: PenaltyLearner,
+        counts: IntArray,
+        deleted: IntArray,
+        decision: Decision | None,
+        budget: Budget,
     ) -> NoisePlan:
         plan = super().plan(learner, counts, deleted, decision, budget)
         return replace(plan, sigma=0.9 * plan.sigma)
@@ -128,7 +134,7 @@ class OverclaimingSeparateNoise(Gaussian):
 
     joint: bool = False
 
-    def guarantee(self, deleted: IntArray, budget: Budget) -> Guarantee:
+    def guarantee(self, request: DeletionRequest, budget: Budget) -> Guarantee:
         return Guarantee(budget.epsilon, budget.delta, self.level)
 
 

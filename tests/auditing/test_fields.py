@@ -23,7 +23,7 @@ from armnesia import (
     feasible_reference,
 )
 from armnesia.auditing import small_worlds
-from armnesia.auditing.programs import worst_divergence
+from armnesia.auditing.linear_programs import worst_divergence
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from armnesia.auditing.programs import closest_reference, worst_divergence
+from armnesia.auditing.linear_programs import closest_reference, worst_divergence
 from armnesia.core.arrays import FloatArray
 
 

@@ -17,14 +17,12 @@ from armnesia import (
     Decision,
     DeletionRequest,
     Gaussian,
-    Guarantee,
     Imitation,
     ImitationRollback,
     Learner,
     Level,
     Mixing,
     MultiSource,
-    Release,
     Rollback,
     Unlearner,
     audit,
@@ -33,6 +31,7 @@ from armnesia import (
 from armnesia.auditing import small_worlds
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
+from armnesia.learners import PenaltyLearner
 from armnesia.unlearners.noise_based import NoisePlan
 
 NOISY = [
@@ -88,7 +87,12 @@ class MuchTooQuiet(Gaussian):
     """A planted fault: a third of the noise."""
 
     def plan(
-        self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
+        self,
+        learner: PenaltyLearner,
+        counts: IntArray,
+        deleted: IntArray,
+        decision: Decision | None,
+        budget: Budget,
     ) -> NoisePlan:
         plan = super().plan(learner, counts, deleted, decision, budget)
         return replace(plan, sigma=plan.sigma / 3)
@@ -170,22 +174,25 @@ class AlwaysTheOldDecision(Unlearner):
     name: ClassVar[str] = "always"
     level: ClassVar[Level] = Level.ORIGINAL_DECISION
 
-    def release(
-        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
-    ) -> Release:
-        index = learner.decide(statistics).index
-        probabilities = np.eye(statistics.n_actions)[index]
-        codes = np.zeros(np.shape(index), dtype=np.int8)
-        return Release(statistics.actions, probabilities, codes, Guarantee(0.0, 0.0, self.level))
+    needs_budget: ClassVar[bool] = False
 
-    def reference(
+    def answer(
+        self,
+        learner: Learner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        retained: ArmStatistics,
+        budget: Budget,
+    ) -> tuple[FloatArray, Branch]:
+        return np.eye(statistics.n_actions)[learner.decide(statistics).index], Branch.ROLLBACK
+
+    def reference_probabilities(
         self,
         learner: Learner,
         retained: ArmStatistics,
+        shape: IntArray,
+        original_decision: Decision | None,
         budget: Budget,
-        *,
-        shape: IntArray | None = None,
-        original_decision: Decision | None = None,
     ) -> FloatArray:
         assert original_decision is not None
         return np.eye(retained.n_actions)[original_decision.index]

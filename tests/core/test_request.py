@@ -70,7 +70,7 @@ def test_a_request_is_binary_if_every_reward_is_an_end_of_the_range(
 def test_sums_that_are_not_whole_cannot_be_called_binary() -> None:
     fractional = ArmStatistics.from_rewards({"A": [0.5], "B": [1]})
     assert DeletionRequest(fractional).binary is False
-    with pytest.raises(InvalidInputError, match="binary must be False: rewards that are all 0 or 1"):
+    with pytest.raises(InvalidInputError, match="binary must be False: the sums are not whole numbers"):
         DeletionRequest(fractional, binary=True)
 
 

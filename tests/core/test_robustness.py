@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from armnesia import LCB, ArmStatistics, Budget, Decision, Guarantee, hockey_stick, smallest_epsilon
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import ArmnesiaError, InvalidInputError
-from armnesia.core.units import checked_actions, checked_reward_range, to_units
+from armnesia.core.units import checked_reward_range, to_units
 
 
 @pytest.mark.parametrize(

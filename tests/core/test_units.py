@@ -1,6 +1,5 @@
-"""The declared scale: the one rounding rule, and which actions, ranges and rewards are refused."""
+"""Reward units: the rounding rule, and which ranges and rewards are refused."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -10,14 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.units import (
-    UNIT,
-    checked_actions,
-    checked_reward_range,
-    from_unit_scale,
-    listed,
-    to_units,
-)
+from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_units
 
 untimed = settings(deadline=None)  # a slow machine is no failure
 
@@ -103,44 +95,3 @@ def test_one_reward_outside_is_enough(reward: float) -> None:
 def test_what_is_not_a_reward_range_is_refused(reward_range: Any) -> None:
     with pytest.raises(InvalidInputError, match="reward_range must be"):
         checked_reward_range(reward_range)
-
-
-def test_labels_keep_their_order_and_numpy_scalars_become_python_values() -> None:
-    assert checked_actions(iter(["b", "a", ("c", 1), 2, 2.5, True, frozenset()])) == (
-        "b",
-        "a",
-        ("c", 1),
-        2,
-        2.5,
-        True,
-        frozenset(),
-    )
-    assert [type(label) for label in checked_actions(np.array([3, 1, 2]))] == [int, int, int]
-    assert [type(label) for label in checked_actions([np.str_("A"), np.float64(0.5)])] == [str, float]
-
-
-@pytest.mark.parametrize(
-    ("actions", "message"),
-    [
-        ("AB", "actions must be a list of labels, in order, such as .*; got 'AB'"),
-        (b"AB", "actions must be a list of labels"),
-        (3, "actions must be a list of labels, .*; got 3"),
-        ([], "actions must name at least one action; got none"),
-        (["A", "B", "A"], "actions must be distinct; 'A' is there more than once"),
-        ([1, True], "actions must be distinct; 1 is there more than once"),
-        (["A", None], "not None and not NaN; got None"),
-        ([float("nan")], "not None and not NaN; got nan"),
-        (np.array([1.0, np.nan]), "not None and not NaN; got nan"),
-        (["A", ["B"]], r"an action must be a hashable label, .*; got \['B'\]"),
-        (np.eye(2), "an action must be a hashable label"),
-    ],
-)
-def test_what_is_not_an_action_set_is_refused(actions: Iterable[Any], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        checked_actions(actions)
-
-
-def test_long_lists_of_labels_are_shortened_in_messages() -> None:
-    assert listed(["A", 1]) == "'A', 1"
-    assert listed(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
-    assert listed(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7, … (9 in all)"

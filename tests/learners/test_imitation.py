@@ -1,12 +1,11 @@
 """The imitation learner: the most frequent arm, whatever its rewards."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import KLLCB, LCB, LEARNERS, Imitation
+from armnesia.learners import Imitation
 
 untimed = settings(deadline=None)  # a slow machine is no failure
 
@@ -50,13 +49,3 @@ def test_a_batch_is_decided_one_by_one() -> None:
     decision = Imitation().decide(batch)
     assert decision.action == ["B", "A", "A"]
     assert decision.no_data.tolist() == [False, True, False]
-
-
-@pytest.mark.parametrize(
-    ("name", "learner", "counts_only"),
-    [("lcb", LCB, False), ("kl_lcb", KLLCB, False), ("imitation", Imitation, True)],
-)
-def test_the_registry_knows_every_learner_by_its_name(name: str, learner: type, counts_only: bool) -> None:
-    assert LEARNERS[name] is learner
-    assert LEARNERS[name].counts_only is counts_only
-    assert len(LEARNERS) == 3

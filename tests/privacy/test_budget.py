@@ -1,6 +1,8 @@
 """Budgets: the noise they carry, and where the paper's calibration holds, warns and is refused."""
 
+import copy
 import math
+import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError, UnprovedCalibrationWarning
 from armnesia.privacy import Budget, calibrate
+from armnesia.privacy import budget as budgets
 
 untimed = settings(deadline=None)  # a slow machine is no failure
 
@@ -84,7 +87,7 @@ def test_the_classic_calibration_is_the_paper_s_formula_and_silent_up_to_one(
 def test_above_one_the_classic_calibration_warns_that_it_is_unproved(
     true_delta: TrueDelta, epsilon: float, delta: float
 ) -> None:
-    assert true_delta(classic_gamma(epsilon, delta), epsilon) <= delta  # it happens to hold
+    assert true_delta(classic_gamma(epsilon, delta), epsilon) <= delta  # it holds without a proof
     with pytest.warns(
         UnprovedCalibrationWarning, match=f"proved for epsilon <= 1 only; at epsilon = {epsilon:g}"
     ):
@@ -142,3 +145,49 @@ def test_budgets_are_values_named_by_keyword() -> None:
         Budget(1.0, 1e-5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="gamma"):
         Budget(epsilon=1.0, delta=1e-5, gamma=0.1)  # type: ignore[call-arg]
+
+
+def test_the_noise_is_computed_when_it_is_first_read_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[float] = []
+
+    def counted(*, epsilon: float, delta: float) -> float:
+        calls.append(epsilon)
+        return calibrate(epsilon=epsilon, delta=delta)
+
+    monkeypatch.setattr(budgets, "calibrate", counted)
+    budget = Budget(epsilon=1.0, delta=1e-5)
+    assert (repr(budget), hash(budget), calls) == ("Budget(epsilon=1.0, delta=1e-05)", hash(budget), [])
+    assert budget.gamma == budget.gamma
+    assert calls == [1.0]
+    assert Budget.from_gamma(0.5, delta=1e-5).gamma == 0.5
+    assert Budget.classic(epsilon=0.5, delta=1e-5).gamma == classic_gamma(0.5, 1e-5)
+    assert calls == [1.0]
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(epsilon=1.0, delta=1e-5),
+        Budget.classic(epsilon=1.0, delta=1e-5),
+        Budget.from_gamma(0.5, delta=1e-5),
+        Budget(epsilon=math.inf, delta=0.0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("read_first", [False, True])
+def test_a_copy_is_equal_and_carries_the_same_noise(budget: Budget, read_first: bool) -> None:
+    gamma = budget.gamma if read_first else None
+    for other in (copy.copy(budget), copy.deepcopy(budget), pickle.loads(pickle.dumps(budget))):
+        assert (other, hash(other), repr(other)) == (budget, hash(budget), repr(budget))
+        assert gamma is None or other.gamma == gamma
+        assert other.gamma == budget.gamma
+
+
+def test_a_fixed_noise_is_a_part_of_the_value() -> None:
+    """Whether γ has been read makes no difference; whether it was fixed does."""
+    plain, classic = Budget(epsilon=1.0, delta=1e-5), Budget.classic(epsilon=1.0, delta=1e-5)
+    assert plain.gamma < classic.gamma
+    assert plain == Budget(epsilon=1.0, delta=1e-5)
+    assert plain != classic
+    assert len({plain, classic, Budget(epsilon=1.0, delta=1e-5)}) == 2
+    assert repr(classic) == f"Budget(epsilon=1.0, delta=1e-05, gamma={classic.gamma})"

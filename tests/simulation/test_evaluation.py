@@ -275,7 +275,7 @@ def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
         exact_release(ENVIRONMENT, counts, deleted, Mine(), lcb, BUDGET)
     with pytest.raises(UnsupportedError, match="needs noise on the served arm only"):
         exact_release(ENVIRONMENT, counts, deleted, NoisesOthers(), lcb, BUDGET)
-    with pytest.raises(UnsupportedError, match="knows lcb and imitation; got 'other'"):
+    with pytest.raises(UnsupportedError, match="scores by mean and count, or by counts alone; got 'other'"):
         exact_release(ENVIRONMENT, counts, deleted, Rollback(), Other(), BUDGET)
 
 

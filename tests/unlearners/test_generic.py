@@ -24,7 +24,7 @@ from armnesia import (
     audit,
 )
 from armnesia.core.errors import UnsupportedError
-from armnesia.unlearners.frozen import frozen_scores
+from armnesia.unlearners.frozen_rollback import frozen_scores
 from armnesia.unlearners.predictive import flat
 
 BUDGETS = (

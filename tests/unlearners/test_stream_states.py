@@ -25,7 +25,6 @@ from armnesia import (
     Unlearner,
 )
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError, UnsupportedError
-from armnesia.learners import frozen_penalty
 from armnesia.unlearners.stream import Penalty
 
 ACTIONS = ("A", "B", "C")
@@ -226,5 +225,5 @@ def test_refusals_are_one_clear_sentence() -> None:
         Stream(LEARNER, statistics, "retained", np.array([1, 0, 0]))
     with pytest.raises(InvalidInputError, match=r"shape of the statistics' counts, \(3,\); got \(2,\)"):
         Stream(LEARNER, statistics, "frozen", np.array([1, 0]))
-    with pytest.raises(InvalidInputError, match="learner must be the plain one"):
-        Stream(frozen_penalty(LEARNER, [1, 0, 0]), statistics)
+    with pytest.raises(InvalidInputError, match="learner must not have a frozen penalty"):
+        Stream(LEARNER.with_frozen_penalty([1, 0, 0]), statistics)

@@ -16,7 +16,7 @@ from armnesia import (
 from armnesia.auditing import small_worlds
 from armnesia.unlearners import Branch
 from armnesia.unlearners.base import is_branch
-from armnesia.unlearners.frozen import frozen_scores
+from armnesia.unlearners.frozen_rollback import frozen_scores
 
 EAGER = StrictAdaptive(threshold_scale=1e6)  # takes the noise branch wherever it is certified
 

@@ -328,10 +328,10 @@ def test_a_predictive_without_a_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("guess", [[0.5, 0.5, 0.0], np.array([1.0]), 1.0, "a", None])
-def test_a_predictive_that_is_not_one_chance_an_arm_is_refused(guess: object) -> None:
+def test_a_predictive_that_is_not_one_probability_per_arm_is_refused(guess: object) -> None:
     data = ArmStatistics.from_rewards({"a": [1] * 9, "b": [0] * 9})
     request = DeletionRequest.from_rewards({"a": [1], "b": []})
-    with pytest.raises(InvalidInputError, match="one chance an arm, for 2 arms; got"):
+    with pytest.raises(InvalidInputError, match="one probability per arm, for 2 arms; got"):
         Tilt(predictive=lambda *_: guess).release(LEARNER, data, request, MODERATE)  # type: ignore[arg-type]
     a_list = Tilt(predictive=lambda *_: [1, 0])  # type: ignore[arg-type]
     assert a_list.release(LEARNER, data, request, MODERATE).probabilities[0] == 1

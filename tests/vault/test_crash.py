@@ -39,6 +39,7 @@ KINDS_IN_BATCHES = (
 )
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, tmp_path: Path) -> None:
     chance = random.Random(17)
     kills, done, not_done, killed_in = 0, 0, 0, Counter[str]()
@@ -69,6 +70,7 @@ def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, 
     )
 
 
+@pytest.mark.slow
 def test_an_ingest_that_is_killed_between_its_commits_leaves_whole_batches(
     database: str, tmp_path: Path
 ) -> None:

@@ -36,6 +36,9 @@ FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecordSet
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
 def test_a_vault_is_what_the_plain_one_is(database: str, mode: str) -> None:
     machine = type("Machine", (VaultMachine,), {"database": database, "mode": mode})
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
@@ -69,6 +72,7 @@ def _one_record_less(self: ManagedRecordSet, session: Session, state: State) -> 
     return DELETE(self, session, state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "fault", "noticed_by"),
     [

@@ -1,8 +1,8 @@
-"""Checking guarantees exactly: against an unlearner's own reference, and against every possible one."""
+"""Exact audits of a guarantee: against the unlearner's own reference, and against every possible one."""
 
-from armnesia.auditing.against_reference import Audit, audit
+from armnesia.auditing.audit import Audit, audit
 from armnesia.auditing.comparison import Comparison, compare
-from armnesia.auditing.feasible import Feasibility, Witness, feasible_reference
+from armnesia.auditing.feasible_reference import Feasibility, Witness, feasible_reference
 from armnesia.auditing.small_worlds import small_worlds
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""All unlearners on one request, side by side: what each would release, promise and cost."""
+"""All unlearners on one request: what each would release, guarantee and lose."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from armnesia.unlearners import UNLEARNERS, Unlearner
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What one unlearner would do with a request; `refused` says why it would not."""
+    """What one unlearner would do with a request, or why it refuses it."""
 
     name: str
     guarantee: Guarantee | None
     probabilities: FloatArray | None
     change: float
-    """The probability that another arm than π(D) is released."""
+    """The probability that an arm other than π(D) is released."""
     expected_loss: float
-    """How much of the reward (on its own scale) the release gives up, judged by what is left of the log."""
+    """The expected loss of reward, on the scale of the rewards, judged by the records left."""
     refused: str = ""
 
 
@@ -39,11 +39,11 @@ def compare(
 ) -> list[Comparison]:
     """Compare all unlearners on a request: strictest level first, then the smallest expected loss.
 
-    Each has its default options, but for the `variants` that are given.
+    Each has its default options, unless `variants` holds another instance of its name.
 
-    The loss is judged under the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
+    The loss is judged by the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
     (1 + S′)/(2 + N′) on the [0, 1] scale: it is the best such mean less the average over the release. It is
-    an estimate for the operator, and as such is not to be published.
+    an estimate for the operator and must not be published.
 
     >>> from armnesia import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})

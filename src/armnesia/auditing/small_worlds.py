@@ -1,4 +1,4 @@
-"""Every small data set with every request: the ground on which a level can be checked without exception."""
+"""All small data sets with all their requests, on which a level can be checked completely."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 
 LARGEST_COUNT = 12
-"""Beyond this there are too many data sets to try them all."""
+"""With more records per arm there are too many data sets to try them all."""
 
 
 def small_worlds(max_count: int = 6, *, several_arms: bool = True) -> tuple[ArmStatistics, DeletionRequest]:
-    """All (D, U) with two arms, at most `max_count` records an arm and rewards in {0, 1}, as one batch.
+    """All (D, U) with two arms, at most `max_count` records per arm and rewards in {0, 1}, as one batch.
 
     >>> statistics, request = small_worlds(2)
     >>> statistics.counts.shape
@@ -44,7 +44,7 @@ def small_worlds(max_count: int = 6, *, several_arms: bool = True) -> tuple[ArmS
 def stacked(
     instances: Sequence[tuple[ArmStatistics, DeletionRequest]],
 ) -> tuple[ArmStatistics, DeletionRequest]:
-    """Put instances over the same actions into one batch."""
+    """Stack instances over the same actions into one batch."""
     if not instances:
         raise InvalidInputError("instances must hold at least one (statistics, request); got none")
     first = instances[0][0]

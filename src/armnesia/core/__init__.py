@@ -1,1 +1,1 @@
-"""Values and arithmetic: nothing here knows of learners, logs or vaults."""
+"""Values and arithmetic that every other package uses: statistics, requests, errors, randomness."""

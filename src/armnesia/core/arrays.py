@@ -1,4 +1,4 @@
-"""Array types and the few array helpers that every floor shares. The last axis is always the arms."""
+"""Array types and helpers. The last axis of an array is always the arms; leading axes are data sets."""
 
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 def one_hot(index: IntArray, n_actions: int) -> FloatArray:
-    """Put probability 1 on one arm a data set.
+    """Put probability 1 on one arm per data set.
 
     >>> one_hot(np.array(1), 3)
     array([0., 1., 0.])
@@ -20,12 +20,12 @@ def one_hot(index: IntArray, n_actions: int) -> FloatArray:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that cannot be written to: values of armnesia never change."""
+    """Copy an array and make the copy read-only: the values of armnesia are immutable."""
     copy = array.copy()
     copy.flags.writeable = False
     return copy
 
 
 def scalar_or_array(values: NDArray[Any]) -> Any:
-    """Unwrap the result for a single data set; leave a batch as it is."""
+    """Turn the result for a single data set into a scalar; return a batch unchanged."""
     return values.item() if values.ndim == 0 else values

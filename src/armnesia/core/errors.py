@@ -1,8 +1,8 @@
-"""One hierarchy of errors: a message names the parameter, the value it got and what would be accepted."""
+"""The error classes. A message names the parameter, the value it got and what would be accepted."""
 
 
 class ArmnesiaError(Exception):
-    """Everything armnesia refuses, it refuses with a subclass of this."""
+    """The base class of all errors that armnesia raises."""
 
 
 class InvalidInputError(ArmnesiaError, ValueError):
@@ -10,7 +10,7 @@ class InvalidInputError(ArmnesiaError, ValueError):
 
 
 class InvalidLogError(InvalidInputError):
-    """A log that cannot be read as logged decisions: columns, types, rewards or actions are wrong."""
+    """A log that cannot be read as logged decisions: wrong columns, types, rewards or actions."""
 
 
 class ImpossibleDeletionError(InvalidInputError):
@@ -22,11 +22,11 @@ class UnsupportedError(ArmnesiaError):
 
 
 class VaultError(ArmnesiaError):
-    """A vault that cannot be opened, read or changed as asked."""
+    """A vault that cannot be opened, read or changed as requested."""
 
 
 class VaultBusyError(VaultError):
-    """A vault that another process is changing just now: nothing was changed, and trying again may help."""
+    """Another process is changing the vault. Nothing was changed; the operation can be tried again."""
 
 
 class MissingExtraError(ArmnesiaError, ImportError):
@@ -34,7 +34,7 @@ class MissingExtraError(ArmnesiaError, ImportError):
 
     @classmethod
     def naming(cls, feature: str, extra: str) -> "MissingExtraError":
-        """Say which extra brings the feature.
+        """The error for a feature, naming the extra that provides it.
 
         >>> print(MissingExtraError.naming("Reading files", "engines"))
         Reading files needs an optional dependency: pip install "armnesia[engines]"
@@ -43,8 +43,8 @@ class MissingExtraError(ArmnesiaError, ImportError):
 
 
 class UndeclaredActionsWarning(UserWarning):
-    """The action set was taken from the data; declare it, because deleting rows must not change it."""
+    """The action set was taken from the data. Declare it: deleting rows must not change it."""
 
 
 class UnprovedCalibrationWarning(UserWarning):
-    """The classic Gaussian calibration is used for ε > 1, where its proof does not apply."""
+    """The classic Gaussian calibration is used at ε > 1, where its proof does not apply."""

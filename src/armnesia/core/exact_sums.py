@@ -1,4 +1,4 @@
-"""Reward sums as exact integers: int64 while every possible sum fits, Python integers beyond."""
+"""Reward sums as exact integers: int64 where every possible sum fits, Python integers otherwise."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _LARGEST_INT64_COUNT = np.iinfo(np.int64).max // UNIT
 
 
 def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
-    """Hold sums as int64 where every sum possible for these counts fits, as Python integers otherwise."""
+    """Convert sums to int64 if every possible sum of these counts fits, to Python integers otherwise."""
     given = np.asarray(sums)
     if given.dtype.kind not in "iuO":
         raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.dtype}")
@@ -33,7 +33,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def add_sums(left: NDArray[Any], right: NDArray[Any], counts: IntArray) -> NDArray[Any]:
-    """Add sums, in Python integers where int64 could overflow."""
+    """Add sums, as Python integers where int64 could overflow."""
     if counts.size and int(counts.max()) > _LARGEST_INT64_COUNT:
         left = left.astype(object)
     return np.asarray(left + right)

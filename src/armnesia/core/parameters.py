@@ -1,40 +1,49 @@
-"""The parameters of learners and unlearners: declared once, as fields, with a line of help each.
+"""The parameters of learners and unlearners, declared once as dataclass fields with one line of help each.
 
-The command line makes its options from them and the vault checks its configuration by them, so that a new
-learner or unlearner needs no other place to be told of.
+The command line derives its options from them and the vault checks its configuration by them, so a new
+learner or unlearner needs no change in either.
 """
 
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.units import listed
+from armnesia.core.messages import listed
 
 T = TypeVar("T")
 
-_SCALARS = (bool, int, float, str)
+# The type of an option's value, by the type of its field. An action label is given as text.
+_OPTION_TYPES: dict[Any, "type[bool] | type[int] | type[float] | type[str]"] = {
+    bool: bool,
+    int: int,
+    float: float,
+    str: str,
+    Hashable: str,
+}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, the plain type of its values, its default, and one line of help."""
+    """One parameter: its name, the type of its values, its default, and one line of help."""
 
     name: str
     type: type[bool] | type[int] | type[float] | type[str]
     default: Any
     help: str
     choices: tuple[str, ...] = ()
-    """The values that a text may have; empty if any."""
+    """The accepted values of a text parameter; empty if every text is accepted."""
 
 
 def parameter(default: Any, *, help: str, choices: Callable[[], Iterable[str]] | None = None) -> Any:  # noqa: A002
-    """Declare a field of a learner or unlearner as a parameter that people can set.
+    """Declare a dataclass field as a parameter that users can set.
 
-    `choices` lists the accepted texts where the type does not (as `Literal` does).
+    The field's type is a number, a truth value, a text, `Hashable` (an action label) or a `Literal` of
+    texts, possibly with `None` or with further types that only the Python API accepts. `choices` lists the
+    accepted texts where the type does not.
 
     >>> @dataclass(frozen=True)
     ... class Lottery:
@@ -46,7 +55,7 @@ def parameter(default: Any, *, help: str, choices: Callable[[], Iterable[str]] |
 
 
 def parameters_of(kind: type) -> tuple[Parameter, ...]:
-    """List the declared parameters of a dataclass, in order; plain fields are left out.
+    """List the declared parameters of a dataclass in order; plain fields are left out.
 
     >>> @dataclass(frozen=True)
     ... class Lottery:
@@ -63,7 +72,7 @@ def parameters_of(kind: type) -> tuple[Parameter, ...]:
 
 
 def build(kind: type[T], options: Mapping[str, Any]) -> T:
-    """Make an instance with these options; an option that it does not have is refused.
+    """Make an instance with these options; an option that is not a parameter is refused.
 
     >>> @dataclass(frozen=True)
     ... class Lottery:
@@ -84,16 +93,19 @@ def build(kind: type[T], options: Mapping[str, Any]) -> T:
 
 
 def _parameter(field: "dataclasses.Field[Any]", hint: Any) -> Parameter:
-    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    parts = typing.get_args(hint) if union else (hint,)
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    parts = typing.get_args(hint) if is_union else (hint,)
     literals = [
-        value for part in parts if typing.get_origin(part) is typing.Literal for value in part.__args__
+        value
+        for part in parts
+        if typing.get_origin(part) is typing.Literal
+        for value in typing.get_args(part)
     ]
-    found = next((part for part in parts if part in _SCALARS), None)
-    if literals:
-        found = str
+    found = str if literals else next((_OPTION_TYPES[part] for part in parts if part in _OPTION_TYPES), None)
     if found is None:
-        raise TypeError(f"parameter {field.name} must be a number, a truth value or a text; it is {hint!r}")
+        raise TypeError(
+            f"parameter {field.name} must be a number, a truth value, a text or a label; it is {hint!r}"
+        )
     choices = field.metadata["choices"]
     accepted = tuple(literals) if choices is None else tuple(choices())
     return Parameter(field.name, found, field.default, field.metadata["help"], accepted)

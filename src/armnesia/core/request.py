@@ -1,4 +1,4 @@
-"""A deletion request: which records are to be forgotten, as per-arm counts and sums."""
+"""A deletion request: the records to forget, as counts and sums per arm."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from armnesia.core.units import UNIT, to_units
 class DeletionRequest:
     """The records U to forget. Single-source if they are of one arm, multi-source if of several.
 
-    `binary` says that every reward in it is the lowest or the highest of its range; then its counts and
-    sums describe it fully, which `Mixing` needs.
+    `binary` states that every reward is the lowest or the highest of its range; then counts and sums
+    describe the records completely, which `Mixing` needs.
 
     >>> request = DeletionRequest.from_rewards({"A": [1, 0], "B": [], "C": [1]})
     >>> request.counts, request.n_sources, request.binary
@@ -31,31 +31,31 @@ class DeletionRequest:
     def __post_init__(self) -> None:
         if self.binary and np.any(self.records.sums % UNIT != 0):
             raise InvalidInputError(
-                "binary must be False: rewards that are all 0 or 1 have whole sums, and these are not"
+                "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
             )
 
     @classmethod
     def from_rewards(
         cls, rewards: Mapping[Any, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> Self:
-        """Make a request from the rewards to forget of each arm; the keys are the whole action set."""
+        """Make a request from the rewards to forget per arm; the keys are the whole action set."""
         units = (to_units(values, reward_range) for values in rewards.values())
         binary = all(np.isin(arm, (0, UNIT)).all() for arm in units)
         return cls(ArmStatistics.from_rewards(rewards, reward_range), binary)
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
-        """The whole declared action set, touched by the request or not."""
+        """The whole declared action set."""
         return self.records.actions
 
     @property
     def counts(self) -> IntArray:
-        """How many records of each arm are to be forgotten: k, the request's shape."""
+        """k: the number of records to forget per arm, the shape of the request."""
         return self.records.counts
 
     @property
     def sums(self) -> NDArray[Any]:
-        """The reward sum of the records to be forgotten, in units, per arm."""
+        """The reward sum of the records to forget per arm, in units."""
         return self.records.sums
 
     @property
@@ -70,10 +70,10 @@ class DeletionRequest:
 
     @property
     def n_sources(self) -> IntArray:
-        """How many arms lose records (one number a data set)."""
+        """The number of arms that lose records, one number per data set."""
         return np.asarray(self.touched.sum(axis=-1))
 
     @property
     def is_empty(self) -> BoolArray:
-        """Whether there is nothing to forget."""
+        """Whether the request holds no records."""
         return np.asarray(self.n_sources == 0)

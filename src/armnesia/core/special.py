@@ -1,4 +1,4 @@
-"""The special functions, loaded when first needed: importing scipy.special takes longer than the rest."""
+"""Special functions. scipy.special is imported when first used, because its import takes long."""
 
 from functools import cache
 from typing import Any

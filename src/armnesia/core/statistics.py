@@ -1,6 +1,6 @@
-"""Per-arm counts and reward sums as exact integers: all that a decision needs of a log.
+"""Counts and reward sums per arm, as exact integers: all that a decision needs of a log.
 
-The rounding rule, stated once: a reward r of the declared range [low, high] is held as the integer
+The rounding rule: a reward r of the declared range [low, high] is held as the integer
 nearest to (r − low) / (high − low) · 10⁹, ties to even. Rounding makes a *mean* accurate to 10⁻⁹ of the
 range; a *deletion* is exact, because integers are added and subtracted: after any order of additions
 and deletions the statistics are bit for bit those of the rows that are left.
@@ -13,17 +13,19 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import FloatArray, IntArray, read_only
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
 from armnesia.core.exact_sums import add_sums, exact_sums
-from armnesia.core.units import UNIT, checked_actions, checked_reward_range, from_unit_scale, listed, to_units
+from armnesia.core.messages import listed
+from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_units
 
 SCHEMA = "armnesia.statistics/1"
 """Names the layout of `ArmStatistics.to_dict`; every later version must load this one."""
 
 
 class Records(Protocol):
-    """Anything that is counts and sums over arms: statistics, or a deletion request."""
+    """Counts and sums per arm: statistics, or a deletion request."""
 
     @property
     def actions(self) -> tuple[Hashable, ...]: ...  # noqa: D102
@@ -36,18 +38,18 @@ class Records(Protocol):
 
 
 class HasStatistics(Protocol):
-    """A log, of whatever kind."""
+    """A log of any kind."""
 
     def statistics(self) -> "ArmStatistics": ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
 class ArmStatistics:
-    """Counts and reward sums of each arm, over a declared and ordered action set.
+    """Counts and reward sums per arm, over a declared and ordered action set.
 
-    `counts` and `sums` have the arms on their last axis. Leading axes, if any, are data sets: the same
-    value serves one log and a million simulated ones. Sums are int64 while every possible sum fits, and
-    Python integers beyond (more than 9.2·10⁹ rows of an arm).
+    `counts` and `sums` have the arms on their last axis. Leading axes, if any, are data sets: one value
+    holds one log or a million simulated ones. Sums are int64 where every possible sum fits, and Python
+    integers otherwise (from 9.2·10⁹ rows per arm on).
 
     >>> statistics = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
     >>> statistics.counts, statistics.means
@@ -86,7 +88,7 @@ class ArmStatistics:
 
     @classmethod
     def empty(cls, actions: Iterable[Hashable], reward_range: tuple[float, float] = (0.0, 1.0)) -> Self:
-        """Start with no records at all.
+        """Statistics without records.
 
         >>> ArmStatistics.empty(["A", "B"]).total
         array(0)
@@ -99,7 +101,7 @@ class ArmStatistics:
     def from_rewards(
         cls, rewards: Mapping[Any, ArrayLike], reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> Self:
-        """Count the rewards of each arm; the keys, in their order, are the action set.
+        """Count the rewards per arm; the keys, in their order, are the action set.
 
         >>> ArmStatistics.from_rewards({"A": [4.5], "B": [1, 5]}, reward_range=(1, 5)).means
         array([4.5, 3. ])
@@ -133,9 +135,9 @@ class ArmStatistics:
         return type(self)(self.actions, counts, add_sums(self.sums, other.sums, counts), self.reward_range)
 
     def without(self, records: Records) -> Self:
-        """Delete records: what is left is, bit for bit, the statistics of D∖U.
+        """Delete records. The result is, bit for bit, the statistics of D∖U.
 
-        Records that cannot have been there (a count or a sum would become impossible) are refused.
+        Records that the statistics cannot contain (a count or a sum would become impossible) are refused.
 
         >>> log = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
         >>> log.without(ArmStatistics.from_rewards({"A": [1], "B": []}))
@@ -149,7 +151,7 @@ class ArmStatistics:
             raise ImpossibleDeletionError(
                 f"action {self.actions[arm]!r} has {_shown(self.counts, arm)} records with reward units"
                 f" {_shown(self.sums, arm)}; deleting {_shown(records.counts, arm)} records with reward units"
-                f" {_shown(records.sums, arm)} would remove what was never there"
+                f" {_shown(records.sums, arm)} would remove records that it does not contain"
             )
         return type(self)(self.actions, counts, sums, self.reward_range)
 
@@ -160,12 +162,12 @@ class ArmStatistics:
 
     @property
     def total(self) -> IntArray:
-        """N: all records, over all arms (one number a data set)."""
+        """N: the number of records of all arms, one number per data set."""
         return np.asarray(self.counts.sum(axis=-1))
 
     @property
     def unit_means(self) -> FloatArray:
-        """Empirical means on [0, 1], where the theory works; 0 for an arm with no records."""
+        """Empirical means on the [0, 1] scale of the theory; 0 for an arm without records."""
         if self.sums.dtype == object:
             safe = np.maximum(self.counts, 1).astype(object) * UNIT
             return np.asarray(self.sums / safe, dtype=np.float64)
@@ -173,13 +175,13 @@ class ArmStatistics:
 
     @property
     def means(self) -> FloatArray:
-        """Empirical means on the scale of the rewards; NaN for an arm with no records."""
+        """Empirical means on the scale of the rewards; NaN for an arm without records."""
         means = from_unit_scale(self.unit_means, self.reward_range)
         return np.where(self.counts > 0, means, np.nan)
 
     @property
     def gaps(self) -> FloatArray:
-        """How far each arm's mean lies below the best one, on the scale of the rewards."""
+        """The difference between the best mean and each arm's, on the scale of the rewards."""
         best = np.where(self.counts > 0, self.means, -np.inf).max(axis=-1, keepdims=True)
         return np.where(self.counts > 0, best - self.means, np.nan)
 
@@ -191,7 +193,7 @@ class ArmStatistics:
             raise InvalidInputError(f"action {action!r} is not one of {listed(self.actions)}") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Write as a plain dict of lists and numbers that JSON can hold (if it can hold the labels).
+        """The statistics as a dict of lists and numbers, which JSON can hold if it can hold the labels.
 
         >>> ArmStatistics.from_rewards({"A": [1], "B": []}).to_dict()
         {'schema': 'armnesia.statistics/1', 'actions': ['A', 'B'], 'reward_range': [0.0, 1.0],
@@ -208,7 +210,7 @@ class ArmStatistics:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` of this or an earlier version wrote."""
+        """Read what `to_dict` of this or an earlier version returned."""
         if data.get("schema") != SCHEMA or data.get("unit") != UNIT:
             raise InvalidInputError(
                 f"schema must be {SCHEMA!r} with unit {UNIT};"
@@ -221,7 +223,7 @@ class ArmStatistics:
             counts, sums = np.array(data["counts"]), np.array(data["sums"], dtype=object)
         except ValueError:
             raise InvalidInputError(
-                "counts and sums must have one number an action, in every data set"
+                "counts and sums must have one number per action, in every data set"
             ) from None
         actions = data["actions"]
         labels = tuple(map(_as_label, actions)) if isinstance(actions, list | tuple) else actions
@@ -238,7 +240,7 @@ class ArmStatistics:
         return hash((self.actions, self.reward_range, tuple(self.counts.flat), tuple(self.sums.flat)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew when unpickled or copied, so that the arrays are checked and read-only again.
+        # The constructor runs again when unpickled or copied: arrays are checked and read-only again.
         return type(self), (self.actions, self.counts, self.sums, self.reward_range)
 
     def __repr__(self) -> str:
@@ -250,11 +252,11 @@ class ArmStatistics:
     def _check_same_arms(self, other: Records) -> None:
         if self.actions != other.actions:
             raise InvalidInputError(
-                f"actions differ: {listed(self.actions)} here, {listed(other.actions)} in what is given"
+                f"actions differ: {listed(self.actions)} here, {listed(other.actions)} given"
             )
         if self.reward_range != other.reward_range:
             raise InvalidInputError(
-                f"reward_range differs: {self.reward_range} here, {other.reward_range} in what is given"
+                f"reward_range differs: {self.reward_range} here, {other.reward_range} given"
             )
         try:
             np.broadcast_shapes(self.counts.shape, other.counts.shape)
@@ -277,5 +279,5 @@ def _shown(values: NDArray[Any], arm: int) -> str:
 
 
 def _as_label(label: Any) -> Hashable:
-    """JSON turns tuples into lists; labels are hashable, so a list can only have been a tuple."""
+    """Restore a tuple that JSON turned into a list; labels are hashable, so a list was a tuple."""
     return tuple(map(_as_label, label)) if isinstance(label, list) else label

@@ -1,41 +1,16 @@
-"""The declared scale: which actions there are, in which order, and how rewards become exact integers."""
+"""Reward units: how rewards of a declared range become exact integers, and back."""
 
 import math
-from collections.abc import Hashable, Iterable, Set
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import listed
 
 UNIT = 1_000_000_000
-"""How many units the whole reward range is divided into."""
-
-
-def checked_actions(actions: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Check a declared action set: one or more distinct hashable labels, in order.
-
-    >>> checked_actions(["A", ("B", 2), 3])
-    ('A', ('B', 2), 3)
-    """
-    if isinstance(actions, str | bytes | Set) or not isinstance(actions, Iterable):
-        raise InvalidInputError(
-            f"actions must be a list of labels, in order, such as ['A', 'B']; got {actions!r}"
-        )
-    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in actions)
-    if not labels:
-        raise InvalidInputError("actions must name at least one action; got none")
-    for label in labels:
-        if not _usable_label(label):
-            raise InvalidInputError(
-                f"an action must be a hashable label, not None and not NaN; got {label!r}"
-            )
-    if len(set(labels)) != len(labels):
-        repeated = next(label for label in labels if labels.count(label) > 1)
-        raise InvalidInputError(f"actions must be distinct; {repeated!r} is there more than once")
-    return labels
+"""The number of units in the whole reward range."""
 
 
 def checked_reward_range(reward_range: tuple[float, float]) -> tuple[float, float]:
@@ -85,22 +60,3 @@ def from_unit_scale(values: FloatArray, reward_range: tuple[float, float]) -> Fl
     """
     low, high = reward_range
     return low + (high - low) * values
-
-
-def listed(labels: Iterable[Any], at_most: int = 8) -> str:
-    """Show labels in a message, shortened.
-
-    >>> listed("ABCDEFGHIJ", at_most=3)
-    "'A', 'B', 'C', … (10 in all)"
-    """
-    shown = [repr(label) for label in labels]
-    if len(shown) <= at_most:
-        return ", ".join(shown)
-    return ", ".join([*shown[:at_most], f"… ({len(shown)} in all)"])
-
-
-def _usable_label(label: Any) -> bool:
-    try:
-        return label is not None and hash(label) is not None and bool(label == label)  # noqa: PLR0124
-    except TypeError:  # not hashable, or no truth in comparing it, as for a missing value of pandas
-        return False

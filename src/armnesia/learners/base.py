@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, scalar_or_array
+from armnesia.core.errors import UnsupportedError
+from armnesia.core.parameters import parameter
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import from_unit_scale
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The arm a learner serves, with the scores it was chosen by (on the scale of the rewards).
+    """The arm that a learner serves, with the scores of all arms on the scale of the rewards.
 
-    `no_data` flags a decision made without a single record: the default arm.
+    `no_data` marks a decision that was made without records: the default arm.
     """
 
     actions: tuple[Hashable, ...]
@@ -27,46 +30,73 @@ class Decision:
     @property
     def action(self) -> Any:
         """The label of the served arm; a list of labels for a batch."""
-        return _labels(self.actions, self.index)
+        position = scalar_or_array(self.index)
+        if isinstance(position, int):
+            return self.actions[position]
+        return [self.actions[i] for i in position.flat]
 
     def __repr__(self) -> str:
         flag = ", no_data=True" if self.no_data.any() else ""
         return f"Decision(action={self.action!r}, scores={self.scores.round(6).tolist()}{flag})"
 
 
-def _labels(actions: tuple[Hashable, ...], index: IntArray) -> Any:
-    position = scalar_or_array(index)
-    return actions[position] if isinstance(position, int) else [actions[i] for i in position.flat]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Learner(ABC):
     """Scores arms; the highest score is served, ties go to the first arm in the declared order.
 
-    Where no data is left at all there is nothing to score: `default_action` (by default the first arm) is
-    served, and the decision is flagged.
+    Without records there is nothing to score: `default_action` is served, by default the first arm, and the
+    decision is marked.
+
+    A learner implements `unit_scores`. One that says more about its scores derives from a subclass and works
+    with more unlearners: `CountsOnlyLearner`, `MeanAndCountLearner`, `PenaltyLearner`, `ConfidenceLearner`.
     """
 
-    default_action: Hashable | None = None
+    default_action: Hashable | None = parameter(
+        None, help="The action to serve when there are no records; the first one if not given."
+    )
 
     name: ClassVar[str]
-    counts_only: ClassVar[bool] = False
-    """Whether the decision depends on counts alone, so that knowing the request's shape says everything."""
+    description: ClassVar[str] = "of any kind"
+    """Completes "a learner …" in the message of an unlearner that needs this kind."""
 
     @abstractmethod
     def unit_scores(self, statistics: ArmStatistics) -> FloatArray:
         """Scores on the [0, 1] reward scale of the theory, arms on the last axis."""
 
     def bind(self, statistics: ArmStatistics) -> Self:
-        """Fix once, from D, whatever the learner takes from the data; the same learner serves D∖U."""
+        """Fix everything that the learner takes from the data D; the same learner then serves D∖U."""
         return self
+
+    def check_bound(self) -> None:  # noqa: B027 (most learners take nothing from the data)
+        """Refuse a learner that still has to be bound; see `bind`."""
+
+    def supports(self, kind: type) -> bool:
+        """Whether the learner is of this kind and has its methods.
+
+        >>> from armnesia.learners import LCB, Imitation, MeanAndCountLearner
+        >>> LCB().supports(MeanAndCountLearner), Imitation().supports(MeanAndCountLearner)
+        (True, False)
+        """
+        return isinstance(self, kind)
+
+    @property
+    def plain(self) -> "Learner":
+        """The learner without a frozen penalty."""
+        return self
+
+    def with_frozen_penalty(self, deleted_counts: ArrayLike) -> "Learner":
+        """The learner with the penalties of N + `deleted_counts` records per arm; see `FrozenPenalty`."""
+        raise UnsupportedError(
+            "a frozen penalty needs a learner that scores by mean and count, such as 'lcb';"
+            f" got {self.name!r}"
+        )
 
     def scores(self, statistics: ArmStatistics) -> FloatArray:
         """Scores on the scale of the rewards."""
         return self.on_reward_scale(self.unit_scores(statistics), statistics.reward_range)
 
     def on_reward_scale(self, unit_scores: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
-        """Bring scores to the scale of the rewards."""
+        """Convert scores from the [0, 1] scale to the scale of the rewards."""
         return from_unit_scale(unit_scores, reward_range)
 
     def decide(self, statistics: ArmStatistics) -> Decision:
@@ -77,3 +107,18 @@ class Learner(ABC):
         index = np.asarray(np.where(no_data, default, np.argmax(unit_scores, axis=-1)), dtype=np.int64)
         scores = self.on_reward_scale(unit_scores, statistics.reward_range)
         return Decision(statistics.actions, index, scores, np.asarray(no_data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsOnlyLearner(Learner):
+    """A learner whose decision depends on counts alone.
+
+    A reference that sees the shape of a request then sees everything, so the levels `request_shape` and
+    `original_decision` are empty for it.
+    """
+
+    description: ClassVar[str] = "that decides by counts alone"
+
+    def on_reward_scale(self, unit_scores: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
+        """The scores unchanged: they are not rewards."""
+        return unit_scores

@@ -1,43 +1,39 @@
-"""What the pessimistic learners share: a confidence τ, and a lower bound on an arm's mean."""
+"""What the pessimistic learners share: a confidence τ, and lower confidence bounds on the means."""
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.parameters import parameter
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners.base import Learner
+from armnesia.learners.mean_and_count import MeanAndCountLearner
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidenceLearner(Learner):
-    """Scores an arm by a lower confidence bound on its mean; −1 where there are no records.
+class ConfidenceLearner(MeanAndCountLearner):
+    """Scores an arm by a lower confidence bound on its mean; −1 for an arm without records.
 
-    `confidence` is τ: given, or bound once as 1/N. It must not move when records are deleted, or rollback
-    would not equal retraining with it. Bound as 1/N it tells N: it counts as public configuration; give it
-    beforehand where the size of the log is not to be known.
+    `confidence` is τ: given, or bound once as 1/N. It must not change when records are deleted, or rollback
+    would not equal retraining. Bound as 1/N it reveals N, because it is public configuration; give it
+    beforehand if the size of the log must stay unknown.
 
     >>> from armnesia import LCB, ArmStatistics
     >>> LCB().bind(ArmStatistics.from_rewards({"A": [1, 0], "B": [1, 1]})).confidence
     0.25
     """
 
-    confidence: float | None = None
+    confidence: float | None = parameter(
+        None, help="The level τ of the confidence bounds, in (0, 1]; 1/N if not given."
+    )
 
     def __post_init__(self) -> None:
         tau = self.confidence
         if tau is not None and not (isinstance(tau, Real) and 0 < tau <= 1):
             raise InvalidInputError(f"confidence must lie in (0, 1]; got {self.confidence!r}")
-
-    @abstractmethod
-    def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
-        """Lower confidence bounds of arms with these empirical means and (positive) counts."""
 
     def bind(self, statistics: ArmStatistics) -> Self:
         """Fix τ = 1/N, unless a confidence was given."""
@@ -51,12 +47,9 @@ class ConfidenceLearner(Learner):
             )
         return replace(self, confidence=1 / int(totals[0]))
 
-    def unit_scores(self, statistics: ArmStatistics) -> FloatArray:
-        """The lower bounds on the [0, 1] scale, and −1 for arms without records."""
-        bounds = self.lower_bounds(
-            statistics.unit_means, np.maximum(statistics.counts, 1), statistics.n_actions
-        )
-        return np.where(statistics.counts > 0, bounds, -1.0)
+    def check_bound(self) -> None:
+        """Refuse a learner without a confidence."""
+        self.log_term(1)
 
     def log_term(self, n_actions: int) -> float:
         """L = ln(m/τ), which every bound of the paper contains."""

@@ -1,4 +1,4 @@
-"""Imitation: serve the arm that was served most (for behaviour policies with C* < 2)."""
+"""Imitation: serve the most frequent arm of the log, for behaviour policies with C* < 2."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,15 +7,15 @@ import numpy as np
 
 from armnesia.core.arrays import FloatArray
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners.base import Learner
+from armnesia.learners.base import CountsOnlyLearner
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imitation(Learner):
+class Imitation(CountsOnlyLearner):
     """Section 3.3.2: the most frequent arm of the log, whatever its rewards; ties go to the first.
 
-    Where the log chose the best arm more than half of the time (C* ∈ (1, 2)) this errs with a probability
-    that falls exponentially in N.
+    If the log chose the best arm more than half of the time (C* ∈ (1, 2)), the probability of an error falls
+    exponentially in N.
 
     >>> statistics = ArmStatistics.from_rewards({"A": [0, 0, 0], "B": [1, 1]})
     >>> Imitation().decide(statistics)
@@ -23,12 +23,7 @@ class Imitation(Learner):
     """
 
     name: ClassVar[str] = "imitation"
-    counts_only: ClassVar[bool] = True
 
     def unit_scores(self, statistics: ArmStatistics) -> FloatArray:
-        """The counts themselves."""
+        """The counts."""
         return statistics.counts.astype(np.float64)
-
-    def on_reward_scale(self, unit_scores: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
-        """The counts themselves: they are no rewards and have no reward scale."""
-        return unit_scores

@@ -1,4 +1,4 @@
-"""A tighter pessimism: the Bernoulli-KL lower confidence bound."""
+"""KL-LCB: lower confidence bounds by the Bernoulli Kullback-Leibler divergence."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 from armnesia.core.arrays import FloatArray
 from armnesia.learners.confidence import ConfidenceLearner
 
-_HALVINGS = 60  # of the interval [0, mean]: to rounding
+_HALVINGS = 60  # of the interval [0, mean]: then it is as short as rounding
 
 
 @dataclass(frozen=True, kw_only=True)
 class KLLCB(ConfidenceLearner):
     """Score: the smallest μ with N·kl(μ̂, μ) ≤ ln(m/τ), by Chernoff's bound, at the same confidence as `LCB`.
 
-    It holds for any reward in [0, 1], is never below Hoeffding's bound, and is far above it where means are
-    near 0 or 1: at a click rate of half a percent and 10,000 records, Hoeffding's is negative.
+    It holds for all rewards in [0, 1]. It is never below Hoeffding's bound, and far above it for means near 0
+    or 1: at a click rate of half a percent and 10,000 records, Hoeffding's bound is negative.
 
     >>> from armnesia import LCB, ArmStatistics
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 9950, "B": [1] * 30 + [0] * 9970})
@@ -30,7 +30,7 @@ class KLLCB(ConfidenceLearner):
     name: ClassVar[str] = "kl_lcb"
 
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
-        """By bisection: kl(μ̂, μ) falls from infinity to 0 as μ rises from 0 to μ̂."""
+        """The bounds by bisection: kl(μ̂, μ) falls from infinity to 0 as μ rises from 0 to μ̂."""
         allowed = self.log_term(n_actions) / np.asarray(counts)
         low, high = np.zeros(np.broadcast_shapes(means.shape, allowed.shape)), np.array(means + 0.0 * allowed)
         for _ in range(_HALVINGS):

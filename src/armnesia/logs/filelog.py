@@ -11,10 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import UNIT, checked_actions
+from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.columns import sorted_if_comparable
 from armnesia.logs.files import open_files

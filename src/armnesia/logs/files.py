@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.units import listed
+from armnesia.core.messages import listed
 from armnesia.logs import rules
 from armnesia.logs.engine import query, stream
 from armnesia.logs.urls import shown

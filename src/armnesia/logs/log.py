@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import listed
 from armnesia.logs.columns import python_values
 
 

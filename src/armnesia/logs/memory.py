@@ -10,11 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import FloatArray, IntArray, read_only
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import UNIT, checked_actions, to_units
+from armnesia.core.units import UNIT, to_units
 from armnesia.logs import rules
 from armnesia.logs.columns import MISSING, encode, is_missing, python_values, sorted_if_comparable
 from armnesia.logs.log import Log, no_rows_of

@@ -5,8 +5,10 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, UndeclaredActionsWarning
-from armnesia.core.units import checked_actions, checked_reward_range, listed
+from armnesia.core.messages import listed
+from armnesia.core.units import checked_reward_range
 from armnesia.logs import rules
 from armnesia.logs.filelog import FileLog
 from armnesia.logs.frames import columns_of_frame, columns_of_mapping, is_bandit_feedback

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.units import listed
+from armnesia.core.messages import listed
 from armnesia.logs.columns import at_rows
 
 Offences = Iterable[tuple[int, Any]]

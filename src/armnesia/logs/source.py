@@ -6,8 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.units import checked_actions, checked_reward_range, to_units
+from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.columns import is_missing, sorted_if_comparable
 from armnesia.logs.memory import check_rewards, reward_numbers

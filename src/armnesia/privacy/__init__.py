@@ -1,4 +1,4 @@
-"""Budgets, exact calibration of Gaussian noise, divergences and guarantees."""
+"""Budgets, the exact calibration of Gaussian noise, divergences and guarantees."""
 
 from armnesia.privacy.budget import Budget
 from armnesia.privacy.curve import PrivacyCurve, calibrate, privacy_curve

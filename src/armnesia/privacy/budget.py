@@ -1,35 +1,46 @@
-"""How much the released decision may differ from one that never saw the deleted records: (ε, δ)."""
+"""Privacy budgets: how much the released decision may depend on the deleted records, as (ε, δ)."""
 
 import math
 import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 from armnesia.core.errors import InvalidInputError, UnprovedCalibrationWarning
 from armnesia.privacy.curve import calibrate, check_delta, check_epsilon, privacy_curve
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Budget:
-    """A privacy budget (ε, δ) with the noise γ = σ/Δ it needs, by the exact curve of Gaussian noise.
+    """A privacy budget (ε, δ), and the noise γ = σ/Δ that it needs by the exact curve of Gaussian noise.
 
-    The edges mean what they say: δ = 0 needs infinite noise (mechanisms that add noise refuse it or roll
-    back); ε = ∞ or δ = 1 promises nothing and needs none.
+    γ is computed when it is first read, unless `from_gamma` or `classic` fixed it. At the edges, δ = 0 needs
+    infinite noise (mechanisms that add noise refuse it or roll back); ε = ∞ or δ = 1 guarantees nothing and
+    needs no noise.
 
-    >>> Budget(epsilon=1.0, delta=1e-5)
-    Budget(epsilon=1.0, delta=1e-05, gamma=3.73063163...)
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> budget, round(budget.gamma, 8)
+    (Budget(epsilon=1.0, delta=1e-05), 3.73063164)
     """
 
     epsilon: float
     delta: float
-    gamma: float = field(init=False)
+    _fixed_gamma: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", calibrate(epsilon=self.epsilon, delta=self.delta))
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+
+    @cached_property
+    def gamma(self) -> float:
+        """The noise γ = σ/Δ: fixed, or the smallest that is (ε, δ)-indistinguishable."""
+        if self._fixed_gamma is not None:
+            return self._fixed_gamma
+        return calibrate(epsilon=self.epsilon, delta=self.delta)
 
     @classmethod
     def from_gamma(cls, gamma: float, *, delta: float) -> Self:
-        """Fix the noise, as the paper's experiments do, and read the true ε off the exact curve.
+        """Fix the noise, as the paper's experiments do, and read ε off the exact curve.
 
         >>> Budget.from_gamma(0.5, delta=1e-5)
         Budget(epsilon=9.9972..., delta=1e-05, gamma=0.5)
@@ -40,7 +51,7 @@ class Budget:
     def classic(cls, *, epsilon: float, delta: float) -> Self:
         """The paper's calibration γ = √(2·ln(1.25/δ))/ε, for reproducing it.
 
-        It is proved for ε ≤ 1 only. Above that it warns; where the exact curve shows a larger δ than claimed
+        It is proved for ε ≤ 1 only. Above 1 it warns; where the exact curve shows a larger δ than claimed
         (from about ε = 8.4 on at δ = 10⁻⁵) it is refused.
 
         >>> Budget.classic(epsilon=1.0, delta=1e-5).gamma
@@ -63,12 +74,16 @@ class Budget:
         if epsilon > 1:
             warnings.warn(
                 f"the classic calibration is proved for epsilon <= 1 only; at epsilon = {epsilon:g},"
-                f" delta = {delta:g} it happens to hold (the exact delta is {true_delta:.3g})",
+                f" delta = {delta:g} it holds without a proof (the exact delta is {true_delta:.3g})",
                 UnprovedCalibrationWarning,
                 stacklevel=2,
             )
         return cls(epsilon=epsilon, delta=delta)._with_gamma(gamma)
 
     def _with_gamma(self, gamma: float) -> Self:
-        object.__setattr__(self, "gamma", float(gamma))
+        object.__setattr__(self, "_fixed_gamma", float(gamma))
         return self
+
+    def __repr__(self) -> str:
+        fixed = "" if self._fixed_gamma is None else f", gamma={self._fixed_gamma}"
+        return f"Budget(epsilon={self.epsilon}, delta={self.delta}{fixed})"

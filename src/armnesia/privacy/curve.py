@@ -77,7 +77,7 @@ class PrivacyCurve:
         if np.any(~(values >= 0)):
             raise InvalidInputError(f"epsilon must be 0 or more; got {epsilon!r}")
         promising = np.isfinite(values)
-        if self.gamma == 0:  # no noise hides nothing
+        if self.gamma == 0:  # without noise nothing is hidden
             deltas = np.ones_like(values)
         elif math.isinf(self.gamma):
             deltas = np.zeros_like(values)
@@ -101,7 +101,7 @@ class PrivacyCurve:
 def privacy_curve(gamma: float) -> PrivacyCurve:
     """The exact (ε, δ) trade-off of noise of γ sensitivities.
 
-    γ = 0 is no noise (δ = 1 at every finite ε), γ = ∞ is nothing but noise (δ = 0). An infinite ε promises
+    γ = 0 is no noise (δ = 1 at every finite ε), γ = ∞ is noise alone (δ = 0). An infinite ε guarantees
     nothing, so δ = 0 holds there.
     """
     if not isinstance(gamma, Real) or not gamma >= 0:
@@ -127,19 +127,19 @@ def calibrate(*, epsilon: float, delta: float) -> float:
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Refuse what is not a privacy loss."""
+    """Refuse a value that is not a privacy loss."""
     if not isinstance(epsilon, Real) or not epsilon >= 0:
         raise InvalidInputError(f"epsilon must be 0 or more; got {epsilon!r}")
 
 
 def check_delta(delta: float) -> None:
-    """Refuse what is not a probability."""
+    """Refuse a value that is not a probability."""
     if not isinstance(delta, Real) or not 0 <= delta <= 1:
         raise InvalidInputError(f"delta must be a probability between 0 and 1; got {delta!r}")
 
 
 def _smallest(enough: Callable[[float], bool]) -> float:
-    """Find the smallest positive value that is enough, on the safe side, by bisection of its logarithm."""
+    """Find the smallest positive value that is enough by bisection of its logarithm, rounded up."""
     low = high = 1.0
     while not enough(high):
         low, high = high, high * 2

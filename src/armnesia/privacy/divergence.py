@@ -1,4 +1,4 @@
-"""How far two exact output distributions are apart, as ε and δ. The last axis is the arms."""
+"""The divergence between two exact output distributions, as ε and δ. The last axis is the arms."""
 
 import math
 
@@ -13,7 +13,7 @@ _ROUNDING = 4e-16  # a sum of probabilities may exceed its δ by this and still 
 def hockey_stick(release: FloatArray, reference: FloatArray, epsilon: float) -> FloatArray:
     """The smallest δ with P(release ∈ A) ≤ e^ε·P(reference ∈ A) + δ for every set A of arms.
 
-    It is Σ_a (p_a − e^ε·r_a)₊, one direction only. An infinite ε asks for nothing, so nothing is missing.
+    It is Σ_a (p_a − e^ε·r_a)₊, one direction only; 0 at ε = ∞.
 
     >>> hockey_stick(np.array([0.9, 0.1]), np.array([0.5, 0.5]), epsilon=0.0)
     array(0.4)

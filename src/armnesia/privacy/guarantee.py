@@ -1,17 +1,18 @@
-"""What a release promises: (ε, δ), and against which counterfactual world."""
+"""Guarantees: (ε, δ) against a reference, and the level that says what the reference sees."""
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy.curve import check_delta, check_epsilon
 
 
 class Level(StrEnum):
-    """What the world without the deleted records is allowed to see, strictest level first.
+    """What a reference without the deleted records is allowed to see, strictest level first.
 
-    Every level also knows the public configuration: the actions, the reward range, the confidence τ.
+    At every level it also sees the public configuration: the actions, the reward range, the confidence τ.
     """
 
     RETAINED = "retained"
@@ -40,17 +41,17 @@ class Level(StrEnum):
 
     @property
     def sees_shape(self) -> bool:
-        """Whether the reference knows how many records of each arm were deleted."""
+        """Whether the reference sees how many records of each arm were deleted."""
         return self is not Level.RETAINED
 
     @property
     def sees_decision(self) -> bool:
-        """Whether the reference knows π(D)."""
+        """Whether the reference sees π(D)."""
         return self is Level.ORIGINAL_DECISION
 
     @property
     def meaning(self) -> str:
-        """The level in words.
+        """What the level forgets, in words.
 
         >>> Level.RETAINED.meaning
         'as if the records had never been there'
@@ -87,8 +88,21 @@ class Guarantee:
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether any release at all would satisfy it."""
+        """Whether every release satisfies it."""
         return math.isinf(self.epsilon) or self.delta == 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it.
+
+        >>> Guarantee(0.0, 0.0, Level.RETAINED).to_dict()["meaning"]
+        'as if the records had never been there'
+        """
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "level": str(self.level),
+            "meaning": self.level.meaning,
+        }
 
     def __str__(self) -> str:
         numbers = f"(ε = {self.epsilon:.6g}, δ = {self.delta:.3g}) at level {self.level}"

@@ -1,4 +1,4 @@
-"""Simulated worlds: the paper's data models, and how well an unlearner decides in them."""
+"""Simulation: the paper's data models, and the expected loss of an unlearner's decisions under them."""
 
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import (

@@ -1,4 +1,4 @@
-"""Drawing data sets with their requests, as sufficient statistics."""
+"""Drawing data sets with their requests, as counts and sums."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ _ROWS_AT_ONCE = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A batch of data sets D with requests U, and how often a request asked for more than there was."""
+    """A batch of data sets D with requests U, and the share of requests for more records than there were."""
 
     statistics: ArmStatistics
     request: DeletionRequest
     short_share: float
-    gone_one_by_one: dict[int, IntArray]
-    """Of arms whose rewards are not all 0 or 1: the sums of the first 0, 1, 2, … deleted records."""
+    deleted_prefix_sums: dict[int, IntArray]
+    """The sums of the first 0, 1, 2, … deleted records, for arms whose rewards are not all 0 or 1."""
 
 
 def draw_data_sets(
@@ -39,28 +39,30 @@ def draw_data_sets(
     """
     counts = model.draw_counts(rng, size)
     deleted, short_share = request.draw_deleted(rng, counts)
-    gone = np.zeros(counts.shape, dtype=np.int64)
+    deleted_sums = np.zeros(counts.shape, dtype=np.int64)
     total = np.zeros(counts.shape, dtype=np.int64)
-    one_by_one: dict[int, IntArray] = {}
+    prefix_sums: dict[int, IntArray] = {}
     for arm, rewards in enumerate(environment.arms):
         if request.choice == "random" and not isinstance(rewards, Bernoulli) and deleted[:, arm].any():
-            one_by_one[arm] = _one_by_one(rng, rewards, deleted[:, arm])
-            gone[:, arm] = one_by_one[arm][:, -1]
-            total[:, arm] = gone[:, arm] + rewards.draw_sums(rng, counts[:, arm] - deleted[:, arm])
+            prefix_sums[arm] = _prefix_sums(rng, rewards, deleted[:, arm])
+            deleted_sums[:, arm] = prefix_sums[arm][:, -1]
+            total[:, arm] = deleted_sums[:, arm] + rewards.draw_sums(rng, counts[:, arm] - deleted[:, arm])
             continue
-        total[:, arm], gone[:, arm] = _draw_arm(rng, rewards, counts[:, arm], deleted[:, arm], request.choice)
+        total[:, arm], deleted_sums[:, arm] = _draw_arm(
+            rng, rewards, counts[:, arm], deleted[:, arm], request.choice
+        )
     labels = tuple(range(environment.n_actions))
-    records = ArmStatistics(labels, deleted, gone)
+    records = ArmStatistics(labels, deleted, deleted_sums)
     return Drawn(
         ArmStatistics(labels, counts, total),
         DeletionRequest(records, environment.is_bernoulli),
         short_share,
-        one_by_one,
+        prefix_sums,
     )
 
 
-def _one_by_one(rng: np.random.Generator, rewards: RewardDistribution, deleted: IntArray) -> IntArray:
-    """Sums of the first records of each request, so that any part of it can be rolled back first."""
+def _prefix_sums(rng: np.random.Generator, rewards: RewardDistribution, deleted: IntArray) -> IntArray:
+    """The sums of the first records of each request, so that any number can be rolled back first."""
     width = int(deleted.max(initial=0))
     units = to_units(rewards.draw(rng, (deleted.size, width)), (0.0, 1.0))
     units = np.where(np.arange(width) < deleted[:, None], units, 0)
@@ -70,12 +72,12 @@ def _one_by_one(rng: np.random.Generator, rewards: RewardDistribution, deleted: 
 def _draw_arm(
     rng: np.random.Generator, rewards: RewardDistribution, counts: IntArray, deleted: IntArray, choice: Choice
 ) -> tuple[IntArray, IntArray]:
-    """Sums, in units, of all records of an arm and of the deleted ones."""
+    """The sums, in units, of all records of an arm and of the deleted ones."""
     if choice == "random":  # independent of the rewards: the two parts are independent sums
-        gone = rewards.draw_sums(rng, deleted)
-        return gone + rewards.draw_sums(rng, counts - deleted), gone
+        deleted_sums = rewards.draw_sums(rng, deleted)
+        return deleted_sums + rewards.draw_sums(rng, counts - deleted), deleted_sums
     total = np.zeros(counts.shape, dtype=np.int64)
-    gone = np.zeros(counts.shape, dtype=np.int64)
+    deleted_sums = np.zeros(counts.shape, dtype=np.int64)
     width = int(counts.max(initial=0))
     per_chunk = max(1, _ROWS_AT_ONCE // max(1, width))
     for first in range(0, counts.size, per_chunk):
@@ -83,9 +85,9 @@ def _draw_arm(
         units = to_units(rewards.draw(rng, (len(counts[part]), width)), (0.0, 1.0))
         there = np.arange(width) < counts[part, None]
         total[part] = (units * there).sum(axis=-1)
-        # Records that are not there sort last either way, so that they are never among the deleted.
+        # Records beyond the count sort last either way, so they are never among the deleted ones.
         key = np.where(there, units if choice == "lowest" else UNIT - units, UNIT + 1)
         ordered = np.sort(key, axis=-1)
         chosen = np.where(np.arange(width) < deleted[part, None], ordered, 0).sum(axis=-1)
-        gone[part] = chosen if choice == "lowest" else deleted[part] * UNIT - chosen
-    return total, gone
+        deleted_sums[part] = chosen if choice == "lowest" else deleted[part] * UNIT - chosen
+    return total, deleted_sums

@@ -1,4 +1,4 @@
-"""The world that a log comes from: one reward distribution on [0, 1] an arm."""
+"""The environment that logs are drawn from: one reward distribution on [0, 1] per arm."""
 
 import math
 from abc import ABC, abstractmethod
@@ -13,11 +13,11 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.special import ndtr
 from armnesia.core.units import UNIT, to_units
 
-_CHUNK = 2**22  # rewards drawn at once
+_CHUNK = 2**22  # rewards in memory at once
 
 
 class RewardDistribution(ABC):
-    """Rewards of one arm, between 0 and 1."""
+    """The rewards of one arm, between 0 and 1."""
 
     mean: float
 
@@ -26,7 +26,7 @@ class RewardDistribution(ABC):
         """Independent rewards."""
 
     def draw_sums(self, rng: np.random.Generator, counts: IntArray) -> IntArray:
-        """Sums, in units, of `counts` rewards each; one draw of rewards, never all of them at once."""
+        """The sums, in units, of `counts` rewards each, drawn in chunks."""
         sums = np.zeros(counts.shape, dtype=np.int64)
         per_chunk = max(1, _CHUNK // max(1, int(counts.max(initial=0))))
         for first in range(0, counts.size, per_chunk):
@@ -38,7 +38,7 @@ class RewardDistribution(ABC):
 
 @dataclass(frozen=True)
 class Bernoulli(RewardDistribution):
-    """Rewards 0 and 1; their sums are drawn directly, as binomials."""
+    """Rewards 0 and 1; their sums are drawn directly from binomial distributions."""
 
     mean: float
 
@@ -51,13 +51,13 @@ class Bernoulli(RewardDistribution):
         return np.asarray(rng.random(size) < self.mean, dtype=np.float64)
 
     def draw_sums(self, rng: np.random.Generator, counts: IntArray) -> IntArray:
-        """A binomial number of whole units."""
+        """Binomial numbers of ones, in units."""
         return np.asarray(rng.binomial(counts, self.mean) * UNIT, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class ClippedNormal(RewardDistribution):
-    """A normal reward cut off at 0 and 1 (what falls outside is put on the nearer end)."""
+    """A normal reward clipped to [0, 1]."""
 
     location: float
     scale: float
@@ -81,7 +81,7 @@ class ClippedNormal(RewardDistribution):
 
 @dataclass(frozen=True)
 class FrozenDistribution(RewardDistribution):
-    """Any frozen scipy distribution whose support lies in [0, 1]."""
+    """A frozen scipy distribution whose support lies in [0, 1]."""
 
     frozen: Any
 
@@ -104,7 +104,7 @@ class FrozenDistribution(RewardDistribution):
 
 @dataclass(frozen=True)
 class Environment:
-    """Reward distributions of all arms.
+    """The reward distributions of all arms.
 
     >>> environment = Environment.bernoulli([0.10, 0.08, 0.06])
     >>> environment.best, environment.gaps.round(2)
@@ -142,7 +142,7 @@ class Environment:
 
     @classmethod
     def clipped_normal(cls, parameters: Sequence[tuple[float, float]]) -> "Environment":
-        """Normal(location, scale) rewards cut off at 0 and 1."""
+        """Normal(location, scale) rewards clipped to [0, 1]."""
         return cls(tuple(ClippedNormal(location, scale) for location, scale in parameters))
 
     @property
@@ -162,7 +162,7 @@ class Environment:
 
     @property
     def gaps(self) -> FloatArray:
-        """How far each arm's mean lies below the best."""
+        """The difference between the best mean and each arm's."""
         return np.asarray(self.means.max() - self.means)
 
     @property

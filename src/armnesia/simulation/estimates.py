@@ -1,8 +1,8 @@
-"""What an evaluation found, and how blocks of data sets are put together."""
+"""The result of an evaluation, and how it is combined from blocks of data sets."""
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -10,15 +10,15 @@ from armnesia.core.arrays import FloatArray
 from armnesia.simulation.environment import Environment
 
 Summary: TypeAlias = tuple[FloatArray, float, float]
-"""Of an unlearner in a block: mean release probabilities, variance of the loss, share of short requests."""
+"""An unlearner in one block: mean release probabilities, variance of the loss, share of short requests."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Expected sub-optimality μ(a*) − E[μ(released arm)], with the standard error of whatever was sampled.
+    """Expected sub-optimality μ(a*) − E[μ(released arm)], with the standard error of what was sampled.
 
-    `blocks` holds the means of independent blocks that share their data sets with every other unlearner
-    evaluated in the same call, so that ratios and differences can be given an error too.
+    `blocks` holds the means of independent blocks. All unlearners of one call share their data sets, so
+    errors of ratios and differences can be computed from the blocks.
     """
 
     suboptimality: float
@@ -31,19 +31,30 @@ class Evaluation:
 
     @property
     def relative_error(self) -> float:
-        """The standard error as a share of the value; 0 for a loss that never occurred."""
+        """The standard error as a share of the value; 0 if no loss was seen."""
         return self.standard_error / self.suboptimality if self.suboptimality > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it, without the blocks."""
+        return {
+            "suboptimality": self.suboptimality,
+            "standard_error": self.standard_error,
+            "protocol": self.protocol,
+            "datasets": self.datasets,
+            "short_share": self.short_share,
+            "probabilities": self.probabilities.tolist(),
+        }
 
 
 def summarised(p: FloatArray, environment: Environment, short: float) -> Summary:
-    """One block: of each data set the release probabilities."""
+    """Summarise one block, given the release probabilities of each data set."""
     return p.mean(axis=0), float((p @ environment.gaps).var()), short
 
 
 def gathered(blocks: list[Summary], environment: Environment, protocol: str, size: int) -> Evaluation:
-    """Put equal blocks together; the variance is that within and between them.
+    """Combine equal blocks; the variance is that within and between them.
 
-    A loss that was never seen is not known to be 0: it may happen in fewer than one of so many data sets.
+    If no loss was seen, the error is not 0: a loss may occur in fewer than one of that many data sets.
     """
     means = np.array([p for p, _, _ in blocks])
     losses = means @ environment.gaps

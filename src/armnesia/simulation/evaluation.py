@@ -1,12 +1,11 @@
-"""How much reward a decision gives up: expected sub-optimality, exact or sampled."""
+"""Expected sub-optimality of the released arm, exact or sampled."""
 
 import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from armnesia.core.randomness import generator, generators
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.learners import LCB, Imitation, Learner
+from armnesia.learners import LCB, Learner
 from armnesia.privacy import Budget
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import Environment
@@ -25,14 +24,14 @@ from armnesia.simulation.exact import exact_release
 from armnesia.simulation.models import DataModel, FixedSample
 from armnesia.simulation.parallel import worker_pool
 from armnesia.simulation.requests import RequestModel, SeveralArms
-from armnesia.unlearners import ImitationRollback, Mixing, Unlearner
+from armnesia.unlearners import Unlearner
 from armnesia.unlearners.base import served
 
-Protocol = Literal["auto", "exact", "sampled"]
+EvaluationProtocol = Literal["auto", "exact", "sampled"]
 ACCURATE = 0.01
-"""The standard error, as a share of the value, at which `"auto"` stops drawing."""
+"""The relative standard error at which `"auto"` stops drawing."""
 _BLOCK = 10_000
-_COUNT_VECTORS_A_BLOCK = 20
+_COUNT_VECTORS_PER_BLOCK = 20
 _FEWEST_BLOCKS, _MOST_BLOCKS = 10, 200
 _DEFAULT_DATASETS = {"sampled": 100_000, "exact given the counts": 400}
 
@@ -44,12 +43,12 @@ def evaluate(
     unlearner: Unlearner | None,
     budget: Budget,
     *,
-    protocol: Protocol = "auto",
+    protocol: EvaluationProtocol = "auto",
     datasets: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
 ) -> Evaluation:
-    """Evaluate one unlearner; None is the oracle, which deletes nothing.
+    """Evaluate one unlearner with its default learner; None is the oracle, which deletes nothing.
 
     >>> from armnesia.unlearners import Adaptive
     >>> environment = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
@@ -81,7 +80,7 @@ def evaluate_all(
     unlearners: Mapping[str, Unlearner | None],
     budget: Budget,
     *,
-    protocol: Protocol = "auto",
+    protocol: EvaluationProtocol = "auto",
     datasets: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
@@ -92,14 +91,14 @@ def evaluate_all(
     `"exact"` sums over all binomial outcomes: fixed counts, Bernoulli rewards, requests of given sizes. In
     the distribution model it does so given the counts, and averages over `datasets` drawn count vectors.
     `"sampled"` draws `datasets` data sets; release probabilities, not draws, are averaged. `"auto"` is exact
-    where that is known for all the unlearners and sampled elsewhere; unless told how many, it draws until
-    every standard error is at most 1 % of its value (2 million data sets at most). The result says which
-    protocol was used; it depends on the seed and not on `n_jobs`.
+    where that is known for all the unlearners and sampled otherwise; if `datasets` is not given, it draws
+    until every standard error is at most 1 % of its value (at most 2 million data sets). The result names
+    the protocol that was used; it depends on the seed and not on `n_jobs`.
     """
     model.check(environment)
     if datasets is not None and (not isinstance(datasets, Integral) or datasets < 1):
         raise InvalidInputError(f"datasets must be a whole number, 1 or more; got {datasets!r}")
-    if protocol not in get_args(Protocol):
+    if protocol not in get_args(EvaluationProtocol):
         raise InvalidInputError(f"protocol must be 'auto', 'exact' or 'sampled'; got {protocol!r}")
     case = environment, model, request, dict(unlearners), budget
     draw = partial(
@@ -119,7 +118,7 @@ def evaluate_all(
                 )
             if isinstance(model, FixedSample):
                 return _exact(environment, model, request, unlearners, budget)
-            return draw(case, _exact_block, "exact given the counts", _COUNT_VECTORS_A_BLOCK)
+            return draw(case, _exact_block, "exact given the counts", _COUNT_VECTORS_PER_BLOCK)
         except UnsupportedError:
             if protocol == "exact":
                 raise
@@ -127,8 +126,20 @@ def evaluate_all(
 
 
 def bound_learner(unlearner: Unlearner | None, n: int) -> Learner:
-    """The learner that an unlearner is made for, with τ = 1/N."""
-    return Imitation() if isinstance(unlearner, ImitationRollback) else LCB(confidence=1 / n)
+    """The default learner of an unlearner, bound to N records: τ = 1/N."""
+    kind = LCB if unlearner is None else unlearner.default_learner
+    return kind().bind(ArmStatistics((0,), np.array([n]), np.array([0])))
+
+
+@runtime_checkable
+class ChoosesPart(Protocol):
+    """An unlearner that rolls back a random part U′ of the request first, as mixing does."""
+
+    def rolled_back_first(self, deleted: IntArray) -> IntArray:
+        """The size of U′ per arm."""
+
+    def with_rolled_back(self, part: DeletionRequest) -> Unlearner:
+        """The unlearner with U′ chosen."""
 
 
 _Block = dict[str, Summary]
@@ -147,7 +158,7 @@ def _drawn(
     n_jobs: int,
     progress: Callable[[int, int], None] | None,
 ) -> dict[str, Evaluation]:
-    """Blocks of data sets: as many as were asked for, or until the errors are small."""
+    """Blocks of data sets: the given number, or until the errors are small."""
     growing = until_accurate and datasets is None
     if growing:
         n_blocks = _FEWEST_BLOCKS
@@ -168,7 +179,7 @@ def _drawn(
             missing = max((result.relative_error / ACCURATE for result in results.values()), default=0.0)
             if not growing or missing <= 1 or n_blocks == _MOST_BLOCKS:
                 return results
-            # A tenth more than the error seems to need, so that a second look is rarely needed.
+            # A tenth more than the error seems to need, so that a further round is rarely needed.
             n_blocks = min(_MOST_BLOCKS, math.ceil(1.1 * missing**2 * n_blocks))
 
 
@@ -196,7 +207,7 @@ def _exact_given(
     budget: Budget,
     n: int,
 ) -> tuple[FloatArray, float]:
-    """Release probabilities given the counts; the request of fixed size needs no randomness."""
+    """Release probabilities given the counts; a request of fixed size needs no randomness."""
     deleted, short = request.draw_deleted(generator(0), counts[None])
     learner = bound_learner(unlearner, n)
     return exact_release(environment, counts, deleted[0], unlearner, learner, budget), short
@@ -230,7 +241,7 @@ def _sampled_block(
     rng: np.random.Generator,
 ) -> _Block:
     drawn = draw_data_sets(environment, model, request, rng, size)
-    part_seed = int(rng.integers(2**63))  # the same choice of U′ for every mixing, whatever else is evaluated
+    part_seed = int(rng.integers(2**63))  # every mixing gets the same U′, whatever else is evaluated
     block: _Block = {}
     for key, unlearner in unlearners.items():
         learner = bound_learner(unlearner, model.n)
@@ -238,23 +249,23 @@ def _sampled_block(
             p = served(learner, drawn.statistics)
         else:
             method = unlearner
-            if isinstance(unlearner, Mixing) and (drawn.request.binary or drawn.gone_one_by_one):
+            if isinstance(unlearner, ChoosesPart) and (drawn.request.binary or drawn.deleted_prefix_sums):
                 method = _with_drawn_part(unlearner, drawn, generator(part_seed))
             p = method.release(learner, drawn.statistics, drawn.request, budget).probabilities
         block[key] = summarised(p, environment, drawn.short_share)
     return block
 
 
-def _with_drawn_part(mixing: Mixing, drawn: Drawn, rng: np.random.Generator) -> Mixing:
-    """Draw the part U′ that mixing rolls back first: cheaper than integrating it out for every data set."""
+def _with_drawn_part(unlearner: ChoosesPart, drawn: Drawn, rng: np.random.Generator) -> Unlearner:
+    """Draw the part U′ that is rolled back first, which is cheaper than to integrate over it."""
     records = drawn.request.records
-    first = mixing.rolled_back_first(records.counts)
+    first = unlearner.rolled_back_first(records.counts)
     if drawn.request.binary:
         ones = records.sums // UNIT
         part = rng.hypergeometric(ones, records.counts - ones, first) * UNIT
-    else:  # the deleted records are in random order: the first of them are as good a choice as any
+    else:  # the deleted records are in random order, so the first of them are a uniform choice
         part = np.zeros_like(first)
-        for arm, sums in drawn.gone_one_by_one.items():
+        for arm, sums in drawn.deleted_prefix_sums.items():
             part[:, arm] = np.take_along_axis(sums, first[:, arm, None], axis=1)[:, 0]
     chosen = DeletionRequest(ArmStatistics(records.actions, first, part), drawn.request.binary)
-    return replace(mixing, ratio=None, rolled_back=chosen)
+    return unlearner.with_rolled_back(chosen)

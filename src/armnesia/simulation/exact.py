@@ -1,14 +1,15 @@
-"""The released arm's distribution over all data sets, without sampling: fixed counts, Bernoulli rewards.
+"""The distribution of the released arm over all data sets with fixed counts and Bernoulli rewards, exactly.
 
-Sums of independent Bernoulli rewards are binomial, so every arm's score has finitely many values. Rollback
-and the always-on Gaussian mechanism keep the arms independent, and the winner is a product of distribution
-functions. Where noise depends on the decision (Algorithms 2, 4 and 7), the result is rollback's, corrected
-on the event that a requested arm b was served and noised: given b's own sum, the other arms are independent
-again. Exact for any number of requested arms, ties included.
+Sums of independent Bernoulli rewards are binomial, so the score of an arm has finitely many values. Rollback
+and the Gaussian mechanism keep the arms independent, and the distribution of the winner is a product of
+distribution functions. Where noise depends on the decision (Algorithms 2, 4 and 7), the result is that of
+rollback, corrected on the event that a requested arm b was served and got noise: given b's own sum, the other
+arms are independent again. It is exact for any number of requested arms, ties included.
 """
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,24 +17,15 @@ from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
 from armnesia.core.special import hypergeometric, ndtr
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import LCB, Decision, Imitation, Learner
+from armnesia.learners import CountsOnlyLearner, Decision, Learner, MeanAndCountLearner
 from armnesia.privacy import Budget
 from armnesia.simulation.environment import Environment
-from armnesia.simulation.exact_tilt import exact_tilt, frozen_law
+from armnesia.simulation.exact_tilt import exact_tilt
 from armnesia.simulation.fixed_case import FixedCase
-from armnesia.simulation.score_distribution import NEGLIGIBLE, binomial, lcb_scores, winner
-from armnesia.unlearners import FrozenRollback, Mixing, Rollback, StrictAdaptive, Tilt, Unlearner
+from armnesia.simulation.score_distribution import NEGLIGIBLE, binomial, winner
+from armnesia.unlearners import FrozenRollback, Mixing, Rollback, Tilt, Unlearner
 from armnesia.unlearners.base import served
-from armnesia.unlearners.noise_based import NoisePlan, NoisyUnlearner
-
-# What the formulas below are derived from; an unlearner with a release of its own is not covered by them.
-_KNOWN_RELEASES = (
-    Rollback.release,
-    NoisyUnlearner.release,
-    Mixing.release,
-    FrozenRollback.release,
-    Tilt.release,
-)
+from armnesia.unlearners.noise_based import NoiseBasedUnlearner, NoisePlan
 
 
 def exact_release(
@@ -46,6 +38,7 @@ def exact_release(
 ) -> FloatArray:
     """P(released arm) over all data sets with these counts; no unlearner means no deletion.
 
+    >>> from armnesia import LCB
     >>> environment = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
     >>> p = exact_release(
     ...     environment, np.full(5, 200), np.array([80, 0, 0, 0, 0]), Rollback(), LCB(confidence=1e-3),
@@ -56,39 +49,61 @@ def exact_release(
     """
     if not environment.is_bernoulli:
         raise UnsupportedError("exact evaluation needs Bernoulli rewards; use the sampled protocol")
-    if isinstance(learner, Imitation):
-        left = counts if unlearner is None else counts - deleted
+    left = counts if unlearner is None else counts - deleted
+    formula = None if unlearner is None else _formula(unlearner)
+    if unlearner is not None and left.any():
+        unlearner.check_supported(learner, deleted)
+    if learner.supports(CountsOnlyLearner) or not left.any():
+        # The rewards do not matter. Of the unlearners below, only rollback takes a learner by counts alone.
         return served(learner, ArmStatistics(tuple(range(len(counts))), left, np.zeros_like(left)))
-    if not isinstance(learner, LCB):
-        raise UnsupportedError(f"exact evaluation knows lcb and imitation; got {learner.name!r}")
+    if not learner.supports(MeanAndCountLearner):
+        raise UnsupportedError(
+            "exact evaluation needs a learner that scores by mean and count, or by counts alone; got"
+            f" {learner.name!r}: use the sampled protocol"
+        )
     case = FixedCase(environment.means, counts, deleted, learner, budget)
-    if unlearner is None:
-        return winner(case.laws(counts))
-    if type(unlearner).release not in _KNOWN_RELEASES:
+    if formula is None:
+        return winner(case.score_distributions(counts))
+    return np.clip(formula(case, unlearner), 0.0, 1.0)  # differences may leave −10⁻¹²
+
+
+def _formula(unlearner: Unlearner) -> Callable[[FixedCase, Any], FloatArray]:
+    """The formula for the method with which the unlearner answers requests."""
+    formula = _FORMULAS.get(type(unlearner).answer)
+    if formula is None or type(unlearner).release is not Unlearner.release:
         raise UnsupportedError(f"exact evaluation does not know {unlearner.name!r}; use the sampled protocol")
-    if not (counts - deleted).any():
-        return served(learner, ArmStatistics.empty(range(case.m)))
-    return np.clip(_release(case, unlearner), 0.0, 1.0)  # differences may leave −10⁻¹²
+    return formula
 
 
-def _release(case: FixedCase, unlearner: Unlearner) -> FloatArray:
-    """By the way in which the unlearner treats the requested arms."""
-    left = case.counts - case.deleted
-    if isinstance(unlearner, Tilt):
-        return exact_tilt(case, unlearner)
-    if isinstance(unlearner, FrozenRollback):
-        return winner([frozen_law(case, arm) for arm in range(case.m)])
-    if not isinstance(unlearner, NoisyUnlearner):
-        return winner(case.laws(left))
-    if unlearner.level.sees_decision or isinstance(unlearner, StrictAdaptive):
+def _rollback(case: FixedCase, unlearner: Unlearner) -> FloatArray:
+    return winner(case.score_distributions(case.counts - case.deleted))
+
+
+def _frozen_rollback(case: FixedCase, unlearner: Unlearner) -> FloatArray:
+    return winner(case.score_distributions(case.counts - case.deleted, penalty_counts=case.counts))
+
+
+def _noise(case: FixedCase, unlearner: NoiseBasedUnlearner) -> FloatArray:
+    if unlearner.level.sees_decision or unlearner.guesses_decision:
         return _by_decision(case, unlearner)
     plan = unlearner.checked_plan(case.learner, case.counts, case.deleted, None, case.budget)
-    return winner(case.laws(np.where(plan.noised, case.counts, left), plan.sigma))
+    counts = np.where(plan.noised, case.counts, case.counts - case.deleted)
+    return winner(case.score_distributions(counts, plan.sigma))
 
 
-def _by_decision(case: FixedCase, unlearner: NoisyUnlearner) -> FloatArray:
-    """Rollback everywhere, replaced by noise on the events that its plan is noise."""
-    chances = winner(case.laws(case.counts - case.deleted))
+_FORMULAS: dict[Callable[..., Any], Callable[[FixedCase, Any], FloatArray]] = {
+    Rollback.answer: _rollback,
+    FrozenRollback.answer: _frozen_rollback,
+    NoiseBasedUnlearner.answer: _noise,
+    Mixing.answer: _noise,
+    Tilt.answer: exact_tilt,
+}
+"""By the method that answers requests; an unlearner is covered exactly if it inherits that method."""
+
+
+def _by_decision(case: FixedCase, unlearner: NoiseBasedUnlearner) -> FloatArray:
+    """Rollback, replaced by noise on the events where the plan adds noise."""
+    chances = winner(case.score_distributions(case.counts - case.deleted))
     for arm in range(case.m):
         nothing = np.zeros(case.m)
         decision = Decision(tuple(range(case.m)), np.array(arm), nothing, np.array(False))
@@ -99,10 +114,10 @@ def _by_decision(case: FixedCase, unlearner: NoisyUnlearner) -> FloatArray:
                 f" {unlearner.name!r} noises others: use the sampled protocol"
             )
         if plan.noised[arm]:
-            if isinstance(unlearner, StrictAdaptive):
+            if unlearner.guesses_decision:
                 raise UnsupportedError(
-                    "exact evaluation of strict_adaptive is for budgets at which it adds no noise: it looks"
-                    " at D∖U before it does; use the sampled protocol"
+                    f"exact evaluation of {unlearner.name} is for budgets at which it adds no noise, because"
+                    " its noise depends on D∖U; use the sampled protocol"
                 )
             first = unlearner.rolled_back_first(case.deleted)
             chances = chances + _noise_less_rollback(case, arm, plan, int(first[arm]))
@@ -112,22 +127,22 @@ def _by_decision(case: FixedCase, unlearner: NoisyUnlearner) -> FloatArray:
 def _noise_less_rollback(case: FixedCase, arm: int, plan: NoisePlan, first: int) -> FloatArray:
     """P(winner by noise) − P(winner by rollback), on the event that `arm` was served.
 
-    Given the arm's sum s, the best final score v among the others has a known (defective) law, and
+    Given the arm's sum s, the best final score v among the others has a known (defective) distribution, and
     P(arm stays ahead of v) is a normal probability under noise and a step under rollback; the difference
-    moves probability between the arm and the rival that holds v.
+    moves probability between the arm and the rival with score v.
     """
     n, k, m = int(case.counts[arm]), int(case.deleted[arm]), case.m
     weights = binomial(n, float(case.means[arm]))
     sums = np.flatnonzero(weights > NEGLIGIBLE)
-    scores = lcb_scores(case.learner, sums, n, m)
+    scores = case.scores(arm, sums, n)
     others = {i: OtherArm(case, i, arm, scores) for i in range(m) if i != arm}
     moved = np.zeros(m)
-    for rival, law in others.items():
-        chance_at = weights[sums, None] * law.at()
+    for rival, distribution in others.items():
+        chance_at = weights[sums, None] * distribution.at()
         for i, other in others.items():
             if i != rival:
-                chance_at = chance_at * other.below(law.values, or_equal=i > rival)
-        ahead = partial(_ahead, wins_ties=arm < rival, values=law.values)
+                chance_at = chance_at * other.below(distribution.values, or_equal=i > rival)
+        ahead = partial(_ahead, wins_ties=arm < rival, values=distribution.values)
         by_noise = _given_the_sum(case, arm, sums, n - first, ahead, float(plan.sigma[arm]))
         by_rollback = _given_the_sum(case, arm, sums, n - k, ahead, 0.0)
         change = float((chance_at * (by_noise - by_rollback)).sum())
@@ -155,31 +170,31 @@ def _given_the_sum(
     """P(the arm, with `left` of its records left at random, is ahead | its sum before)."""
     n = int(case.counts[arm])
     if left == n:
-        return ahead(lcb_scores(case.learner, sums, n, case.m), sigma)
+        return ahead(case.scores(arm, sums, n), sigma)
     parts = np.arange(min(left, int(sums[-1])) + 1)
     chances = hypergeometric(parts, np.array(n), sums[:, None], np.array(left))
-    scores = lcb_scores(case.learner, parts, left, case.m)
+    scores = case.scores(arm, parts, left)
     return np.asarray(chances @ ahead(scores, sigma))
 
 
 class OtherArm:
     """An arm that lost against the served one, whose score was one of `served_scores`.
 
-    Its final score is its score on D, or, if it is requested too, the one after rollback; jointly with the
-    event that it lost, it has a defective law for every served score (the rows).
+    Its final score is its score on D or, if it is requested too, the one after rollback. Jointly with the
+    event that it lost, the final score has a defective distribution for every served score (the rows).
     """
 
     def __init__(self, case: FixedCase, arm: int, served_arm: int, served_scores: FloatArray) -> None:
         n, k, p = int(case.counts[arm]), int(case.deleted[arm]), float(case.means[arm])
         final = binomial(n - k, p)
         kept = np.flatnonzero(final > NEGLIGIBLE)
-        self.values = lcb_scores(case.learner, kept, n - k, case.m)
-        before = lcb_scores(case.learner, np.arange(n + 1), n, case.m)
-        # How many of the sums on D lose: the score rises with the sum.
+        self.values = case.scores(arm, kept, n - k)
+        before = case.scores(arm, np.arange(n + 1), n)
+        # The number of sums on D that lose; the score rises with the sum.
         n_losing = np.searchsorted(before, served_scores, side="right" if arm > served_arm else "left")
-        gone_at_most = np.concatenate([[0.0], np.cumsum(binomial(k, p))])
+        removed_at_most = np.concatenate([[0.0], np.cumsum(binomial(k, p))])
         room = np.clip(n_losing[:, None] - kept, 0, k + 1)
-        self._weights: FloatArray = final[kept] * gone_at_most[room]
+        self._weights: FloatArray = final[kept] * removed_at_most[room]
 
     def at(self) -> FloatArray:
         """P(lost, and the final score is values[j]); a row for each served score."""

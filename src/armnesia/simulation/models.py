@@ -1,4 +1,4 @@
-"""How many records of each arm a log holds: the paper's two data models."""
+"""The paper's two data models: how many records of each arm a log holds."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -29,18 +29,18 @@ class FixedSample:
 
     @classmethod
     def round_robin(cls, n: int, n_actions: int) -> "FixedSample":
-        """Each arm in turn: equal counts, the first arms one more where n is no multiple."""
+        """Each arm in turn: equal counts, and one more for the first arms if n is not a multiple."""
         if not is_count(n) or n < 1:
             raise InvalidInputError(f"n must be a whole number, 1 or more; got {n!r}")
         return cls(tuple(n // n_actions + (arm < n % n_actions) for arm in range(n_actions)))
 
     @property
     def n(self) -> int:
-        """All records, N."""
+        """N: the number of records."""
         return sum(self.counts)
 
     def check(self, environment: Environment) -> None:
-        """Refuse an environment that does not fit: another number of arms, or N(a*) < N_*."""
+        """Refuse an environment with another number of arms, or with N(a*) < N_*."""
         _check_arms(len(self.counts), environment)
         if self.n_star is not None and self.counts[environment.best] < self.n_star:
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""Worker processes for simulations: fresh ones, with one thread each."""
+"""Worker processes for simulations, with one thread each."""
 
 import os
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THR
 
 @contextmanager
 def worker_pool(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes that do not fight over the cores.
+    """A pool of processes that use one thread each.
 
-    The matrices here are small: threads of a linear-algebra library cost ten times what they bring as soon as
-    another process wants the core. The number of threads is read when a process starts, so the workers are
-    started afresh (a script that uses them needs its `if __name__ == "__main__":`).
+    The matrices of a simulation are small: threads of a linear-algebra library make it about ten times slower
+    as soon as another process needs the core. The number of threads is read when a process starts, so the
+    workers are spawned, and a script that uses them needs `if __name__ == "__main__":`.
     """
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(_ONE_THREAD)
@@ -23,7 +23,7 @@ def worker_pool(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     finally:
-        pool.shutdown(cancel_futures=True)  # who is interrupted does not wait for what is still in the queue
+        pool.shutdown(cancel_futures=True)  # after an interrupt, queued work is not waited for
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

@@ -1,4 +1,4 @@
-"""Which records people ask to forget: of one arm, of several, or of random people over all arms."""
+"""Request models: which records are deleted, of one arm, of several, or of random users of all arms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.simulation.models import is_count
 
 Choice = Literal["random", "lowest", "highest"]
-"""Which of an arm's records: independent of the rewards (the paper's assumption), or by them."""
+"""Which records of an arm: at random (the paper's assumption), or those with the lowest or highest reward."""
 
 
 class RequestModel(Protocol):
@@ -21,12 +21,12 @@ class RequestModel(Protocol):
     def choice(self) -> Choice: ...  # noqa: D102
 
     def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
-        """The deleted counts, and the share of data sets that held fewer records than asked for."""
+        """The deleted counts, and the share of data sets with fewer records than requested."""
 
 
 @dataclass(frozen=True)
 class SeveralArms:
-    """k_a records of each listed arm a. An arm with fewer loses all it has.
+    """k_a records of each listed arm a. An arm with fewer records loses all of them.
 
     >>> SeveralArms({0: 40, 2: 5}).draw_deleted(np.random.default_rng(0), np.array([[100, 50, 3]]))
     (array([[40,  0,  3]]), 1.0)
@@ -46,7 +46,7 @@ class SeveralArms:
         _check_choice(self.choice)
 
     def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
-        """The asked numbers, cut at what is there."""
+        """The requested numbers, at most the counts."""
         asked = np.zeros(counts.shape[-1], dtype=np.int64)
         for arm, k in self.deletions.items():
             if arm >= asked.size:
@@ -56,14 +56,14 @@ class SeveralArms:
         return np.minimum(asked, counts), float(short.mean())
 
 
-def OneArm(arm: int, k: int, choice: Choice = "random") -> SeveralArms:  # noqa: N802 (reads as a model)
+def OneArm(arm: int, k: int, choice: Choice = "random") -> SeveralArms:  # noqa: N802 (named like a model)
     """k records of one arm: the paper's single-source request."""
     return SeveralArms({arm: k}, choice)
 
 
 @dataclass(frozen=True)
 class AcrossArms:
-    """k records of random people: any k records of the log, whatever their arm."""
+    """k random records of the log, whatever their arm."""
 
     k: int
     choice: Choice = "random"
@@ -74,7 +74,7 @@ class AcrossArms:
         _check_choice(self.choice)
 
     def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
-        """Multivariate hypergeometric: each record is as likely to go as any other."""
+        """Multivariate hypergeometric: every record is equally likely to be deleted."""
         left_total = counts.sum(axis=-1)
         short = float((left_total < self.k).mean())
         to_go = np.minimum(self.k, left_total)

@@ -1,4 +1,4 @@
-"""Scores as random variables: who wins among independent arms, ties to the first."""
+"""Scores as random variables, and the winner's distribution among independent arms; ties to the first."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.special import gammaln, ndtr
-from armnesia.learners import LCB
+from armnesia.learners import MeanAndCountLearner
 
 NEGLIGIBLE = 1e-17
-"""Atoms lighter than this are left out: all of them together are invisible in a double."""
+"""Values with a smaller probability are left out: all of them together are lost in rounding."""
 _REACH = 9.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
@@ -28,14 +28,34 @@ def binomial(n: int, p: float) -> FloatArray:
     return np.asarray(pmf / pmf.sum())
 
 
-def lcb_scores(learner: LCB, sums: IntArray, count: int, n_actions: int) -> FloatArray:
-    """The LCB scores that these sums of `count` Bernoulli rewards give, computed as the learner does."""
-    return sums / max(count, 1) - learner.penalty(np.array(count), n_actions)
+def arm_scores(
+    learner: MeanAndCountLearner,
+    arm: int,
+    sums: IntArray,
+    count: int,
+    n_actions: int,
+    *,
+    penalty_count: int | None = None,
+) -> FloatArray:
+    """The scores of an arm for these sums of `count` Bernoulli rewards, as the learner computes them.
+
+    With `penalty_count` the penalty is that of another number of records; −1 without records.
+
+    >>> from armnesia import LCB
+    >>> arm_scores(LCB(confidence=0.1), 0, np.array([0, 25, 50]), 50, n_actions=2).round(4)
+    array([-0.1731,  0.3269,  0.8269])
+    """
+    if count == 0:
+        return np.full(len(sums), -1.0)
+    means, counts = np.zeros((len(sums), n_actions)), np.ones(n_actions, dtype=np.int64)
+    means[:, arm] = sums / count
+    counts[arm] = count if penalty_count is None else penalty_count
+    return learner.lower_bounds(means, counts, n_actions)[:, arm]
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreLaw:
-    """A score with finitely many values (rising), each with a weight, plus independent noise N(0, σ²)."""
+class ScoreDistribution:
+    """A score with finitely many rising values and their probabilities, plus independent noise N(0, σ²)."""
 
     values: FloatArray
     weights: FloatArray
@@ -49,55 +69,48 @@ class ScoreLaw:
         return np.asarray(cumulative[np.searchsorted(self.values, y, side="right" if or_equal else "left")])
 
     def density(self, y: FloatArray) -> FloatArray:
-        """The density of a noised score."""
+        """The density of a score with noise."""
         z = (y[..., None] - self.values) / self.sigma
         return np.asarray(np.exp(-(z**2) / 2) @ self.weights / (np.sqrt(2 * np.pi) * self.sigma))
 
 
-def score_law(learner: LCB, count: int, mean: float, n_actions: int, sigma: float = 0.0) -> ScoreLaw:
-    """The law of an arm's LCB score over `count` Bernoulli rewards; atoms below 10⁻¹⁷ are left out."""
-    weights = binomial(count, mean)
-    kept = np.flatnonzero(weights > NEGLIGIBLE)
-    return ScoreLaw(lcb_scores(learner, kept, count, n_actions), weights[kept], sigma)
-
-
-def losing(laws: list[ScoreLaw], arm: int, y: FloatArray) -> FloatArray:
+def losing(distributions: list[ScoreDistribution], arm: int, y: FloatArray) -> FloatArray:
     """P(every other arm loses against score y of `arm`): arms before it must be strictly below."""
     chance = np.ones(y.shape)
-    for other, law in enumerate(laws):
+    for other, distribution in enumerate(distributions):
         if other != arm:
-            chance = chance * law.below(y, or_equal=other > arm)
+            chance = chance * distribution.below(y, or_equal=other > arm)
     return chance
 
 
-def winner(laws: list[ScoreLaw]) -> FloatArray:
+def winner(distributions: list[ScoreDistribution]) -> FloatArray:
     """P(arm wins), for independent scores.
 
-    >>> coin = ScoreLaw(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> coin = ScoreDistribution(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
     >>> winner([coin, coin])
     array([0.75, 0.25])
     """
-    chances = np.zeros(len(laws))
-    noised = [arm for arm, law in enumerate(laws) if law.sigma > 0]
-    for arm, law in enumerate(laws):
-        if law.sigma == 0:
-            chances[arm] = law.weights @ losing(laws, arm, law.values)
+    chances = np.zeros(len(distributions))
+    noised = [arm for arm, distribution in enumerate(distributions) if distribution.sigma > 0]
+    for arm, distribution in enumerate(distributions):
+        if distribution.sigma == 0:
+            chances[arm] = distribution.weights @ losing(distributions, arm, distribution.values)
     if len(noised) == 1:
         chances[noised[0]] = 1 - chances.sum()
     elif noised:
-        x, weights = _panels(laws, noised)
+        x, weights = _panels(distributions, noised)
         for arm in noised:
-            chances[arm] = (weights * laws[arm].density(x) * losing(laws, arm, x)).sum()
+            chances[arm] = (weights * distributions[arm].density(x) * losing(distributions, arm, x)).sum()
     return chances
 
 
-def _panels(laws: list[ScoreLaw], noised: list[int]) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for integrals over a noised score: smooth between the atoms of the quiet arms."""
-    finest = min(laws[arm].sigma for arm in noised)
-    low = min(laws[arm].values[0] - _REACH * laws[arm].sigma for arm in noised)
-    high = max(laws[arm].values[-1] + _REACH * laws[arm].sigma for arm in noised)
+def _panels(distributions: list[ScoreDistribution], noised: list[int]) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights for integrals over a noised score; smooth between the values of the other arms."""
+    finest = min(distributions[arm].sigma for arm in noised)
+    low = min(distributions[arm].values[0] - _REACH * distributions[arm].sigma for arm in noised)
+    high = max(distributions[arm].values[-1] + _REACH * distributions[arm].sigma for arm in noised)
     grid = np.linspace(low, high, 2 + int((high - low) / finest))
-    atoms = [law.values for law in laws if law.sigma == 0]
+    atoms = [distribution.values for distribution in distributions if distribution.sigma == 0]
     edges = np.unique(np.clip(np.concatenate([grid, *atoms]), low, high))
     half = np.diff(edges) / 2
     x = edges[:-1, None] + half[:, None] * (1 + _NODES)

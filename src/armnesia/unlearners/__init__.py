@@ -1,8 +1,8 @@
-"""Every algorithm that forgets, the paper's and ours, one file each."""
+"""The unlearners of the paper and further ones, one module each."""
 
 from armnesia.unlearners.adaptive import Adaptive
-from armnesia.unlearners.base import Branch, Release, Unlearner
-from armnesia.unlearners.frozen import FrozenRollback
+from armnesia.unlearners.base import UNLEARNERS, Branch, Release, Unlearner
+from armnesia.unlearners.frozen_rollback import FrozenRollback
 from armnesia.unlearners.gaussian import Gaussian
 from armnesia.unlearners.mixing import Mixing
 from armnesia.unlearners.multi_source import MultiSource
@@ -10,7 +10,7 @@ from armnesia.unlearners.rollback import ImitationRollback, Rollback
 from armnesia.unlearners.strict_adaptive import StrictAdaptive
 from armnesia.unlearners.tilt import Tilt
 
-UNLEARNERS: dict[str, type[Unlearner]] = {
+UNLEARNERS |= {
     unlearner.name: unlearner
     for unlearner in (
         Rollback,
@@ -24,7 +24,6 @@ UNLEARNERS: dict[str, type[Unlearner]] = {
         Tilt,
     )
 }
-"""Every unlearner by its name: feeds the command line and the generic tests."""
 
 __all__ = [
     "UNLEARNERS",

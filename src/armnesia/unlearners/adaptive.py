@@ -1,4 +1,4 @@
-"""The paper's main algorithm: noise or rollback, whichever its bound prefers."""
+"""The paper's main algorithm: noise or rollback, whichever has the smaller bound."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,8 +10,8 @@ from armnesia.unlearners.multi_source import MultiSource
 class Adaptive(MultiSource):
     """Algorithm 2: if the request is for the served arm and γ < γ₀, add noise; otherwise roll back.
 
-    It is the single-source case of `MultiSource` (N_min = N(a₀), k_max = k), and given several arms it is
-    that algorithm. `Adaptive.as_in_the_paper()` takes the paper's threshold, its factor 1.3 and its
+    It is the single-source case of `MultiSource` (N_min = N(a₀), k_max = k); for a request of several arms
+    it is that algorithm. `Adaptive.as_in_the_paper()` takes the paper's threshold, its factor 1.3 and its
     sensitivity; the defaults take the exact balance point and the exact sensitivity.
 
     >>> from armnesia import LCB, ArmStatistics, Budget, DeletionRequest

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot, scalar_or_array
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.messages import any_of
 from armnesia.core.randomness import draw_index
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import Decision, Learner
+from armnesia.learners import LCB, LEARNERS, Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 
 
 class Branch(StrEnum):
-    """What an unlearner did with a request, in words."""
+    """What an unlearner did with a request."""
 
     UNCHANGED = "unchanged (empty request)"
     ROLLBACK = "rollback"
@@ -39,7 +40,7 @@ _BRANCHES = np.array(list(Branch), dtype=object)
 
 
 BranchCodes: TypeAlias = NDArray[np.int8]
-"""Branches as arrays hold them: positions in `Branch`."""
+"""Branches in arrays, as positions in `Branch`; one per data set."""
 
 
 def is_branch(codes: BranchCodes, branch: Branch) -> BoolArray:
@@ -47,10 +48,10 @@ def is_branch(codes: BranchCodes, branch: Branch) -> BoolArray:
     return np.asarray(codes == list(Branch).index(branch))
 
 
-def first_branch(reasons: dict[Branch, BoolArray], otherwise: Branch) -> BranchCodes:
-    """The first branch, in order, whose reason holds; one a data set."""
+def first_branch(reasons: dict[Branch, BoolArray], otherwise: Branch | BranchCodes) -> BranchCodes:
+    """The first branch, in order, whose reason holds; one per data set."""
     order = list(Branch)
-    codes = np.asarray(order.index(otherwise))
+    codes = np.asarray(order.index(otherwise) if isinstance(otherwise, Branch) else otherwise)
     for branch, holds in reversed(reasons.items()):
         codes = np.where(holds, order.index(branch), codes)
     return np.asarray(codes, dtype=np.int8)
@@ -58,7 +59,7 @@ def first_branch(reasons: dict[Branch, BoolArray], otherwise: Branch) -> BranchC
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The exact distribution of the released arm, before any coin is tossed.
+    """The exact distribution of the released arm, from which nothing has been drawn yet.
 
     `probabilities` has the arms on its last axis, in the order of `actions`; leading axes are data sets.
     """
@@ -70,11 +71,11 @@ class Release:
 
     @property
     def branch(self) -> Any:
-        """What was done, as a `Branch`; an array of them for a batch."""
+        """What was done, as a `Branch`; an array of branches for a batch."""
         return scalar_or_array(np.asarray(_BRANCHES[self.branch_codes], dtype=object))
 
     def draw(self) -> Hashable:
-        """Draw the arm: the one random step, exact, from the operating system's randomness.
+        """Draw the arm exactly, with the operating system's randomness: the only random step.
 
         Draw once per request: n draws from one release are an n-fold composition of its guarantee.
         """
@@ -85,16 +86,27 @@ class Release:
             )
         return self.actions[draw_index(self.probabilities.tolist())]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write the release of one data set as JSON holds it."""
+        return {
+            "probabilities": dict(zip(self.actions, self.probabilities.tolist(), strict=True)),
+            "branch": str(self.branch),
+            "guarantee": self.guarantee.to_dict(),
+        }
+
     def __repr__(self) -> str:
         shown = dict(zip(self.actions, self.probabilities.round(6).T.tolist(), strict=True))
         return f"Release({shown}, branch={str(self.branch)!r}, guarantee={str(self.guarantee)!r})"
 
 
 class Unlearner(ABC):
-    """Forgets records at a stated level, at the smallest loss of decision quality it can.
+    """Forgets records at a stated level, with as little loss of decision quality as possible.
 
     `release` is the distribution of π′(U, π(D), T(D)); `reference` that of π′(∅, π(D∖U), T(D∖U)), computed
-    from exactly what the level lets a reference see. The audit compares the two.
+    from what the level lets a reference see. The audit compares the two.
+
+    A subclass is a frozen dataclass. It implements `answer` and `reference_probabilities`; the checks, the
+    case of no records left and the label of an empty request are here.
     """
 
     name: ClassVar[str]
@@ -102,15 +114,61 @@ class Unlearner(ABC):
     several_arms: ClassVar[bool] = True
     """Whether a request may touch more than one arm."""
     needs_budget: ClassVar[bool] = True
-    """Whether the release depends on the budget; the others are (0, 0)."""
+    """Whether the release depends on the budget; the other unlearners guarantee (0, 0)."""
+    conceals_empty_requests: ClassVar[bool] = False
+    """Whether an empty request is answered like any other, instead of by π(D)."""
+    needs: ClassVar[type[Any]] = Learner
+    """The kind of learner that it works with: `Learner` or one of its abstract subclasses."""
+    default_learner: ClassVar[type[Learner]] = LCB
+    """The learner to use it with where none is named."""
 
     @abstractmethod
+    def answer(
+        self,
+        learner: Any,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        retained: ArmStatistics,
+        budget: Budget,
+    ) -> "tuple[FloatArray, Branch | BranchCodes]":
+        """The distribution of the released arm, and the branch taken, one or one per data set.
+
+        `learner` is of the kind that `needs` names; `retained` is D∖U.
+        """
+
+    @abstractmethod
+    def reference_probabilities(
+        self,
+        learner: Any,
+        retained: ArmStatistics,
+        shape: IntArray,
+        original_decision: Decision | None,
+        budget: Budget,
+    ) -> FloatArray:
+        """The distribution of the released arm in the world without the records.
+
+        `shape` and `original_decision` are what the level sees: at level `retained` the shape is all zeros,
+        below `original_decision` the decision is None.
+        """
+
+    def guarantee(self, request: DeletionRequest, budget: Budget) -> Guarantee:
+        """What a release guarantees: the budget at the unlearner's level, or (0, 0) if it needs none."""
+        epsilon, delta = (budget.epsilon, budget.delta) if self.needs_budget else (0.0, 0.0)
+        return Guarantee(epsilon, delta, self.level)
+
     def release(
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         """The exact distribution of the arm released after forgetting the request."""
+        self.check_supported(learner, request.counts)
+        retained = statistics.without(request)
+        probabilities, branch = self.answer(learner, statistics, request, retained, budget)
+        probabilities = unless_empty(learner, retained, probabilities)
+        unchanged = request.is_empty & (not self.conceals_empty_requests)
+        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: unchanged}
+        codes = first_branch(reasons, otherwise=branch)
+        return Release(statistics.actions, probabilities, codes, self.guarantee(request, budget))
 
-    @abstractmethod
     def reference(
         self,
         learner: Learner,
@@ -120,23 +178,65 @@ class Unlearner(ABC):
         shape: IntArray | None = None,
         original_decision: Decision | None = None,
     ) -> FloatArray:
-        """The exact distribution in the world without the records, given what the level may see.
+        """The exact distribution in the world without the records, given what the level lets it see.
 
-        `shape` is how many records of each arm were deleted (levels `request_shape` and
-        `original_decision`), `original_decision` is π(D) (level `original_decision` only).
+        `shape` is the number of deleted records per arm (levels `request_shape` and `original_decision`),
+        `original_decision` is π(D) (level `original_decision`). What the level does not see is ignored.
         """
+        if not self.level.sees_shape:
+            shape = np.zeros_like(retained.counts)
+        elif shape is None:
+            raise InvalidInputError(f"the reference of {self.name} needs shape, the deleted counts; got None")
+        self.check_supported(learner, shape)
+        if not self.level.sees_decision:
+            original_decision = None
+        elif original_decision is None:
+            raise InvalidInputError(
+                f"the reference of {self.name} needs original_decision, the decision π(D); got None"
+            )
+        probabilities = self.reference_probabilities(learner, retained, shape, original_decision, budget)
+        return unless_empty(learner, retained, probabilities)
+
+    def check_supported(self, learner: Learner, shape: IntArray) -> None:
+        """Refuse a learner of another kind than `needs`, and several arms if the unlearner takes only one.
+
+        The message names alternatives: learners of the kind that is needed, and the other unlearners for
+        this learner whose level is not weaker.
+        """
+        if not learner.supports(self.needs):
+            suitable = [repr(name) for name, kind in LEARNERS.items() if issubclass(kind, self.needs)]
+            others = [kind.name for kind in self._alternatives(learner)]
+            raise UnsupportedError(
+                f"{self.name} needs a learner {self.needs.description}, such as {any_of(suitable)};"
+                f" got {learner.name!r}, for which use {any_of(others)}"
+            )
+        if not self.several_arms and (shape > 0).sum(axis=-1).max(initial=0) > 1:
+            others = [kind.name for kind in self._alternatives(learner) if kind.several_arms]
+            raise UnsupportedError(
+                f"{self.name} takes requests of one arm; this one touches several: use {any_of(others)}"
+            )
+
+    def _alternatives(self, learner: Learner) -> "list[type[Unlearner]]":
+        """The unlearners that work with this learner, at a level that is not weaker."""
+        return [
+            kind
+            for kind in UNLEARNERS.values()
+            if learner.supports(kind.needs) and Level.weakest(kind.level, self.level) is self.level
+        ]
 
 
-def required_shape(shape: IntArray | None, unlearner: str) -> IntArray:
-    """The deleted counts, which a reference at this level is told; refused where they are missing."""
-    if shape is None:
-        raise InvalidInputError(f"the reference of {unlearner} needs shape, the deleted counts; got None")
-    return shape
+UNLEARNERS: dict[str, type[Unlearner]] = {}
+"""Every unlearner by its name, for the command line, the vault and the generic tests.
+
+`armnesia.unlearners` fills it; it is here because the messages of `Unlearner.check_learner` name its entries.
+"""
 
 
 def unless_empty(learner: Learner, retained: ArmStatistics, probabilities: FloatArray) -> FloatArray:
-    """The probabilities; but where no data is left at all, the learner's default arm."""
-    return np.where(np.expand_dims(retained.total == 0, -1), served(learner, retained), probabilities)
+    """The probabilities, replaced by the learner's default arm where no records are left."""
+    no_data = np.expand_dims(retained.total == 0, -1)
+    default = served(learner, retained) if no_data.any() else np.zeros(retained.counts.shape)
+    return np.where(no_data, default, probabilities)
 
 
 def served(learner: Learner, statistics: ArmStatistics) -> FloatArray:

@@ -1,7 +1,7 @@
 """Mixing: roll back a part of the request and hide the rest behind noise."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -9,38 +9,39 @@ import numpy as np
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.parameters import parameter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.special import hypergeometric
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.learners import LCB, Decision, Learner
+from armnesia.learners import Decision, PenaltyLearner
 from armnesia.privacy import Budget, Level
-from armnesia.unlearners.base import Branch, Release, first_branch, is_branch
+from armnesia.unlearners.base import Branch, BranchCodes, first_branch, is_branch
 from armnesia.unlearners.calibration import (
+    SENSITIVITY_HELP,
     Sensitivity,
     check_choice,
-    require_lcb,
     score_sensitivity,
     sensitivity_certified,
 )
-from armnesia.unlearners.noise_based import NoisePlan, NoisyUnlearner, winner_distribution
+from armnesia.unlearners.noise_based import NoiseBasedUnlearner, NoisePlan, winner_distribution
 
-_ALMOST = 1e-9  # 0.29 · 100 is a little below 29 in doubles, and means 29
-_CHUNK = 2**20  # scores held at once while integrating over the choice of U′
+_ROUNDING = 1e-9  # 0.29 · 100 is slightly below 29 in doubles
+_CHUNK = 2**20  # scores in memory at once while integrating over the choice of U′
 
 
 @dataclass(frozen=True)
-class Mixing(NoisyUnlearner):
-    """Algorithm 4 (appendix A.3): of the k records of the served arm, k′ are rolled back, the rest noised.
+class Mixing(NoiseBasedUnlearner):
+    """Algorithm 4 (appendix A.3): of k records of the served arm, k′ are rolled back, noise hides the rest.
 
-    k′ is ⌊ratio·k⌋ (ratio ½ unless told otherwise) or `rolled_back`. The algorithm chooses the k′ records U′
+    k′ is ⌊ratio·k⌋ (ratio ½ if not given) or `rolled_back`. The algorithm chooses the k′ records U′
     uniformly; for rewards in {0, 1} that choice is integrated exactly (the number of ones in U′ is
-    hypergeometric). For other rewards it cannot be computed from sums: choose U′ yourself and pass it as
-    `rolled_back`. Where the request is not for the served arm everything is rolled back. One arm only.
+    hypergeometric). For other rewards sums do not determine it: choose U′ yourself and pass it as
+    `rolled_back`. If the request is not for the served arm, everything is rolled back. One arm only.
 
     Level `original_decision`, as for `Adaptive`.
 
-    >>> from armnesia import ArmStatistics, DeletionRequest
+    >>> from armnesia import LCB, ArmStatistics, DeletionRequest
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
     >>> request = DeletionRequest.from_rewards({"A": [1] * 6 + [0] * 4, "B": []})
     >>> budget = Budget(epsilon=1.0, delta=1e-5)
@@ -48,9 +49,13 @@ class Mixing(NoisyUnlearner):
     array([0.6718, 0.3282])
     """
 
-    ratio: float | None = None
-    rolled_back: int | DeletionRequest | None = None
-    sensitivity: Sensitivity = "exact"
+    ratio: float | None = parameter(
+        None, help="The share of the request that is rolled back, in [0, 1]; 1/2 if not given."
+    )
+    rolled_back: int | DeletionRequest | None = parameter(
+        None, help="The number of deleted records that are rolled back, instead of a ratio."
+    )
+    sensitivity: Sensitivity = parameter("exact", help=SENSITIVITY_HELP)
 
     name: ClassVar[str] = "mixing"
     level: ClassVar[Level] = Level.ORIGINAL_DECISION
@@ -71,24 +76,22 @@ class Mixing(NoisyUnlearner):
                 )
 
     def plan(
-        self, learner: LCB, counts: IntArray, deleted: IntArray, decision: Decision | None, budget: Budget
+        self,
+        learner: PenaltyLearner,
+        counts: IntArray,
+        deleted: IntArray,
+        decision: Decision | None,
+        budget: Budget,
     ) -> NoisePlan:
         """Noise on π(D) for the records that are not rolled back first."""
-        if decision is None:
-            raise InvalidInputError("mixing needs original_decision, the decision π(D); got None")
+        assert decision is not None  # at this level it is seen
         touched = deleted > 0
-        if touched.sum(axis=-1).max(initial=0) > 1:
-            raise UnsupportedError(
-                "mixing unlearns records of one arm; this request touches several: use multi_source"
-            )
         m = counts.shape[-1]
         first = self.rolled_back_first(deleted)
         is_served = decision.index[..., None] == np.arange(m)
         kind, left, rest = self.sensitivity, counts - first, deleted - first
         certified = sensitivity_certified(kind, learner, left, rest, m)
         reasons = {
-            Branch.NO_DATA_LEFT: (counts - deleted).sum(axis=-1) == 0,
-            Branch.UNCHANGED: ~touched.any(axis=-1),
             Branch.NOT_SERVED: ~(is_served & touched).any(axis=-1),
             Branch.ROLLBACK: ~(is_served & (rest > 0)).any(axis=-1),
             Branch.NO_SENSITIVITY: ~(is_served & certified).any(axis=-1),
@@ -100,60 +103,68 @@ class Mixing(NoisyUnlearner):
         gamma = np.where(noised, budget.gamma, 0.0)
         return NoisePlan(noised, gamma * score_sensitivity(kind, learner, left, rest, m), codes)
 
-    def release(
-        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
-    ) -> Release:
+    def answer(
+        self,
+        learner: PenaltyLearner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        retained: ArmStatistics,
+        budget: Budget,
+    ) -> tuple[FloatArray, BranchCodes]:
         """The mixture, over the choice of U′, of noise on the score of D∖U′."""
-        lcb = require_lcb(learner, self.name)
-        retained = statistics.without(request)
         if isinstance(self.rolled_back, DeletionRequest):
             request.records.without(self.rolled_back)  # refuses a U′ that is not a part of U
-        plan = self.checked_plan(lcb, statistics.counts, request.counts, lcb.decide(statistics), budget)
+        decision = learner.decide(statistics)
+        plan = self.checked_plan(learner, statistics.counts, request.counts, decision, budget)
         mixture, total = np.zeros(plan.noised.shape), np.zeros(plan.noised.shape[:-1])
-        for weight, part_scores in self._part_scores(lcb, statistics, request, plan):
-            scores = np.where(plan.noised, part_scores, lcb.unit_scores(retained))
-            by_part = winner_distribution(lcb, retained, scores, plan)
+        for weight, part_scores in self._part_scores(learner, statistics, request, plan):
+            scores = np.where(plan.noised, part_scores, learner.unit_scores(retained))
+            by_part = winner_distribution(learner, retained, scores, plan)
             mixture += (weight[..., None] * by_part).sum(axis=0)
             total += weight.sum(axis=0)
-        guarantee = self.guarantee(request.counts, budget)
-        # The weights sum to 1 but for their rounding, which must not look like a probability.
-        return Release(statistics.actions, mixture / total[..., None], plan.branch_codes, guarantee)
+        # Dividing by the total removes the rounding error of the weights, whose exact sum is 1.
+        return mixture / total[..., None], plan.branch_codes
 
     def rolled_back_first(self, deleted: IntArray) -> IntArray:
-        """k′ of each arm, at most k."""
+        """k′ per arm, at most k."""
         if isinstance(self.rolled_back, DeletionRequest):
             return self.rolled_back.counts
         if self.rolled_back is None:
             ratio = 0.5 if self.ratio is None else self.ratio
-            return np.asarray(np.floor(ratio * deleted + _ALMOST), dtype=np.int64)
+            return np.asarray(np.floor(ratio * deleted + _ROUNDING), dtype=np.int64)
         if np.any((deleted > 0) & (deleted < self.rolled_back)):
             raise InvalidInputError(
                 f"rolled_back must not exceed the number of deleted records; got {self.rolled_back}"
             )
         return np.where(deleted > 0, self.rolled_back, 0)
 
+    def with_rolled_back(self, part: DeletionRequest) -> "Mixing":
+        """The same unlearner with U′ chosen."""
+        return replace(self, ratio=None, rolled_back=part)
+
     def _part_scores(
-        self, learner: LCB, statistics: ArmStatistics, request: DeletionRequest, plan: NoisePlan
+        self, learner: PenaltyLearner, statistics: ArmStatistics, request: DeletionRequest, plan: NoisePlan
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """The possible scores of D∖U′ with their probabilities; both have the possibilities in front."""
+        """Probabilities of the possible U′ and the scores of D∖U′; the first axis is the possibilities."""
         if isinstance(self.rolled_back, DeletionRequest):
             part = statistics.without(self.rolled_back)
             yield np.ones((1,) + (1,) * (plan.noised.ndim - 1)), learner.unit_scores(part)[None]
             return
         first = self.rolled_back_first(request.counts)
         left = statistics.counts - first
-        if not request.binary and is_branch(plan.branch_codes, Branch.MIXING).any():
+        chooses = is_branch(plan.branch_codes, Branch.MIXING) & plan.noised.any(axis=-1)
+        if not request.binary and chooses.any():
             raise UnsupportedError(
-                "mixing chooses which records to roll back first; their rewards are not all 0 or 1, so that"
-                " sums do not tell them: pass the chosen records as rolled_back=DeletionRequest(…), or use"
-                " another unlearner"
+                "mixing chooses which records to roll back first, which needs rewards that are all 0 or 1;"
+                " these are not: pass the chosen records as rolled_back=DeletionRequest(…), or use another"
+                " unlearner"
             )
         k, k_first = request.counts.max(axis=-1), first.max(axis=-1)
         ones = (request.sums.max(axis=-1) // UNIT).astype(np.int64)
         denominator = np.maximum(left, 1) * np.float64(UNIT)
-        penalty = learner.penalty(left, statistics.n_actions)
+        penalty = learner.penalty(np.maximum(left, 1), statistics.n_actions)
         possible = np.arange(k_first.max(initial=0) + 1)
         for some in np.array_split(possible, -(-possible.size * left.size // _CHUNK)):
             drawn = some.reshape((-1,) + (1,) * k.ndim)
             means = ((statistics.sums - drawn[..., None] * UNIT) / denominator).astype(np.float64)
-            yield hypergeometric(drawn, k, ones, k_first), means - penalty
+            yield hypergeometric(drawn, k, ones, k_first), np.where(left > 0, means - penalty, -1.0)

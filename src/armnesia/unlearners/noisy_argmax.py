@@ -5,10 +5,10 @@ import numpy as np
 from armnesia.core.arrays import FloatArray, one_hot
 from armnesia.core.special import ndtr
 
-_REACH = 9.0  # Φ(−9) is 10⁻¹⁹: what lies further out cannot be seen in a double
-_FEW = 3  # up to this many noised arms, panels of 3σ are smooth enough; the maximum of more is sharper
+_REACH = 9.0  # Φ(−9) is 10⁻¹⁹, below the precision of a double
+_FEW = 3  # up to this many noised arms, panels of 3σ are smooth enough; more arms need shorter panels
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
-_CHUNK = 2**21  # integrand values held at once
+_CHUNK = 2**21  # integrand values in memory at once
 
 
 def noisy_argmax(scores: FloatArray, sigma: FloatArray) -> FloatArray:
@@ -41,14 +41,14 @@ def noisy_argmax(scores: FloatArray, sigma: FloatArray) -> FloatArray:
 
 
 def _without_hopeless(scores: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leave out noised arms that lose to another one even 9σ up, with the other 9σ down."""
+    """Leave out noised arms that lose even when they are 9σ up and another arm is 9σ down."""
     certain = (scores - _REACH * sigma).max(axis=-1, keepdims=True)
     hopeless = (sigma > 0) & (scores + _REACH * sigma < certain)
     return np.where(hopeless, -np.inf, scores), np.where(hopeless, 0.0, sigma)
 
 
 def _panel_ends(number: int) -> FloatArray:
-    """Where the integration panels end, in standard deviations of each noise."""
+    """The ends of the integration panels, in standard deviations of each noise."""
     return np.linspace(-_REACH, _REACH, 7 if number <= _FEW else 19)
 
 
@@ -67,7 +67,7 @@ def _one_noised_arm(scores: FloatArray, sigma: FloatArray) -> FloatArray:
 def _several_noised_arms(scores: FloatArray, sigma: FloatArray, number: int) -> FloatArray:
     """Integrate P(j wins) = ∫ φ_j(x)·Π_{i≠j} Φ_i(x) dx above the best arm without noise.
 
-    The panels end at multiples of each arm's own σ, so that the integrand is smooth on every panel however
+    The panels end at multiples of each arm's own σ, so the integrand is smooth on every panel, however
     different the scales are.
     """
     arms = np.argsort(-(sigma > 0).astype(np.int8), axis=-1, kind="stable")[:, :number]
@@ -75,7 +75,7 @@ def _several_noised_arms(scores: FloatArray, sigma: FloatArray, number: int) -> 
     s = np.take_along_axis(sigma, arms, -1)
     quiet = np.where(sigma > 0, -np.inf, scores)
     best_quiet = quiet.max(axis=-1, keepdims=True)
-    # Below some arm's f − 9σ that arm is practically never, so nobody wins there.
+    # Scores below an arm's f − 9σ never win: that arm is above them.
     start = np.maximum(best_quiet, (f - _REACH * s).max(axis=-1, keepdims=True))
     edges = (f[..., None] + s[..., None] * _panel_ends(number)).reshape(len(f), -1)
     edges = np.sort(np.maximum(edges, start), axis=-1)

@@ -1,8 +1,8 @@
-"""What the old decision will have been, judged from what is left: the predictives that tilt can use.
+"""Predictives: estimates of the old decision from the records left, which tilt uses.
 
-A predictive turns D∖U and the deleted counts into q, the chance that π(D) was each arm. Ours believe that an
-arm's mean has a Beta law, that deleted records are drawn like the others, and differ in what they believe
-before they look: nothing ("flat"), or what the other arms are like ("empirical_bayes").
+A predictive computes from D∖U and the deleted counts, for each arm, the probability q that π(D) was that arm.
+The two here take the mean of an arm as Beta-distributed and the deleted records as drawn like the others.
+They differ in the prior: a nearly flat one ("flat"), or one fitted to the other arms ("empirical_bayes").
 """
 
 from collections.abc import Callable
@@ -13,39 +13,40 @@ import numpy as np
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.learners import LCB, ConfidenceLearner
+from armnesia.learners import MeanAndCountLearner
 from armnesia.unlearners.beta_binomial import Belief, chance_of_at_least, numbers_of_ones
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 
-Predictive: TypeAlias = Callable[[ConfidenceLearner, ArmStatistics, IntArray], FloatArray]
-"""Judges, from D∖U and the deleted counts, how likely π(D) was each arm."""
+Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray], FloatArray]
+"""The probability that π(D) was each arm, given D∖U and the deleted counts."""
 
 _MOST_DELETED = 500
-"""From several arms together: with more, their scores are taken as normal."""
-_NEGLIGIBLE = 1e-15  # a chance that is left out: a thousand of them are invisible beside 1
-_TABLE, _CHUNK = 2**22, 2**20  # scores kept, and sorted, at once
+"""Records deleted from several arms together; with more, the scores are taken as normal."""
+_NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
+_TABLE, _CHUNK = 2**22, 2**20  # scores in memory, and sorted, at once
 
-_GRAIN = 0.1
-"""Of a record, before any is seen: an arm that shows no ones is not certain to have had none."""
+_PRIOR_RECORDS = 0.1
+"""The weight of the flat prior, in records: an arm that shows no ones may still have had some."""
 
 
 def flat_belief(sums: FloatArray, counts: IntArray) -> Belief:
-    """The mean is what is seen, up to a tenth of a record; uniform for an arm without records.
+    """Beta(0.1 + ones, 0.1 + zeros) for the mean of an arm; uniform for an arm without records.
 
     >>> flat_belief(np.array([3.0, 0.0]), np.array([10, 0]))
     (array([3.1, 1. ]), array([7.1, 1. ]))
     """
-    grain = np.where(counts > 0, _GRAIN, 1.0)
-    return grain + sums, grain + (counts - sums)
+    prior = np.where(counts > 0, _PRIOR_RECORDS, 1.0)
+    return prior + sums, prior + (counts - sums)
 
 
 def empirical_bayes_belief(sums: FloatArray, counts: IntArray) -> Belief:
-    """An arm's mean is drawn as the other arms' were: Beta(κp, κ(1−p)), fitted by moments, then updated.
+    """The prior Beta(κp, κ(1−p)) of all arms, fitted by moments, then updated by the records of each arm.
 
     With weights w and v = p(1−p), E[Σw(p̂_a − p)²] = v·Σ w(1−w)·(1/N_a + ρ(1 − 1/N_a)), where ρ = 1/(κ+1) is
-    the spread between arms (Kleinman 1973: weights N/(1+ρ(N−1)), from equal ones in two steps). J arms tell
-    little about ρ: like a variance in Student's law it counts (1 + 1/J)·(J−1)/(J−3) times, and for three or
-    fewer not at all. κ is at least 1 record, and at most all that are left.
+    the spread between arms (Kleinman 1973: weights N/(1+ρ(N−1)), from equal ones in two steps). J arms carry
+    little information about ρ: as for a variance in Student's distribution it is multiplied by
+    (1 + 1/J)·(J−1)/(J−3), and for three arms or fewer ρ is 1. κ is at least 1 record and at most the number
+    of records left.
 
     >>> sums, counts = np.array([30.0, 32, 28, 31, 0]), np.array([100, 100, 100, 100, 0])
     >>> ones, zeros = empirical_bayes_belief(sums, counts)
@@ -70,14 +71,15 @@ def empirical_bayes_belief(sums: FloatArray, counts: IntArray) -> Belief:
 
 
 def decision_under(
-    belief: Belief, learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray
+    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
 ) -> FloatArray:
-    """q, if each arm's mean is as believed: untouched arms are what they are.
+    """q, given a belief about the mean of each arm; the scores of untouched arms are known.
 
-    One touched arm: it was ahead if enough of its deleted rewards were ones. Several: every number of ones is
-    weighed, P(a wins) = Σ_g P(g)·Π P(the others stay below); for more than 500 deleted records scores are
-    taken as normal, and the highest is found by integration.
+    One touched arm: it was ahead if enough of its deleted rewards were ones. Several: summed over the number
+    g of ones, P(a wins) = Σ_g P(g)·Π P(the others stay below); for more than 500 deleted records scores are
+    taken as normal, and the probability of the highest is integrated.
 
+    >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
     >>> belief = flat_belief(retained.sums / UNIT, retained.counts)
     >>> decision_under(belief, LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
@@ -100,9 +102,10 @@ def decision_under(
     return q
 
 
-def flat(learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
-    """q, with nothing believed before: the deleted records had about the mean of those that are left.
+def flat(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q with the nearly flat prior: the deleted records had about the mean of those that are left.
 
+    >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
     >>> flat(LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
     array([0.154, 0.846])
@@ -110,9 +113,10 @@ def flat(learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray) -
     return decision_under(flat_belief(_sums(retained), retained.counts), learner, retained, shape)
 
 
-def empirical_bayes(learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
-    """q, with the mean of the deleted records shrunk to those of the other arms.
+def empirical_bayes(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q with the mean of the deleted records shrunk towards those of the other arms.
 
+    >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 3 + [0] * 2, **{b: [1, 0] * 40 for b in "BCDE"}})
     >>> shape = np.array([75, 0, 0, 0, 0])
     >>> float(empirical_bayes(LCB(confidence=0.1), retained, shape)[0].round(2))
@@ -124,18 +128,18 @@ def empirical_bayes(learner: ConfidenceLearner, retained: ArmStatistics, shape: 
 
 
 PREDICTIVES: dict[str, Predictive] = {"flat": flat, "empirical_bayes": empirical_bayes}
-"""The predictives that have a name."""
+"""The predictives by name."""
 
 
 def _sums(statistics: ArmStatistics) -> FloatArray:
-    """Reward sums on the scale where a reward is at most 1; whole ones stay whole."""
+    """Reward sums on the scale where a reward is at most 1; whole numbers stay whole."""
     return np.asarray(statistics.sums / UNIT, dtype=np.float64)
 
 
 def _one_arm(
-    belief: Belief, learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray
+    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
 ) -> FloatArray:
-    """The touched arm against the best of the others, with as many ones as it needs."""
+    """The touched arm against the best of the others: the probability of as many ones as it needs."""
     m, touched = retained.n_actions, shape > 0
     arm = np.argmax(touched, axis=-1)[..., None]
     others = np.where(touched, -np.inf, learner.unit_scores(retained))
@@ -146,7 +150,7 @@ def _one_arm(
         scores = np.take_along_axis(learner.lower_bounds((sums + ones) / before, before, m), arm, -1)
         return np.asarray((scores > to_beat) | ((arm < rival) & (scores == to_beat)))
 
-    # The score rises with the ones: halve the range until the first number that is ahead is left.
+    # The score rises with the ones: bisection finds the smallest number that is ahead.
     gone = np.take_along_axis(shape, arm, -1)
     low, high = np.zeros_like(gone), np.where(gone > 0, gone + 1, 0)
     while (low < high).any():
@@ -159,9 +163,9 @@ def _one_arm(
 
 
 def _few_records(
-    belief: Belief, learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray
+    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
 ) -> FloatArray:
-    """Several touched arms and the best of the others: every number of ones has its score and its chance."""
+    """Several touched arms and the best of the others, summed over every number of ones."""
     m, before, sums = retained.n_actions, np.maximum(retained.counts + shape, 1), _sums(retained)
     gone = shape.reshape(-1, m)
     ones, zeros = (np.broadcast_to(part, shape.shape).reshape(-1, m) for part in belief)
@@ -183,50 +187,48 @@ def _few_records(
             chances[:, :-1], chances[:, -1, 0] = weights[..., possible], 1.0
             scores[:, -1] = quiet[rows].max(axis=-1, keepdims=True)
             arms = np.concatenate([touched, np.argmax(quiet[rows], axis=-1)[:, None]], axis=-1)
-            # Ties go to the first arm, so the last one comes first in rising order.
+            # Ties go to the first arm, so in rising order the last arm comes first.
             last_first = np.argsort(-arms, axis=-1, kind="stable")
             np.add.at(
                 q,
                 (rows[:, None], np.take_along_axis(arms, last_first, -1)),
                 highest_of(*(np.take_along_axis(a, last_first[..., None], 1) for a in (scores, chances))),
             )
-    q /= np.maximum(q.sum(axis=-1, keepdims=True), 0.5)  # what was left out; rows without a request stay 0
+    # Makes up for the probabilities that were left out; rows without a request stay 0.
+    q /= np.maximum(q.sum(axis=-1, keepdims=True), 0.5)
     return q.reshape(shape.shape)
 
 
 def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:
-    """P(each of independent scores is the highest), of laws on the last axis; of equals the last one wins.
+    """P(each of independent scores is the highest), values on the last axis; of equal scores the last wins.
 
     >>> highest_of(np.array([[[0.0, 2.0], [1.0, 2.0]]]), np.array([[[0.5, 0.5], [0.5, 0.5]]]))
     array([[0.25, 0.75]])
     """
-    n, laws, atoms = scores.shape
-    wins = np.zeros((n, laws))
+    n, arms, values = scores.shape
+    wins = np.zeros((n, arms))
     for rows in np.array_split(np.arange(n), -(-scores.size // _CHUNK)):
-        order = np.argsort(scores[rows].reshape(-1, laws * atoms), axis=-1, kind="stable")
-        chance = np.take_along_axis(chances[rows].reshape(-1, laws * atoms), order, -1)
-        owner = order // atoms
+        order = np.argsort(scores[rows].reshape(-1, arms * values), axis=-1, kind="stable")
+        chance = np.take_along_axis(chances[rows].reshape(-1, arms * values), order, -1)
+        owner = order // values
         below = chance.copy()
-        for law in range(laws):
-            reached = np.cumsum(np.where(owner == law, chance, 0.0), axis=-1)
-            below *= np.where(owner == law, 1.0, reached)
-        for law in range(laws):
-            wins[rows, law] = np.where(owner == law, below, 0.0).sum(axis=-1)
+        for arm in range(arms):
+            reached = np.cumsum(np.where(owner == arm, chance, 0.0), axis=-1)
+            below *= np.where(owner == arm, 1.0, reached)
+        for arm in range(arms):
+            wins[rows, arm] = np.where(owner == arm, below, 0.0).sum(axis=-1)
     return wins
 
 
 def _normal_scores(
-    belief: Belief, learner: ConfidenceLearner, retained: ArmStatistics, shape: IntArray
+    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Centre and spread of the scores on D: the learner's at the believed mean, and between mean ± spread."""
+    """Centre and spread of the scores on D, at the mean and spread of the believed rewards."""
     m, (ones, zeros) = retained.n_actions, belief
     n, k, before = ones + zeros, np.maximum(shape, 1), np.maximum(retained.counts + shape, 1)
     share = ones / n
     spread = shape / before * np.sqrt(share * (1 - share) * (n + k) / (k * (n + 1)))
     centre = np.where(shape > 0, (_sums(retained) + shape * share) / before, retained.unit_means)
     scores = learner.lower_bounds(centre, before, m)
-    if not isinstance(learner, LCB):  # whose score moves as its mean does
-        high = learner.lower_bounds(np.minimum(centre + spread, 1.0), before, m)
-        low = learner.lower_bounds(np.maximum(centre - spread, 0.0), before, m)
-        spread = (high - low) / 2
+    spread = learner.score_spread(centre, spread, before, m)
     return np.where(retained.counts + shape > 0, scores, -1.0), np.where(shape > 0, spread, 0.0)

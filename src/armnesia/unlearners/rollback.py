@@ -1,15 +1,14 @@
 """Rollback: subtract the deleted records and decide again. Identical to retraining."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from armnesia.core.arrays import FloatArray, IntArray
-from armnesia.core.errors import UnsupportedError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import Decision, Imitation, Learner
-from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, served
+from armnesia.learners import CountsOnlyLearner, Decision, Imitation, Learner
+from armnesia.privacy import Budget, Level
+from armnesia.unlearners.base import Branch, Unlearner, served
 
 
 @dataclass(frozen=True)
@@ -27,25 +26,26 @@ class Rollback(Unlearner):
     level: ClassVar[Level] = Level.RETAINED
     needs_budget: ClassVar[bool] = False
 
-    def release(
-        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
-    ) -> Release:
+    def answer(
+        self,
+        learner: Learner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        retained: ArmStatistics,
+        budget: Budget,
+    ) -> tuple[FloatArray, Branch]:
         """All probability on the decision of D∖U."""
-        retained = statistics.without(request)
-        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: request.is_empty}
-        codes = first_branch(reasons, otherwise=Branch.ROLLBACK)
-        return Release(statistics.actions, served(learner, retained), codes, Guarantee(0.0, 0.0, self.level))
+        return served(learner, retained), Branch.ROLLBACK
 
-    def reference(
+    def reference_probabilities(
         self,
         learner: Learner,
         retained: ArmStatistics,
+        shape: IntArray,
+        original_decision: Decision | None,
         budget: Budget,
-        *,
-        shape: IntArray | None = None,
-        original_decision: Decision | None = None,
     ) -> FloatArray:
-        """All probability on the decision of D∖U: the same."""
+        """The same."""
         return served(learner, retained)
 
 
@@ -61,30 +61,5 @@ class ImitationRollback(Rollback):
     """
 
     name: ClassVar[str] = "imitation_rollback"
-
-    def release(
-        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
-    ) -> Release:
-        """All probability on the most frequent arm of D∖U."""
-        _require_imitation(learner)
-        return super().release(learner, statistics, request, budget)
-
-    def reference(
-        self,
-        learner: Learner,
-        retained: ArmStatistics,
-        budget: Budget,
-        *,
-        shape: IntArray | None = None,
-        original_decision: Decision | None = None,
-    ) -> FloatArray:
-        """All probability on the most frequent arm of D∖U: the same."""
-        _require_imitation(learner)
-        return super().reference(learner, retained, budget)
-
-
-def _require_imitation(learner: Learner) -> None:
-    if not isinstance(learner, Imitation):
-        raise UnsupportedError(
-            f"imitation_rollback unlearns the learner 'imitation'; got {learner.name!r}: use rollback"
-        )
+    needs: ClassVar[type[Any]] = CountsOnlyLearner
+    default_learner: ClassVar[type[Learner]] = Imitation

@@ -1,9 +1,9 @@
-"""A stream: new records and deletions over time, and what is promised of every decision on the way.
+"""A stream: new records and deletions over time, and what every decision guarantees.
 
 Each request is handled once: the arm is released by an unlearner, then the statistics are rolled back
-exactly. So a deleted record influences the one release that follows its deletion, by at most (ε, δ), and
-nothing later: what comes later is computed from the records that are left (and, with a frozen penalty, from
-how many are gone). Requests do not compose with each other; many that arrive together are one.
+exactly. So a deleted record influences the one release that answers its deletion, by at most (ε, δ), and
+nothing later: everything later is computed from the records that are left (and, with a frozen penalty, from
+the number of deleted records). Requests do not compose; requests that arrive together are one request.
 """
 
 from dataclasses import dataclass, replace
@@ -15,24 +15,24 @@ from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import ConfidenceLearner, Decision, FrozenPenalty, Learner, frozen_penalty
-from armnesia.learners.frozen import checked_deleted_counts
+from armnesia.learners import Decision, Learner
+from armnesia.learners.mean_and_count import checked_deleted_counts
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners import Release, Unlearner
 
 Penalty: TypeAlias = Literal["retained", "frozen"]
-"""Whether an arm's penalty follows the records that are left, or stays as if none had been deleted."""
+"""Whether the penalty of an arm is that of the records left, or stays as if none had been deleted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The state of a decision that is made again and again, while records come and go.
+    """The state of a decision that is made repeatedly while records are added and deleted.
 
-    With `penalty="retained"` the state is the statistics of the records that are left and nothing else: every
-    release has its unlearner's own level. With `penalty="frozen"` the cumulative counts of deleted records,
-    `deleted_counts`, are kept too, and the penalties stay those of N + deleted_counts: deletion then costs
-    hardly any decision quality, also later on. The counts are a declared, public part of the state, so that a
-    release is at best at level `request_shape`.
+    With `penalty="retained"` the state is the statistics of the records that are left and nothing else; every
+    release has the level of its unlearner. With `penalty="frozen"` the state also holds `deleted_counts`, the
+    number of records ever deleted per arm, and the penalties stay those of N + deleted_counts. Deletion then
+    costs hardly any decision quality, also later. The counts are a public part of the state, so a release is
+    at best at level `request_shape`.
 
     The learner must be bound: τ is fixed once for the whole stream. Leading axes are data sets.
 
@@ -54,17 +54,16 @@ class Stream:
     deleted_counts: IntArray | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.learner, FrozenPenalty):
+        if self.learner.plain is not self.learner:
             raise InvalidInputError(
-                f"learner must be the plain one, which the stream freezes itself; got {self.learner.name!r}"
+                f"learner must not have a frozen penalty, which the stream adds; got {self.learner.name!r}"
             )
-        if isinstance(self.learner, ConfidenceLearner):
-            self.learner.log_term(self.statistics.n_actions)  # refuses a learner that is not bound
+        self.learner.check_bound()
         if self.penalty == "retained":
             if self.deleted_counts is not None:
                 raise InvalidInputError(
-                    "deleted_counts must be None with penalty='retained', which keeps nothing of what was"
-                    f" deleted; got {self.deleted_counts!r}"
+                    "deleted_counts must be None with penalty='retained', which keeps no counts of deleted"
+                    f" records; got {self.deleted_counts!r}"
                 )
         elif self.penalty == "frozen":
             counts = self.statistics.counts
@@ -76,21 +75,21 @@ class Stream:
                     f"deleted_counts must have the shape of the statistics' counts, {counts.shape};"
                     f" got {deleted_counts.shape}"
                 )
-            frozen_penalty(self.learner, deleted_counts)  # refuses a learner without a penalty
+            self.learner.with_frozen_penalty(deleted_counts)  # refuses a learner without a penalty
             object.__setattr__(self, "deleted_counts", deleted_counts)
         else:
             raise InvalidInputError(f"penalty must be 'retained' or 'frozen'; got {self.penalty!r}")
 
     @property
     def current_learner(self) -> Learner:
-        """The learner as it decides now: with what is gone in its penalties, if these are frozen.
+        """The learner as it decides now: with the deleted records in its penalties, if these are frozen.
 
         An audit of the next release takes it: `audit(unlearner, stream.current_learner,
         stream.statistics, request, budget)`.
         """
-        return (
-            self.learner if self.deleted_counts is None else frozen_penalty(self.learner, self.deleted_counts)
-        )
+        if self.deleted_counts is None:
+            return self.learner
+        return self.learner.with_frozen_penalty(self.deleted_counts)
 
     @property
     def level(self) -> Level:
@@ -98,11 +97,11 @@ class Stream:
         return Level.RETAINED if self.penalty == "retained" else Level.REQUEST_SHAPE
 
     def decision(self) -> Decision:
-        """The arm that is served while nobody asks to be forgotten."""
+        """The arm that is served until the next request."""
         return self.current_learner.decide(self.statistics)
 
     def add(self, statistics: ArmStatistics) -> "Stream":
-        """The stream with new records."""
+        """The stream with new records added."""
         merged = self.statistics.merge(statistics)
         return self._moved(merged, self.deleted_counts)
 
@@ -111,8 +110,8 @@ class Stream:
     ) -> tuple[Release, "Stream"]:
         """The release that answers a request, and the stream without its records.
 
-        Draw from the release once. All that is promised of the release and of everything later together is
-        its guarantee, because what is later does not depend on the deleted rewards at all.
+        Draw from the release once. Its guarantee covers the release and everything later together, because
+        everything later does not depend on the deleted rewards.
         """
         release = unlearner.release(self.current_learner, self.statistics, request, budget)
         own = release.guarantee.level
@@ -124,7 +123,7 @@ class Stream:
         return release, later
 
     def _moved(self, statistics: ArmStatistics, deleted_counts: IntArray | None) -> "Stream":
-        if deleted_counts is not None:  # one data set's counts may meet a batch of requests, or the reverse
+        if deleted_counts is not None:  # the counts of one data set and a batch of requests, or the reverse
             deleted_counts = np.broadcast_to(deleted_counts, statistics.counts.shape)
         return replace(self, statistics=statistics, deleted_counts=deleted_counts)
 
@@ -142,5 +141,5 @@ class Stream:
         return hash((self.learner, self.statistics, self.penalty))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew when unpickled or copied, so that the arrays are checked and read-only again.
+        # The constructor runs again when unpickled or copied: arrays are checked and read-only again.
         return type(self), (self.learner, self.statistics, self.penalty, self.deleted_counts)

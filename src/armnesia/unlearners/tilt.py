@@ -1,31 +1,31 @@
 """Tilt: keep the old decision with the highest probability that (ε, δ) allows.
 
 The reference is any vector r computed from D∖U and the request's shape. Given π(D) = X, the release raises
-r_X as far as (ε, δ) permits; what is left goes to the other arms, the best of them first. That is private by
-construction, whatever r is; r is chosen so that the old decision is kept as often as possible, under a model
-of what it will have been.
+r_X as far as (ε, δ) permits; the rest goes to the other arms, the best of them first. This is private by
+construction for every r; r is chosen so that the old decision is kept as often as possible, under a model of
+the old decision.
 """
 
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from armnesia.core.arrays import FloatArray, IntArray, one_hot
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.parameters import parameter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import Decision, Learner
-from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.unlearners.base import Branch, Release, Unlearner, first_branch, required_shape, unless_empty
-from armnesia.unlearners.calibration import require_confidence
+from armnesia.learners import Decision, MeanAndCountLearner
+from armnesia.privacy import Budget, Level
+from armnesia.unlearners.base import Branch, Unlearner
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive
 
 
 def _factors(budget: Budget) -> tuple[float, float]:
-    """e^ε and e^{−ε}, both cut where the first would overflow: a smaller ε is only stricter."""
+    """e^ε and e^{−ε} for ε up to 700, where e^ε nearly overflows; a smaller ε is only stricter."""
     epsilon = min(budget.epsilon, 700.0)
     return math.exp(epsilon), math.exp(-epsilon)
 
@@ -42,9 +42,10 @@ def highest_allowed(reference: FloatArray, budget: Budget) -> FloatArray:
 
 
 def lowest_rest(kept: FloatArray, rest: FloatArray, budget: Budget) -> FloatArray:
-    """1 − `highest_allowed`, what is left for the other arms, whose reference probability is `rest`.
+    """1 − `highest_allowed`: the probability left for the other arms, whose reference probability is `rest`.
 
-    Computed by itself: for large ε it is tiny, and 1 minus nearly 1 would lose the digits that privacy needs.
+    It is computed directly: for large ε it is tiny, and 1 minus nearly 1 would lose the digits that privacy
+    needs.
 
     >>> lowest_rest(np.array([0.5]), np.array([0.5]), Budget(epsilon=30.0, delta=0.0))
     array([4.6788...e-14])
@@ -57,7 +58,7 @@ def lowest_rest(kept: FloatArray, rest: FloatArray, budget: Budget) -> FloatArra
 def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
     """The r that maximises Σ_a q_a·hi(r_a): the highest chance, under q, of keeping the old decision.
 
-    hi is concave and piecewise linear: slope e^ε up to h = (1−δ)/(1+e^ε), e^{−ε} up to 1−δ, then 0. So the 3m
+    hi is concave and piecewise linear: slope e^ε up to h = (1−δ)/(1+e^ε), e^{−ε} up to 1−δ, then 0. The 3m
     pieces are filled in falling order of slope·q until the total is 1.
 
     >>> best_reference(np.array([0.7, 0.3, 0.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
@@ -68,20 +69,21 @@ def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
     pieces = (knee, 1 - budget.delta - knee, budget.delta)
     lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
     gains = np.concatenate([predictive * up, predictive * down, np.zeros_like(predictive)], axis=-1)
-    # Where nothing is to be gained any more, the likelier arm is filled first.
+    # Among pieces without gain, the likelier arm is filled first.
     order = np.lexsort((-np.concatenate([predictive] * 3, axis=-1), -gains), axis=-1)
     sorted_lengths = np.take_along_axis(lengths, order, -1)
     room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
-    room = np.where(room > 1e-15, room, 0.0)  # what rounding leaves is no room
+    room = np.where(room > 1e-15, room, 0.0)  # smaller values are rounding errors
     filled = np.zeros_like(lengths)
     np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
 
 
 def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
-    """Share what is left among the other arms: between e^{−ε}·r_a and e^ε·r_a each, the best scores first.
+    """Share the rest among the other arms: between e^{−ε}·r_a and e^ε·r_a each, the best scores first.
 
-    Where it does not reach for e^{−ε}·r_a, all are scaled down alike. On the old decision the reference is 0.
+    If it is not enough for e^{−ε}·r_a each, all are scaled down equally. At the old decision the reference
+    is 0.
 
     >>> left_over, reference = np.array([0.5]), np.array([0.0, 0.4, 0.4])
     >>> share_out(left_over, reference, np.array([0.9, 0.2, 0.3]), Budget(epsilon=1.0, delta=0.0)).round(4)
@@ -93,7 +95,7 @@ def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, 
     least = np.minimum(alike, down)
     order = np.argsort(-scores, axis=-1, kind="stable")
     to_share = (alike - least) * rest
-    # No arm needs more room than there is to share; a sum of huge rooms would lose the digits of small ones.
+    # An arm's room is cut at the amount to share: in a sum with huge rooms small ones would lose digits.
     room = np.minimum(np.take_along_axis((up - least) * reference, order, -1), to_share)
     more = np.clip(to_share - (np.cumsum(room, axis=-1) - room), 0.0, room)
     shared = np.zeros_like(reference)
@@ -105,13 +107,14 @@ def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, 
 class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
 
-    No sensitivity and no condition on k: a bad predictive costs decision quality, never privacy. At
-    ε = δ = 0 it releases the likeliest old decision. `predictive` judges that: "flat", "empirical_bayes" (see
-    `armnesia.unlearners.predictive`), or a function of the same arguments.
+    It needs no sensitivity and no condition on k: a bad predictive costs decision quality, never privacy. At
+    ε = δ = 0 it releases the likeliest old decision. `predictive` estimates how likely each arm was the old
+    decision: "flat", "empirical_bayes" (see `armnesia.unlearners.predictive`), or a function of the same
+    arguments.
 
-    With `assumed_share` ρ the reference does not use the request's shape: it judges D∖U as if a share ρ of
-    every arm had been deleted. Then the level is `retained`: not even the number of records is told. So an
-    empty request is answered like any other, and may change the decision too.
+    With `assumed_share` ρ the reference does not use the shape of the request: it judges D∖U as if a share ρ
+    of every arm had been deleted. Then the level is `retained`: not even the number of deleted records is
+    revealed. An empty request is answered like any other and may change the decision too.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
@@ -121,11 +124,16 @@ class Tilt(Unlearner):
     array([1., 0.])
     """
 
-    assumed_share: float | None = None
-    predictive: str | Predictive = "flat"
+    assumed_share: float | None = parameter(
+        None, help="Judge as if this share of every arm had been deleted, which raises the level to retained."
+    )
+    predictive: str | Predictive = parameter(
+        "flat", help="How the old decision is estimated from the records left.", choices=lambda: PREDICTIVES
+    )
 
     name: ClassVar[str] = "tilt"
     level: ClassVar[Level] = Level.REQUEST_SHAPE
+    needs: ClassVar[type[Any]] = MeanAndCountLearner
 
     def __post_init__(self) -> None:
         if not callable(self.predictive) and self.predictive not in PREDICTIVES:
@@ -136,46 +144,44 @@ class Tilt(Unlearner):
         if self.assumed_share is not None:
             if not (isinstance(self.assumed_share, Real) and 0 < self.assumed_share < 1):
                 raise InvalidInputError(f"assumed_share must lie in (0, 1); got {self.assumed_share!r}")
-            object.__setattr__(self, "level", Level.RETAINED)  # of this one, not of the class
+            object.__setattr__(self, "level", Level.RETAINED)  # of this instance
+            object.__setattr__(self, "conceals_empty_requests", True)
 
-    def release(
-        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
-    ) -> Release:
-        """π(D) raised as far as allowed; what is left goes to the best of the others, as far as allowed."""
-        pessimist = require_confidence(learner, self.name)
-        retained = statistics.without(request)
+    def answer(
+        self,
+        learner: MeanAndCountLearner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        retained: ArmStatistics,
+        budget: Budget,
+    ) -> tuple[FloatArray, Branch]:
+        """π(D) raised as far as allowed; the rest goes to the best of the others, as far as allowed."""
         reference = self.reference(learner, retained, budget, shape=request.counts)
-        old = one_hot(pessimist.decide(statistics).index, statistics.n_actions)
+        old = one_hot(learner.decide(statistics).index, statistics.n_actions)
         kept = (old * reference).sum(axis=-1, keepdims=True)
         rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
         left_over = lowest_rest(kept, rest, budget)
-        others = share_out(left_over, (1 - old) * reference, pessimist.unit_scores(statistics), budget)
-        # By rounding, 1 − left_over can be a crumb too much: more than nothing where nothing is allowed.
+        others = share_out(left_over, (1 - old) * reference, learner.unit_scores(statistics), budget)
+        # 1 − left_over can exceed the allowed value by rounding, also where 0 is allowed.
         raised = np.minimum(1 - left_over, highest_allowed(kept, budget))
-        p = unless_empty(learner, retained, np.where(old > 0, raised, others))
-        unchanged = request.is_empty & (self.assumed_share is None)
-        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: unchanged}
-        branch = first_branch(reasons, otherwise=Branch.TILT)
-        return Release(statistics.actions, p, branch, Guarantee(budget.epsilon, budget.delta, self.level))
+        return np.where(old > 0, raised, others), Branch.TILT
 
-    def reference(
+    def reference_probabilities(
         self,
-        learner: Learner,
+        learner: MeanAndCountLearner,
         retained: ArmStatistics,
+        shape: IntArray,
+        original_decision: Decision | None,
         budget: Budget,
-        *,
-        shape: IntArray | None = None,
-        original_decision: Decision | None = None,
     ) -> FloatArray:
-        """The best reference for the predictive; the default arm where no data is left."""
-        pessimist = require_confidence(learner, self.name)
+        """The best reference for the predictive."""
         if self.assumed_share is not None:
             odds = self.assumed_share / (1 - self.assumed_share)
             shape = np.rint(odds * retained.counts).astype(np.int64)
-        judge = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
-        q = judge(pessimist, retained, required_shape(shape, self.name))
+        predictive = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
+        q = predictive(learner, retained, shape)
         if np.shape(q)[-1:] != (retained.n_actions,):
             raise InvalidInputError(
-                f"predictive must return one chance an arm, for {retained.n_actions} arms; got {q!r}"
+                f"predictive must return one probability per arm, for {retained.n_actions} arms; got {q!r}"
             )
-        return unless_empty(learner, retained, best_reference(np.asarray(q, dtype=np.float64), budget))
+        return best_reference(np.asarray(q, dtype=np.float64), budget)

@@ -20,10 +20,8 @@ def blocks(file: str, heading: str) -> list[tuple[str, str]]:
 
 def commands(file: str, heading: str) -> list[list[str]]:
     """The commands of a section, without their comments; `$(cat FILE)` is one word."""
-    lines = [
-        line for language, text in blocks(file, heading) if language == "sh" for line in text.splitlines()
-    ]
-    return [shlex.split(line, comments=True) for line in lines]
+    shell = "".join(text for language, text in blocks(file, heading) if language == "sh")
+    return [shlex.split(line, comments=True) for line in shell.splitlines()]
 
 
 def run_command(run: Any, words: list[str]) -> str:
@@ -62,13 +60,6 @@ def assert_begins(printed: str, shown: str) -> None:
     assert re.match(pattern, printed, re.DOTALL), f"printed:\n{printed}\nshown:\n{shown}"
 
 
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def test_the_commands_are_found() -> None:
     assert [words[1] for words in commands("README.md", "The vault")] == [
         *("init", "ingest", "decide", "forget", "verify")
@@ -91,24 +82,27 @@ def test_output_that_differs_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("file", "heading"), [("README.md", "The vault"), (TUTORIAL, "With the bundled log")]
 )
+@pytest.mark.usefixtures("folder")
 def test_the_tutorials_run(file: str, heading: str, run: Any) -> None:
     run_section(run, file, heading)
     assert "N711ZX" in Path("certificate.json").read_text(encoding="utf-8")
     assert b"N711ZX" not in Path("vault.db").read_bytes()
 
 
+@pytest.mark.usefixtures("folder")
 def test_the_tutorial_runs_on_a_log_of_ones_own(run: Any) -> None:
     run_section(run, TUTORIAL, "With your own log")
     assert '"u-1047"' in Path("u-1047.json").read_text(encoding="utf-8")
     assert run("status", "--json").json["records"] == 4
 
 
-def test_the_backup_commands_of_the_docs_run(run: Any, tmp_path: Path) -> None:
+def test_the_backup_commands_of_the_docs_run(run: Any, folder: Path) -> None:
     assert run("init").code == 0
     run_section(run, OPERATIONS, "Backups")
-    assert {path.name for path in tmp_path.iterdir()} >= {"monday.db", "latest.json"}
+    assert {path.name for path in folder.iterdir()} >= {"monday.db", "latest.json"}
 
 
+@pytest.mark.usefixtures("folder")
 def test_the_policy_commands_of_the_docs_run(run: Any) -> None:
     assert run("init", "--actions", "A,B").code == 0
     run_section(run, OPERATIONS, "Policies")

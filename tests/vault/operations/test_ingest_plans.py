@@ -113,6 +113,7 @@ def test_no_statement_reads_all_rows(place: Place, analysed: bool, monkeypatch: 
         assert vault.verify().holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("analysed", [False, True])
 def test_nor_where_rows_stay_at_their_sources(
     place: Place, analysed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -174,6 +174,7 @@ def bigger_log(rows: int, **others: Any) -> dict[str, list[Any]]:
     return columns | others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_rows", [None, 10_000])
 def test_a_bad_row_far_down_leaves_nothing(place: Place, batch_rows: int | None) -> None:
     with filled(place) as vault:

@@ -14,25 +14,28 @@ from armnesia.vault.storage.schema import VERSION
 from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, filled, values
 
-OLD = json.loads((Path(__file__).parent / "data" / "version-1.json").read_text(encoding="utf-8"))
+OLD, FIRST_RELEASE = (
+    json.loads((Path(__file__).parent / "data" / f"version-{version}.json").read_text(encoding="utf-8"))
+    for version in (1, 2)
+)
 
 
 def _cell(value: Any) -> Any:
     return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
 
 
-def put_old_vault(place: Place) -> None:
-    """The vault of version 1 that armnesia wrote when that was the newest, on either database."""
+def put_old_vault(place: Place, old: dict[str, Any] = OLD) -> None:
+    """A vault that an earlier armnesia wrote, on either database."""
     database = open_database(place.url, create=True)
     with database.writing() as session:
-        for statement in OLD["tables"]:
+        for statement in old["tables"]:
             session.execute(statement.replace("BLOB", session.dialect.blob))
-        for table, rows in OLD["rows"].items():
+        for table, rows in old["rows"].items():
             for row in rows:
                 marks = ", ".join("?" * len(row))
                 session.execute(f"INSERT INTO {table} VALUES ({marks})", *map(_cell, row))
     database.close()
-    for path, text in ((place.keys, OLD["keys"]), (Path(f"{place.keys}.head"), OLD["head"])):
+    for path, text in ((place.keys, old["keys"]), (Path(f"{place.keys}.head"), old["head"])):
         path.touch(0o600)
         path.write_text(text, encoding="utf-8")
 
@@ -53,6 +56,26 @@ def test_a_vault_of_a_newer_version_is_refused(place: Place) -> None:
         for asked in (vault.decide, place.open, lambda: Vault.upgrade(place.url, keys=place.keys)):
             with pytest.raises(VaultError, match=refusal):
                 asked()
+
+
+def test_a_vault_of_the_first_release_opens_as_before(place: Place) -> None:
+    put_old_vault(place, FIRST_RELEASE)
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.decide().action in ("A", "B")
+        for name, sequence in (("user-1", 2), ("user-3", 3), ("nobody", 3), ("user-4", 7)):
+            certificate = vault.certificate(users=[name])
+            assert certificate.body["sequence"] == sequence
+            assert certificate.opening is not None
+            assert certificate.verify(vault.public_keys()) == []
+        again = vault.forget(users=["user-1"])
+        assert (again.repeated, again.certificate.body["sequence"]) == (True, 2)
+        assert vault.forget(users=["user-5"]).records == 5
+        assert vault.certificate(users=["user-5"]).verify(vault.public_keys()) == []
+        new = {"action": ["A", "B"], "reward": [1, 0], "who": ["user-1", "user-2"], "id": ["n1", "n2"]}
+        done = vault.ingest(new, user="who", id="id")
+        assert (done.added, done.suppressed) == (1, 1)
+        assert vault.verify().problems == ()
 
 
 def test_a_vault_of_version_1_is_upgraded_on_request(place: Place) -> None:

@@ -95,6 +95,7 @@ def test_the_planner_takes_no_samples(postgres_place: Place) -> None:
         assert values(vault, NOTED, schema_of(vault)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("earlier", [False, True])
 def test_after_compact_no_file_of_the_server_has_the_person(
     postgres_place: Place, administrator: psycopg.Connection, earlier: bool

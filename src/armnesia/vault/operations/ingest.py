@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.core.progress import Progress
-from armnesia.core.units import checked_actions
 from armnesia.logs.opening import Rows, Source
 from armnesia.logs.source import CHUNK
 from armnesia.vault.results import Ingested
