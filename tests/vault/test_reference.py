@@ -24,9 +24,8 @@ def test_every_method_is_listed() -> None:
 
 @pytest.mark.parametrize(("name", "listed"), [method for method in METHODS if method[1]])
 def test_the_parameters_are_those_of_the_method(name: str, listed: str) -> None:
-    marks = {inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = [p for p in inspect.signature(getattr(Vault, name)).parameters.values() if p.name != "self"]
-    names = [marks.get(parameter.kind, "") + parameter.name for parameter in parameters]
+    names = [str(parameter).partition(":")[0] for parameter in parameters]
     assert [word for word in listed.split(", ") if word != "*"] == names
     keywords = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     assert listed.partition("*, ")[2].split(", ") == (keywords or [""])
