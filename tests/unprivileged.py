@@ -1,12 +1,14 @@
-"""Commands run by somebody whom permissions bind: root, as whom tests often run, may read and write all.
+"""Runs commands as an unprivileged user: file permissions do not bind root, as whom tests often run.
 
-A process of its own does every kind of thing once, so that all is imported, for code may lie where only root
-can read; then, if it is root's, it becomes somebody who may nothing, for good, and waits for commands.
+A child process runs every kind of command once, so that all modules are imported, because the code may lie
+where only root can read. Then it gives up root for good, if it has it, and waits for commands.
 """
 
+import importlib
 import io
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -19,13 +21,15 @@ from typing import IO, Any, NamedTuple
 
 import pytest
 
+import armnesia
+
 NOBODY = 65534
 TRACEBACK = 70
-"""The exit code of a command that ended by an error nobody had foreseen."""
+"""The exit code of a command that ended with an unexpected exception."""
 
 _ALL_KINDS = (
     "init --actions A,B",
-    "ingest log.csv --user user",
+    "ingest log.csv --user-column user",
     "decide",
     "decide log.csv --actions A,B",
     "forget --user ann --certificate certificate.json",
@@ -37,11 +41,11 @@ _ALL_KINDS = (
     "verify",
     "ledger",
 )
-_REFUSED = "init"  # where there is a vault already
+_REFUSED = "init"  # there is a vault already
 
 
 class Outcome(NamedTuple):
-    """What a command printed, and how it ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -49,13 +53,13 @@ class Outcome(NamedTuple):
 
 
 class Unprivileged:
-    """Somebody with a folder of their own, who runs commands in it."""
+    """An unprivileged user with a folder of their own, in which they run commands."""
 
     def __init__(self, folder: Path, lines_in: IO[str], lines_out: IO[str]) -> None:
         self.folder, self._in, self._out = folder, lines_in, lines_out
 
     def run(self, *arguments: object, within: Path) -> Outcome:
-        """Run a command in a folder that was given to them."""
+        """Run a command in a folder that this user owns."""
         question = {"folder": str(within), "arguments": [str(argument) for argument in arguments]}
         self._in.write(json.dumps(question) + "\n")
         self._in.flush()
@@ -63,7 +67,7 @@ class Unprivileged:
 
     @staticmethod
     def give(folder: Path) -> Path:
-        """Make a folder and all that is in it theirs."""
+        """Make this user the owner of a folder and everything in it."""
         if os.geteuid() == 0:
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
@@ -72,10 +76,10 @@ class Unprivileged:
 
 @contextmanager
 def unprivileged() -> Iterator[Unprivileged]:
-    """Somebody whom permissions bind; where nobody can be had, the test is skipped and says why."""
+    """An unprivileged user; where there can be none, the test is skipped with the reason."""
     if os.name != "posix":
         pytest.skip("files have no owner and mode here")
-    # Not in a folder of pytest's, which are closed to everyone else.
+    # Not in one of pytest's folders, which other users cannot enter.
     folder = Path(tempfile.mkdtemp(prefix="armnesia-unprivileged-"))
     command = [sys.executable, __file__]
     try:
@@ -84,10 +88,10 @@ def unprivileged() -> Iterator[Unprivileged]:
             assert process.stdout is not None
             try:
                 ready = process.stdout.readline()
-                assert ready, "a command that must end well did not: its traceback is on stderr"
+                assert ready, "a command failed; its traceback is on stderr"
                 refusal = json.loads(ready)
                 if refusal:
-                    pytest.skip(f"root may not become somebody else here: {refusal}")
+                    pytest.skip(f"root cannot become another user here: {refusal}")
                 yield Unprivileged(Unprivileged.give(folder), process.stdin, process.stdout)
             finally:
                 process.stdin.close()
@@ -97,6 +101,8 @@ def unprivileged() -> Iterator[Unprivileged]:
 
 def _serve() -> None:
     answers = sys.stdout
+    for module in pkgutil.walk_packages(armnesia.__path__, "armnesia."):
+        importlib.import_module(module.name)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
         for command in (*_ALL_KINDS, _REFUSED):
@@ -111,14 +117,14 @@ def _serve() -> None:
 
 
 def _drop_privileges() -> str | None:
-    """Become nobody, the real user included, whom `os.access` asks about; why not, if that cannot be."""
+    """Become the user nobody, also as the real user, which `os.access` checks; the reason if that fails."""
     if os.geteuid() != 0:
         return None
     try:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    except OSError as error:  # a container may know of one user only
+    except OSError as error:  # a container may have only one user
         return str(error)
     return None
 

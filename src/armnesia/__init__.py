@@ -1,59 +1,93 @@
 """armnesia: offline bandit decisions that can forget.
 
-The way of the data, each step one call: log → `ArmStatistics` → `learner.decide` → `unlearner.release` → arm.
+The data flow, one call per step: log → `ArmStatistics` → `learner.decide` → `unlearner.release` → arm.
 """
 
-from armnesia import datasets
-from armnesia.auditing import (
-    Audit,
-    Comparison,
-    Feasibility,
-    Witness,
-    audit,
-    compare,
-    feasible_reference,
-)
-from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import (
-    KLLCB,
-    LCB,
-    LEARNERS,
-    ConfidenceLearner,
-    Decision,
-    FrozenPenalty,
-    Imitation,
-    Learner,
-)
-from armnesia.logs import Log, read_log
-from armnesia.privacy import (
-    Budget,
-    Guarantee,
-    Level,
-    PrivacyCurve,
-    calibrate,
-    hockey_stick,
-    privacy_curve,
-    smallest_epsilon,
-)
-from armnesia.unlearners import (
-    UNLEARNERS,
-    Adaptive,
-    Branch,
-    FrozenRollback,
-    Gaussian,
-    ImitationRollback,
-    Mixing,
-    MultiSource,
-    Release,
-    Rollback,
-    StrictAdaptive,
-    Tilt,
-    Unlearner,
-)
-from armnesia.unlearners.stream import Stream
+import importlib
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from armnesia import datasets
+    from armnesia.auditing import (
+        Audit,
+        Comparison,
+        Feasibility,
+        Witness,
+        audit,
+        compare,
+        feasible_reference,
+    )
+    from armnesia.core.request import DeletionRequest
+    from armnesia.core.statistics import ArmStatistics
+    from armnesia.learners import (
+        KLLCB,
+        LCB,
+        LEARNERS,
+        ConfidenceLearner,
+        Decision,
+        FrozenPenalty,
+        Imitation,
+        Learner,
+    )
+    from armnesia.logs import Log, read_log
+    from armnesia.privacy import (
+        Budget,
+        Guarantee,
+        Level,
+        PrivacyCurve,
+        calibrate,
+        hockey_stick,
+        privacy_curve,
+        smallest_epsilon,
+    )
+    from armnesia.unlearners import (
+        UNLEARNERS,
+        Adaptive,
+        Branch,
+        FrozenRollback,
+        Gaussian,
+        ImitationRollback,
+        Mixing,
+        MultiSource,
+        Release,
+        Rollback,
+        StrictAdaptive,
+        Tilt,
+        Unlearner,
+    )
+    from armnesia.unlearners.stream import Stream
+else:
+    # Each name is loaded when it is first used (PEP 562), so that the command line starts without numpy. Type
+    # checkers read the imports above; a test compares the two lists.
+    _NAMES_OF = {
+        "armnesia.auditing": "Audit Comparison Feasibility Witness audit compare feasible_reference",
+        "armnesia.core.request": "DeletionRequest",
+        "armnesia.core.statistics": "ArmStatistics",
+        "armnesia.learners": "KLLCB LCB LEARNERS ConfidenceLearner Decision FrozenPenalty Imitation Learner",
+        "armnesia.logs": "Log read_log",
+        "armnesia.privacy": "Budget Guarantee Level PrivacyCurve calibrate hockey_stick privacy_curve"
+        " smallest_epsilon",
+        "armnesia.unlearners": "UNLEARNERS Adaptive Branch FrozenRollback Gaussian ImitationRollback Mixing"
+        " MultiSource Release Rollback StrictAdaptive Tilt Unlearner",
+        "armnesia.unlearners.stream": "Stream",
+    }
+    _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
+    _PACKAGES = {"auditing", "core", "datasets", "learners", "logs", "privacy", "unlearners"}
+
+    def __getattr__(name):
+        if name in _PACKAGES:
+            return importlib.import_module(f"armnesia.{name}")
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'armnesia' has no attribute {name!r}")
+        value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+        globals()[name] = value  # the next use does not come here
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *_PACKAGES, *_MODULE_OF})
+
 
 __all__ = [
     "KLLCB",

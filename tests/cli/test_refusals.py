@@ -1,15 +1,17 @@
 """Bad input: one sentence on stderr that names what is wrong, exit code 2, nothing on stdout."""
 
-import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from armnesia.cli.main import main
-
+COLUMNS = ("--action-column", "a", "--reward-column", "r")
 ON_FLIGHTS = ("unlearn", "flights", "--user", "N711ZX")
+
+
 ADAPTIVE = (*ON_FLIGHTS, "--unlearner", "adaptive")
+
 
 REFUSALS = {
     "no such command": (["nonsense"], "No such command"),
@@ -48,14 +50,17 @@ REFUSALS = {
         ["decide", "flights", "--learner", "oracle"],
         "must be one of lcb, kl_lcb",
     ),
-    "foreign option": ([*ON_FLIGHTS, "--unlearner", "rollback", "--ratio", "0.5"], "belongs to mixing"),
+    "foreign option": (
+        [*ON_FLIGHTS, "--unlearner", "rollback", "--ratio", "0.5"],
+        "--ratio belongs to mixing; got it with rollback",
+    ),
     "unknown variant": (
         [*ADAPTIVE, "--epsilon", "1", "--delta", "0.1", "--threshold", "best"],
         "threshold must be 'paper' or 'exact'",
     ),
     "confidence for imitation": (
         ["decide", "flights", "--learner", "imitation", "--confidence", "0.1"],
-        "belongs to lcb and kl_lcb",
+        "--confidence belongs to lcb and kl_lcb; got it with imitation",
     ),
     "confidence above 1": (["decide", "flights", "--confidence", "2"], "confidence must lie in (0, 1]"),
     "noise with delta 0": (
@@ -71,81 +76,73 @@ REFUSALS = {
         "--max-count must lie between",
     ),
     "no enumeration at all": (["levels", "--max-count", "0"], "--max-count must lie between"),
-    "columns of the bundled log": (["decide", "flights", "--action", "airline"], "its own columns"),
+    "columns of the bundled log": (["decide", "flights", "--action-column", "airline"], "its own columns"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_bad_input_is_refused_in_one_sentence(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_refused_in_one_sentence(run: Any, case: str) -> None:
     arguments, expected = REFUSALS[case]
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert stopped.value.code == 2
-    assert expected in printed.err
-    assert printed.err.startswith("armnesia: ")
-    assert printed.err.count("\n") == 1
-    assert printed.out == ""
+    refused = run(*arguments)
+    assert (refused.code, refused.out) == (2, "")
+    assert expected in refused.err
+    assert refused.err.startswith("armnesia: ")
+    assert refused.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         ((), "'reward'"),
-        (("--action", "a", "--reward", "r", "--actions", "x"), "'y'"),
-        (("--action", "a", "--reward", "r", "--actions", "x,y", "--reward-range", "0,0.5"), "row 1"),
-        (("--action", "a", "--reward", "r", "--actions", "x,y", "--reward-range", "zero"), "two numbers"),
-        (("--action", "a", "--reward", "r", "--actions", "x,x"), "'x'"),
+        ((*COLUMNS, "--actions", "x"), "'y'"),
+        ((*COLUMNS, "--actions", "x,y", "--reward-range", "0,0.5"), "row 1"),
+        ((*COLUMNS, "--actions", "x,y", "--reward-range", "zero"), "two numbers"),
+        ((*COLUMNS, "--actions", "x,x"), "'x'"),
     ],
 )
 def test_bad_logs_are_refused_and_nothing_is_written(
-    options: tuple[str, ...], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Any, folder: Path, options: tuple[str, ...], expected: str
 ) -> None:
-    log = tmp_path / "log.csv"
-    log.write_text("a,r\nx,0\ny,1\n")
-    with pytest.raises(SystemExit) as stopped:
-        main(["decide", str(log), *options])
-    assert stopped.value.code == 2
-    assert expected in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+    (folder / "log.csv").write_text("a,r\nx,0\ny,1\n")
+    refused = run("decide", "log.csv", *options)
+    assert refused.code == 2
+    assert expected in refused.err
+    assert [path.name for path in folder.iterdir()] == ["log.csv"]
 
 
-def test_a_demo_that_cannot_write_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    in_the_way = tmp_path / "file"
-    in_the_way.write_text("")
-    with pytest.raises(SystemExit) as stopped:
-        main(["demo", "--out", str(in_the_way)])
-    assert stopped.value.code == 2
-    assert "armnesia: " in capsys.readouterr().err
-
-
-def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main([])
-    printed = capsys.readouterr()
-    assert stopped.value.code == 2
+def test_without_arguments_the_help_is_printed(run: Any) -> None:
+    printed = run()
+    assert (printed.code, printed.err) == (2, "")
     assert "unlearn" in printed.out
-    assert printed.err == ""
-
-
-def test_the_version_is_printed() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "from armnesia.cli.main import main; main(['--version'])"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "armnesia 0.1.0\n"
 
 
 def test_without_the_extra_the_command_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "armnesia.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "typer", None)  # makes `import typer` fail
-    for name in [name for name in sys.modules if name.startswith("armnesia.cli.")]:
-        monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(SystemExit) as stopped:
-        main(["decide", "flights"])
-    assert stopped.value.code == 2
-    assert 'pip install "armnesia[cli]"' in capsys.readouterr().err
+    refused = run("decide", "flights")
+    assert refused.code == 2
+    assert 'pip install "armnesia[cli]"' in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (("calibrate", "--epsilon", "one", "--delta", "0.1"), "'one'"),
+        (("ingest", "log.csv", "--batch-rows", "0"), "0"),
+        (("certificate", "show", "--sequence", "first"), "'first'"),
+    ],
+)
+def test_a_refused_value_is_quoted(run: Any, arguments: tuple[str, ...], value: str) -> None:
+    refused = run(*arguments)
+    assert refused.code == 2
+    assert refused.err.startswith("armnesia: Invalid value for '--")
+    assert value in refused.err
+    assert refused.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_used_is_named(run: Any, folder: Path) -> None:
+    (folder / "file").write_text("")
+    refused = run("demo", "--out", folder / "file")
+    assert refused.code == 2
+    assert refused.err == f"armnesia: '{folder / 'file'}' cannot be used: File exists\n"

@@ -1,10 +1,14 @@
-"""`import armnesia` loads numpy and, at most, scipy: every extra is loaded by the feature that needs it."""
+"""What an import loads: `armnesia` nothing, its names numpy and scipy, a feature its own extra."""
 
 import json
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+
+import pytest
+
+from armnesia.vault import Configuration, Vault
 
 FORBIDDEN = {
     "duckdb",
@@ -50,8 +54,12 @@ def third_party(modules: dict[str, str | None]) -> set[str]:
     }
 
 
-def test_the_package_loads_none_of_the_extras_and_nothing_unknown() -> None:
-    loaded = modules_loaded_by("import armnesia")
+def test_the_package_alone_loads_nothing() -> None:
+    assert third_party(modules_loaded_by("import armnesia")) <= {"armnesia"}
+
+
+def test_all_its_names_load_none_of_the_extras_and_nothing_unknown() -> None:
+    loaded = modules_loaded_by("from armnesia import *")
     assert "armnesia.unlearners.base" in loaded  # the measurement works
     assert sorted(set(loaded) & FORBIDDEN) == []
     assert sorted(third_party(loaded) - ALLOWED_THIRD_PARTY) == []
@@ -73,3 +81,33 @@ def test_a_decision_and_its_unlearning_need_no_extra() -> None:
         "am.Adaptive().release(learner, log, request, am.Budget(epsilon=1.0, delta=1e-5)).draw()"
     )
     assert sorted(third_party(loaded) - ALLOWED_THIRD_PARTY) == []
+
+
+def loaded_by_command(*arguments: str) -> dict[str, str | None]:
+    """What a command loads, after it has printed and exited."""
+    return modules_loaded_by(
+        "import contextlib, io\n"
+        "from armnesia.cli.main import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        f"    main({list(arguments)!r})"
+    )
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), (), ("certificate", "--help")])
+def test_the_command_line_starts_without_numpy(arguments: tuple[str, ...]) -> None:
+    loaded = loaded_by_command(*arguments)
+    assert "armnesia.cli.app" in loaded
+    assert not any(name.partition(".")[0] in {"numpy", "scipy", "duckdb", "psycopg"} for name in loaded)
+    assert not {name for name in loaded if name.startswith(("armnesia.cli.log.", "armnesia.vault"))}
+
+
+def test_forgetting_in_a_vault_on_sqlite_loads_no_other_engine(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/vault.db"
+    with Vault.create(url, Configuration(actions=("A", "B"))) as vault:
+        log = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"]}
+        vault.ingest(log, user="user")
+    loaded = loaded_by_command("forget", "--url", url, "--user", "ann")
+    assert "armnesia.vault.operations.forget" in loaded
+    assert sorted(third_party(loaded) & {"duckdb", "psycopg", "matplotlib", "pandas", "polars"}) == []
+    with Vault.open(url) as vault:
+        assert vault.status().suppressed == 1

@@ -1,9 +1,6 @@
-"""The report is one readable file that needs nothing else; results come back as they were written."""
+"""The report is one readable file that needs nothing else."""
 
-import csv
-import math
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,18 +8,11 @@ from typing import Any
 import pytest
 
 import armnesia
-from armnesia.core.errors import InvalidInputError, MissingExtraError
-from armnesia.paper.cells import Row, Store, run_cells
-from armnesia.paper.figures.cells import Plan, table_2
-from armnesia.paper.figures.picture import picture_of_bounds
-from armnesia.paper.report import ABOUT, Section, Table, write_report
-from armnesia.paper.results import (
-    COLUMNS,
-    read_csv,
-    read_parquet,
-    write_csv,
-    write_parquet,
-)
+from armnesia.core.errors import InvalidInputError
+from armnesia.paper.bounds.picture import picture_of_bounds
+from armnesia.paper.report import ABOUT, write_report
+from armnesia.paper.section import Section, Table
+from tests.paper.drawing import bounds_panel
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
@@ -60,20 +50,6 @@ class Page(HTMLParser):
         return [str(attributes[attribute]) for _, attributes in self.tags if attribute in attributes]
 
 
-def picture() -> Any:
-    return picture_of_bounds(
-        [
-            {
-                "title": "a panel",
-                "x_name": "N",
-                "x": [1, 2],
-                "series": {"value": {"values": [0.1, 0.2], "kind": "exact"}},
-                "largest_gap": 0.3,
-            }
-        ]
-    )
-
-
 CLAIMS = Table(
     ["where", "paper", "ours", "verdict"],
     [
@@ -83,11 +59,15 @@ CLAIMS = Table(
     ],
     caption="Claims under M_f",
 )
+
+
 SECTIONS = [
-    Section("First things", ["One.", "Two."], [picture()], caption="What is seen"),
+    Section("First things", ["One.", "Two."], [picture_of_bounds([bounds_panel()])], caption="What is seen"),
     Section("The claims", ["Read them."], tables=[CLAIMS]),
     Section("First things", ["The same title again."], caption="a caption alone"),
 ]
+
+
 EVIL = "<script src=\"https://evil.example/x.js\">alert('x')</script> & \"'"
 
 
@@ -191,7 +171,7 @@ def test_a_table_with_a_row_too_short_is_refused() -> None:
 
 def test_everything_is_escaped(tmp_path: Path) -> None:
     table = Table([EVIL], [[EVIL]], caption=EVIL)
-    section = Section(EVIL, [EVIL], [picture()], [table], caption=EVIL)
+    section = Section(EVIL, [EVIL], [picture_of_bounds([bounds_panel()])], [table], caption=EVIL)
     source, page = report(tmp_path, [section], title=EVIL, facts={EVIL: EVIL}, about=[EVIL])
     assert "<script" not in source
     assert not {tag for tag, _ in page.tags} & {"script"}
@@ -205,66 +185,3 @@ def test_a_new_report_takes_the_place_of_the_old(tmp_path: Path) -> None:
     _, page = report(tmp_path, [], title="Empty")
     assert "Empty" in page.text
     assert "First things" not in page.text
-
-
-@pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    real = run_cells(table_2(Plan(datasets=200)), Store())
-    odd = {
-        "panel": 'it\'s "odd", really\nγ',
-        "c_star": None,
-        "x": 0.1 + 0.2,
-        "suboptimality": 5e-324,
-        "standard_error": math.pi,
-        "datasets": 2**40,
-    }
-    return [*real, {**real[0], **odd}]
-
-
-def without_blocks(rows: list[Row]) -> list[Row]:
-    return [{name: value for name, value in row.items() if name != "blocks"} for row in rows]
-
-
-def test_results_come_back_to_the_last_digit(tmp_path: Path, rows: list[Row]) -> None:
-    folder = tmp_path / "it's [a] folder; DROP TABLE results"
-    write_csv(rows, folder / "results.csv")
-    write_parquet(rows, folder / "results.parquet")
-    for read in (read_csv(folder / "results.csv"), read_parquet(folder / "results.parquet")):
-        assert read == without_blocks(rows)
-        assert [type(value) for value in read[0].values()] == list(COLUMNS.values())
-    assert sorted(file.name for file in folder.iterdir()) == ["results.csv", "results.parquet"]
-
-
-def test_the_csv_has_a_header_and_a_line_for_each_row(tmp_path: Path, rows: list[Row]) -> None:
-    write_csv(rows, tmp_path / "results.csv")
-    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
-        lines = list(csv.reader(file))
-    assert lines[0] == list(COLUMNS)
-    assert len(lines) == 1 + len(rows)
-
-
-def test_no_rows_give_files_with_columns_only(tmp_path: Path) -> None:
-    write_csv([], tmp_path / "none.csv")
-    write_parquet([], tmp_path / "none.parquet")
-    assert read_csv(tmp_path / "none.csv") == read_parquet(tmp_path / "none.parquet") == []
-
-
-@pytest.mark.parametrize("write", [write_csv, write_parquet])
-def test_rows_with_other_columns_are_refused_and_the_old_file_stays(
-    tmp_path: Path, rows: list[Row], write: Any
-) -> None:
-    path = tmp_path / "results"
-    path.write_text("old")
-    for wrong in ({**rows[0], "colour": "red"}, {"figure": "1"}):
-        with pytest.raises(InvalidInputError, match=r"differs in .*(colour|gamma)"):
-            write([wrong], path)
-    assert path.read_text() == "old"
-
-
-def test_parquet_without_its_engine_names_the_extra(
-    tmp_path: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingExtraError, match="engines"):
-        write_parquet(rows, tmp_path / "results.parquet")
-    assert list(tmp_path.iterdir()) == []

@@ -1,15 +1,39 @@
-"""The whole reproduction, coarse and with few data sets: everything is computed, drawn and written."""
+"""The reproduction, on a coarse grid with few data sets: everything is computed, drawn and written."""
 
 import re
 from pathlib import Path
 
+import pytest
+
+from armnesia.core.errors import InvalidInputError
 from armnesia.paper.reproduce import PARTS, reproduce
 from armnesia.paper.results import read_csv, read_parquet
 
 
+def test_one_part_writes_the_report_and_the_results(tmp_path: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    found = reproduce(
+        tmp_path, parts=["table2"], datasets=200, n_jobs=1, progress=lambda *step: steps.append(step)
+    )
+    assert found["files"] == [tmp_path / name for name in ("report.html", "results.csv", "results.parquet")]
+    assert "<h2>Table 2: imitation at C* = 1.3</h2>" in found["report"].read_text(encoding="utf-8")
+    assert {row["figure"] for row in read_csv(tmp_path / "results.csv")} == {"table2"}
+    assert steps == [("Table 2", done, 4) for done in (1, 2, 3, 4)]
+    assert found["claims"] == []
+
+
+def test_an_unknown_part_or_protocol_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"figure must be one of 1, 2, .*, stream or all; got '4'"):
+        reproduce(tmp_path, parts=["4"])
+    with pytest.raises(InvalidInputError, match="protocol must be one of exact, sampled, paper; got 'best'"):
+        reproduce(tmp_path, protocol="best")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
 def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    found = reproduce(tmp_path, quick=True, datasets=400, n_jobs=1, progress=lambda *step: told.append(step))
+    steps: list[tuple[str, int, int]] = []
+    found = reproduce(tmp_path, quick=True, datasets=400, n_jobs=1, progress=lambda *step: steps.append(step))
     page = found["report"].read_text(encoding="utf-8")
     titles = re.findall(r"<h2>(.*?)</h2>", page)
     for expected in (
@@ -35,5 +59,5 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
     assert {row["figure"] for row in rows} == {"1", "2", "3", "table2", "beyond", "tradeoff", "stream"}
     assert len(read_parquet(tmp_path / "results.parquet")) == len(rows)
     assert len(found["claims"]) == 18
-    assert {name for name, _, _ in told} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}
+    assert {name for name, _, _ in steps} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}
     assert len(PARTS) == 11

@@ -20,7 +20,7 @@ from armnesia.theory import (
     lower_distribution,
     lower_fixed,
 )
-from tests.theory import theory_worlds as worlds
+from tests.theory import worlds
 
 FORMS: tuple[Form, ...] = get_args(Form)
 FREE: dict[str, Any] = {"epsilon": 0.0, "delta": 0.0}
@@ -142,8 +142,8 @@ def test_three_times_a_lower_bound_is_no_lower_bound() -> None:
     assert any(too_large)
 
 
-def test_what_is_told_the_original_decision_beats_the_bound() -> None:
-    """To output π(D) always is (0, 0)-unlearning for a reference that knows π(D): the bound is not for it."""
+def test_a_reference_that_sees_the_original_decision_beats_the_bound() -> None:
+    """Always serving π(D) is (0, 0)-unlearning for a reference that sees π(D): the bound does not apply."""
     n_arm, k, n = 10_000, 9_980, 20_000
     bound = lower_fixed(n=n, n_arm=n_arm, k=k, **FREE, n_best=n_arm)
     means = hard_instances_fixed(n_arm=n_arm, k=k).means

@@ -1,4 +1,4 @@
-"""All bounds of a setting at once, against the exact evaluation of the unlearners they are about."""
+"""All bounds of a setting, against the exact evaluation of the unlearners that they are about."""
 
 import json
 from typing import Any, get_args
@@ -92,7 +92,7 @@ def test_distribution_model(form: Form, n: int, c_star: float, k: int) -> None:
             assert truth.suboptimality - 4 * truth.standard_error <= bound.value < 0.9
 
 
-def test_what_speaks_of_which_setting() -> None:
+def test_which_bounds_apply_to_which_setting() -> None:
     one = Setting.fixed(counts=[50, 60], deletions={1: 5}, budget=BUDGET)
     several = Setting.fixed(counts=[50, 60], deletions={0: 5, 1: 5}, budget=BUDGET)
     nothing = Setting.fixed(counts=[50, 60], deletions={0: 0}, budget=BUDGET)
@@ -119,7 +119,7 @@ def test_the_forms_reach_every_bound() -> None:
 
 
 def test_lower_stays_below_upper() -> None:
-    """For budgets that promise something: both are about the worst case over instances."""
+    """At a small ε; both are about the worst case over instances."""
     for k in (5, 50, 90):
         setting = Setting.fixed(counts=[100, 400], deletions={0: k}, budget=Budget(epsilon=0.1, delta=1e-5))
         (lower,) = lower_bounds(setting, form="exact")
@@ -141,10 +141,10 @@ def test_a_bound_is_plain_data() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"counts": None}, "counts belong to the fixed-sample model"),
+        ({"counts": None}, "counts must be given for the fixed-sample model"),
         ({"counts": (50, 61)}, "sum to n = 110"),
-        ({"c_star": 2.0}, "c_star belongs to the distribution model"),
-        ({"deletions": ((2, 5),)}, "an arm of deletions must be between 0 and 1"),
+        ({"c_star": 2.0}, "c_star must be given for the distribution model"),
+        ({"deletions": ((2, 5),)}, "every arm of deletions must be between 0 and 1"),
         ({"deletions": ((0, 51),)}, "the deletions of arm 0 must be between 0 and 50"),
         ({"best": 2}, "best must be between 0 and 1"),
         ({"mixing_ratio": 1.5}, "mixing_ratio must lie in"),

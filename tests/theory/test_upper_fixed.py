@@ -9,26 +9,17 @@ import pytest
 from scipy.stats import binom
 
 from armnesia.theory import Bound, Form, adaptive_fixed, lcb_fixed, mixing_fixed, multi_source_fixed
-from tests.theory import theory_worlds as worlds
-from tests.theory.theory_worlds import World
+from tests.theory import worlds
+from tests.theory.domination import Case, check
+from tests.theory.worlds import World
 
 FORMS: tuple[Form, ...] = get_args(Form)
-Case = tuple[Bound, float, float]
-"""A bound, the truth, and the largest gap."""
 
 
 def in_order(mean: float, other: float, n: int, n_other: int, k: int = 0) -> World:
     """Arm 0 against one constant arm; a third, worthless one makes the largest gap large."""
     counts = (n, n_other, n_other)
     return World(mean, (other, 0.0), counts, (k, 0, 0), 1 / sum(counts))
-
-
-def check(cases: list[Case], *, least: int, tight: float) -> None:
-    """All dominate; enough of them say something; the best is so tight that a smaller one would be false."""
-    telling = [(bound.value, truth) for bound, truth, gap in cases if bound.holds and not bound.vacuous(gap)]
-    assert len(telling) >= least
-    assert [pair for pair in telling if pair[1] > pair[0]] == []
-    assert max(truth / value for value, truth in telling) > tight
 
 
 def lcb_cases() -> Iterator[Case]:
@@ -175,9 +166,7 @@ def test_a_third_of_the_noise_term_would_be_too_small() -> None:
     """Where noise is all that matters, σ/√(2π) is reached within a factor of three."""
     n, k = 200_000, 20_000
     plain = World(0.9, (0.9, 0.0), (n, n, 10), (k, 0, 0), 1 / (2 * n + 10))
-    gamma = (
-        1.0  # far above γ₀: the algorithm would roll back, the inequality for the noise holds all the same
-    )
+    gamma = 1.0  # far above γ₀, where the algorithm rolls back; the inequality for noise holds as well
     sigma = gamma * 1.5 * k / n
     losses = [
         World(0.9, (0.9 - share * sigma, 0.0), plain.counts, plain.deleted, plain.tau).loss(gamma, math.inf)

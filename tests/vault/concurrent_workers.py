@@ -83,7 +83,7 @@ def _operate(vault: Vault, kind: str, chance: random.Random, batches: int) -> No
         case "verify":
             return {"problems": vault.verify().problems}
         case _:
-            return {"version": chance.choice([vault.rotate_digest_key, vault.rotate_signing_key])()}
+            return {"version": chance.choice([vault.rotate_digest_key, vault.rotate_signing_key])().version}
 
 
 def notes_of(files: list[Path]) -> list[Note]:

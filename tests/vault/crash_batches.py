@@ -190,7 +190,7 @@ class BatchCrashes:
             return BATCHES
         assert end == -signal.SIGKILL
         with filling.place.open() as vault:
-            with vault._opened.database.writing():
+            with vault._connection.database.writing():
                 pass  # a server may still be at what the dead one sent last: then its lock is waited for
             batches, problems = filling.batches_in(vault, at_least=max(there, acknowledged.count(BATCH)))
         none_of(problems)

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from armnesia.vault import Forgotten, Vault
 from armnesia.vault.keys import private_files
-from armnesia.vault.ledger.pinned_head import Pin
+from armnesia.vault.ledger.pinned_head import PinnedHead
 from armnesia.vault.storage.postgres import PostgresDatabase, PostgresSession
 from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
 from tests.databases import Place
@@ -39,7 +39,7 @@ def perform(vault: Vault, operation: Operation) -> list[Any]:
             done = vault.ingest(source, user="user", id="id", table=table)
             return [done.added, done.already_there, done.suppressed]
         case ["rotate_digest" | "rotate_signing" as what]:
-            return [getattr(vault, f"{what}_key")()]
+            return [getattr(vault, f"{what}_key")().version]
     kind, names = operation
     certificate = forget(vault, (kind, names)).certificate
     return [certificate.body["sequence"], certificate.body["entry_hash"]]
@@ -86,7 +86,7 @@ def count_steps(steps: list[int], die_at: int) -> None:
     for database in (SqliteDatabase, PostgresDatabase):
         _before(database, "erase", step)
         _before_commit(database, step)
-    _before(Pin, "write", step)
+    _before(PinnedHead, "write", step)
     _before(private_files, "write", step)
 
 
@@ -227,7 +227,7 @@ class Crashes:
         self.kills += 1
         self._follow(operations, acknowledged[: len(operations)])
         with self.place.open() as vault:
-            with vault._opened.database.writing():
+            with vault._connection.database.writing():
                 pass  # a server may still be at what the dead one sent last: then its lock is waited for
             if len(acknowledged) < len(operations):
                 self._finish(vault, operations[len(acknowledged)])

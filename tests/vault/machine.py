@@ -145,7 +145,7 @@ class VaultMachine(RuleBasedStateMachine):
         gone = np.array([self.model.gone[action] for action in ACTIONS])
         configuration = self.configuration
         return Stream(
-            configuration.learning(),
+            configuration.make_learner(),
             self.model.statistics(),
             configuration.penalty,
             gone if self.model.frozen else None,
@@ -262,7 +262,7 @@ class VaultMachine(RuleBasedStateMachine):
         request = DeletionRequest(
             statistics_of(ACTIONS, held), all(record.quarters in (0, 4) for record in held)
         )
-        unlearner = configuration.unlearning()
+        unlearner = configuration.make_unlearner()
         if not unlearner.several_arms and len({record.action for record in held}) > 1:
             # The policy says: then by rollback. That it is by rollback tells that it was several arms.
             release, _ = stream.forget(Rollback(), request, Budget(epsilon=0.0, delta=0.0))
@@ -293,7 +293,7 @@ class VaultMachine(RuleBasedStateMachine):
     def readmit(self, names: list[str], erase: bool) -> None:
         request = ("users", tuple(sorted(names)))
         if all(("users", name) in self.model.suppressed for name in names):
-            assert self.vault.readmit(users=names, erase=erase) == len(names)
+            assert self.vault.readmit(users=names, erase=erase).readmitted == len(names)
             self.model.readmit(request, erase=erase)
         else:
             with pytest.raises(VaultError, match="not on the suppression list"):
@@ -323,7 +323,7 @@ class VaultMachine(RuleBasedStateMachine):
             for _, batch in self.sent:
                 self.model.ingest(batch)
         changed = before != self.model.statistics()
-        assert self.vault.rebuild() is changed
+        assert self.vault.rebuild().changed is changed
         self.model.note("rebuild")
         self.model.served_by = "learner" if changed else served_by
         if changed:
@@ -333,7 +333,7 @@ class VaultMachine(RuleBasedStateMachine):
     @rule()
     def compact(self) -> None:
         self.compacted = len(self.model.answered)
-        assert self.vault.compact()
+        assert self.vault.compact().complete
         assert self.vault.status().erasure == "complete"
         for request, sequence in self.model.answered.items():
             kind, names = request

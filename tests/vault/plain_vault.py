@@ -14,8 +14,7 @@ import numpy as np
 
 from armnesia import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.vault import Vault
-from armnesia.vault.storage.schema import MANAGED
+from armnesia.vault import MANAGED, Vault
 
 Identity: TypeAlias = tuple[Any, ...]
 Request: TypeAlias = tuple[str, tuple[str, ...]]
@@ -89,10 +88,10 @@ _USERS: set[str | None] = set()
 
 def observed(vault: Vault) -> Observation:
     """What a vault holds."""
-    managed = vault._opened.mode == MANAGED
-    digest = vault._opened.keyring.owner_digest
+    managed = vault.configuration.mode == MANAGED
+    digest = vault._connection.keyring.owner_digest
     owners = {None if user is None else digest(user): user for user in _USERS}
-    with vault._opened.database.reading() as session:
+    with vault._connection.database.reading() as session:
         arms = session.query("SELECT count, total, gone FROM arm ORDER BY position")
         rows: Any = session.query(f"SELECT {'owner, arm, units' if managed else 'identity'} FROM record")
         kept_out = Counter(

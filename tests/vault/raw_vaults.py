@@ -25,7 +25,7 @@ LOG: dict[str, list[Any]] = {
 def filled(place: Place, configuration: Configuration | None = None) -> Vault:
     """A new vault that holds `LOG`; commits do not wait for the disk."""
     vault = place.create(configuration or Configuration(actions=("A", "B")))
-    database = vault._opened.database
+    database = vault._connection.database
     if isinstance(database, SqliteDatabase):
         database._connection.execute("PRAGMA synchronous = OFF")
     elif isinstance(database, PostgresDatabase):
@@ -36,13 +36,13 @@ def filled(place: Place, configuration: Configuration | None = None) -> Vault:
 
 def change(vault: Vault, sql: str, *parameters: Any) -> int:
     """Change a table by plain SQL; how many rows it was."""
-    with vault._opened.database.writing() as session:
+    with vault._connection.database.writing() as session:
         return session.execute(sql, *parameters)
 
 
 def values(vault: Vault, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Look into a table by plain SQL."""
-    with vault._opened.database.reading() as session:
+    with vault._connection.database.reading() as session:
         return [
             tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
             for row in session.query(sql, *parameters)
@@ -59,12 +59,12 @@ class Snapshot:
 
     def __init__(self, place: Place, vault: Vault, folder: Path) -> None:
         self.place = place
-        if isinstance(vault._opened.database, SqliteDatabase):
+        if isinstance(vault._connection.database, SqliteDatabase):
             self.file = folder / "backup.db"
             vault.back_up(self.file)
         else:
             self.tables = dumped(vault)
-            self.schema = vault._opened.database.schema  # type: ignore[attr-defined]
+            self.schema = vault._connection.database.schema  # type: ignore[attr-defined]
 
     def put_back(self) -> None:
         """As an operator would: the database is exchanged, the keys and the pinned head stay."""

@@ -138,9 +138,9 @@ def test_a_source_that_cannot_be_opened(url: str, caplog: pytest.LogCaptureFixtu
         ("verify", "--url"),
         ("decide", "--url"),
         ("restore", "export.json", "--url"),
-        ("ingest", "log.csv", "--user", "user", "--url"),
-        ("ingest", "--user", "user", "--url", "sqlite:///vault.db", "--table", "clicks"),
-        ("ingest", "--user", "user", "--url", "sqlite:///vault.db"),
+        ("ingest", "log.csv", "--user-column", "user", "--url"),
+        ("ingest", "--user-column", "user", "--url", "sqlite:///vault.db", "--table", "clicks"),
+        ("ingest", "--user-column", "user", "--url", "sqlite:///vault.db"),
         ("decide",),
     ],
     ids=" ".join,
@@ -174,7 +174,7 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
         connection.execute(f"CREATE SCHEMA {schema}")
         connection.execute(f"CREATE TABLE {schema}.log AS SELECT 'A' AS action, 1 AS reward, 'ann' AS who")
         ours = ("--url", url, "--keys", keys)
-        source = (server, "--table", f"{schema}.log", "--user", "who")
+        source = (server, "--table", f"{schema}.log", "--user-column", "who")
         for command in (
             ("init", "--external", "--actions", "A,B", *ours, "--json"),
             ("ingest", *source, *ours),
@@ -187,10 +187,10 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
             assert done.code == 0
             assert_unshown(done.out, done.err)
         with Vault.open(url, keys=keys) as vault:
-            with vault._opened.database.reading() as session:
+            with vault._connection.database.reading() as session:
                 descriptions = session.query("SELECT description FROM source")
             assert len(descriptions) == 1
-            assert_unshown(vault.status(), vault._opened.database.location, descriptions)
+            assert_unshown(vault.status(), vault._connection.database.location, descriptions)
         connection.execute(f"DROP TABLE {schema}.log")
         for words, code in ((("verify",), 1), (("forget", "--user", "ann"), 2), (("init",), 2)):
             refused = run(*words, *ours)

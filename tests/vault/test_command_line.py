@@ -24,7 +24,7 @@ def test_the_same_commands_on_postgresql(
     )
     log.write_text("action,reward,who\n" + "".join(rows))
     assert run("init", "--actions", "A,B").code == 0
-    assert run("ingest", log, "--user", "who", "--json").json["added"] == 120
+    assert run("ingest", log, "--user-column", "who", "--json").json["added"] == 120
     assert run("decide", "--json").json["action"] == "A"
     before = run("ledger", "--head").out
     told = run("forget", "--user", "ann", "--dry-run", "--json").json
@@ -34,7 +34,10 @@ def test_the_same_commands_on_postgresql(
         (("forget", "--user", "ann", *GAUSSIAN), "the vault's policy allows"),
         (("init", "--keys", tmp_path / "other.keys"), "there is already a vault"),
         (("backup", tmp_path / "copy.db"), "pg_dump"),
-        (("ingest", log, "--user", "who", "--reward", "won"), "reward column 'won' is not in the source"),
+        (
+            ("ingest", log, "--user-column", "who", "--reward-column", "won"),
+            "reward column 'won' is not in the source",
+        ),
     ):
         refused = run(*arguments)
         assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
@@ -46,5 +49,5 @@ def test_the_same_commands_on_postgresql(
     assert run("status", "--json").json["erasure"] == "pending"
     assert run("compact", "--json").json == {"erasure": "complete"}
     assert "Erasure: complete" in run("certificate", "show", "--user", "ann").out
-    assert run("ingest", log, "--user", "who", "--json").json["suppressed"] == 30
+    assert run("ingest", log, "--user-column", "who", "--json").json["suppressed"] == 30
     assert run("verify").code == 0

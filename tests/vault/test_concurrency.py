@@ -6,13 +6,12 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from armnesia.vault import Configuration
-from armnesia.vault.operations import forget
-from armnesia.vault.state.connection import Opened
-from armnesia.vault.state.records import Holding, Wanted, holding_of
+from armnesia.vault.state.external_records import ExternalRecordSet
 from tests.databases import Place, fresh_place
 from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
 from tests.vault.forked_children import nursery
@@ -63,12 +62,13 @@ def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
     with place.create(Configuration(actions=ACTIONS, mode="external")) as one, place.open() as other:
         one.ingest(str(files[0]), user="user", id="id")
 
-        def looked_up_and_then(opened: Opened, wanted: Wanted) -> Holding:
-            holding = holding_of(opened, wanted)
-            other.ingest(str(files[1]), user="user", id="id")
-            return holding
+        look_up = ExternalRecordSet.look_up
 
-        monkeypatch.setattr(forget, "holding_of", looked_up_and_then)
+        def look_up_and_then(self: ExternalRecordSet, reading: Any) -> None:
+            look_up(self, reading)
+            other.ingest(str(files[1]), user="user", id="id")
+
+        monkeypatch.setattr(ExternalRecordSet, "look_up", look_up_and_then)
         assert one.forget(users=["ann"]).counts == {"A": 1, "B": 1, "C": 0}
         assert other.verify().problems == ()
         assert other.status().records == 1
@@ -132,7 +132,7 @@ def test_the_judge_finds_what_cannot_have_happened(
 
 def test_the_judge_notices_a_lost_update(tmp_path: Path) -> None:
     judge, _ = _notes_and_judge(tmp_path)
-    with judge.vault._opened.database.writing() as session:
+    with judge.vault._connection.database.writing() as session:
         session.execute("DELETE FROM record WHERE identity = (SELECT min(identity) FROM record)")
     found = judge.problems()
     assert any("a serial replay gives" in problem for problem in found)

@@ -14,7 +14,7 @@ import pytest
 
 from armnesia.unlearners.stream import Penalty
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.state.records import Wanted, holding_of
+from armnesia.vault.erasure_target import ErasureTarget
 from tests.databases import fresh_place
 from tests.vault.crash_batches import BATCH_ROWS, BatchCrashes, Filling, Kind
 from tests.vault.crash_driver import ACTIONS, Crashes, half_done, not_once
@@ -39,6 +39,7 @@ KINDS_IN_BATCHES = (
 )
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, tmp_path: Path) -> None:
     chance = random.Random(17)
     kills, done, not_done, killed_in = 0, 0, 0, Counter[str]()
@@ -69,6 +70,7 @@ def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, 
     )
 
 
+@pytest.mark.slow
 def test_an_ingest_that_is_killed_between_its_commits_leaves_whole_batches(
     database: str, tmp_path: Path
 ) -> None:
@@ -113,8 +115,8 @@ def test_the_checks_pass_before_and_after_a_deletion(tmp_path: Path) -> None:
 def test_rows_that_are_gone_without_a_ledger_entry_are_noticed(tmp_path: Path) -> None:
     vault, before, after = _filled(tmp_path)
     with vault:
-        with vault._opened.database.writing() as session:
-            ann = vault._opened.keyring.owner_digest("ann")
+        with vault._connection.database.writing() as session:
+            ann = vault._connection.keyring.owner_digest("ann")
             assert session.execute("DELETE FROM record WHERE owner = ?", ann) == 2
         problems = half_done(vault, before, after)
         assert any(problem.startswith("verify: statistics") for problem in problems)
@@ -124,17 +126,19 @@ def test_rows_that_are_gone_without_a_ledger_entry_are_noticed(tmp_path: Path) -
 def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tmp_path: Path) -> None:
     """Such a half deletion is consistent in itself: only the ledger and the list do not know of it."""
     vault, before, after = _filled(tmp_path)
-    opened = vault._opened
+    connection = vault._connection
     with vault:
-        wanted = Wanted.of(users=["ann"])
-        with opened.database.writing() as session:
-            state = opened.load(session)
-            taken, rows = holding_of(opened, wanted).taken(session, state)
-            assert taken is not None
+        records = connection.records.select(
+            ErasureTarget.of(users=["ann"]), connection.keyring, connection.reading
+        )
+        with connection.writing() as transaction:
+            state = transaction.state
+            found, rows = records.delete(transaction.session, state)
+            assert found is not None
             stream = state.known_stream
-            rolled_back = replace(stream, statistics=stream.statistics.without(taken))
-            tallies = state.tallies.toggled(opened.ring(state), "record", rows)
-            opened.store(session, state, replace(state, stream=rolled_back, tallies=tallies))
+            rolled_back = replace(stream, statistics=stream.statistics.without(found))
+            digests = state.digests.update(transaction.ring, "record", rows)
+            transaction.store(replace(state, stream=rolled_back, digests=digests))
         assert vault.verify().holds
         assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))
 
@@ -146,7 +150,7 @@ def test_a_deletion_that_lacks_a_part_is_noticed(tmp_path: Path, table: str, pro
     vault, before, after = _filled(tmp_path)
     with vault:
         vault.forget(users=["ann"])
-        with vault._opened.database.writing() as session:
+        with vault._connection.database.writing() as session:
             session.execute(f"DELETE FROM {table}")
         assert any(found.startswith(problem) for found in half_done(vault, before, after))
 

@@ -49,7 +49,7 @@ def traces(text: str) -> list[str]:
 
 def in_bytes(vault: Vault, data: bytes) -> list[str]:
     """What of the person can be found in files: name, rows and rewards, as databases write them."""
-    ring = vault._opened.keyring
+    ring = vault._connection.keyring
     rows = [ring.record_identity("id", row_id) for row_id in ROW_IDS]
     marks = {"name": [PERSON.encode()], "ids": [row_id.encode() for row_id in ROW_IDS], "rows": rows}
     marks["rewards"] = [units.to_bytes(4, "big") for units in UNITS]
@@ -79,8 +79,8 @@ def test_no_table_has_a_trace(place: Place, tmp_path: Path) -> None:
         assert PERSON in done.certificate.to_json()  # handed out, it says whose
         assert not traces(vault.certificate(sequence=2).to_json())
         for for_restore in (False, True):
-            document = vault.export(tmp_path / "export.json", for_restore=for_restore)
-            assert not traces(json.dumps(document))
+            written = vault.export(tmp_path / "export.json", for_restore=for_restore)
+            assert not traces(json.dumps(written.to_dict()))
             assert not traces((tmp_path / "export.json").read_text())
         assert not traces("".join(entry.text for entry in vault.ledger()))
 
@@ -100,7 +100,7 @@ def test_forgetting_single_rows_leaves_no_trace_of_them(sqlite_place: Place) -> 
 
 
 def _no_overwriting(vault: Vault, _: pytest.MonkeyPatch) -> None:
-    database = vault._opened.database
+    database = vault._connection.database
     assert isinstance(database, SqliteDatabase)
     database._connection.execute("PRAGMA secure_delete = OFF")
 
@@ -123,7 +123,7 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
     """Pages that are split keep copies of what they held: of indexes, which so must hold no names."""
     users = ["".join(RANDOM.choices(string.ascii_letters, k=24)) for _ in range(1500)]
     with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
-        vault._opened.database._connection.execute("PRAGMA synchronous = OFF")  # type: ignore[attr-defined]
+        vault._connection.database._connection.execute("PRAGMA synchronous = OFF")  # type: ignore[attr-defined]
         for round_ in range(4):
             RANDOM.shuffle(users)
             rewards = [RANDOM.random() for _ in users]
@@ -131,7 +131,7 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
             vault.ingest(log | {"id": [f"{round_}-{user}" for user in users]}, user="user", id="id")
         gone, kept = users[:900], users[900:]
         rows = dict(values(vault, "SELECT owner, identity FROM record"))
-        ring = vault._opened.keyring
+        ring = vault._connection.keyring
         for start in range(0, 300, 5):
             vault.forget(users=gone[start : start + 5])
         vault.forget(users=gone[300:])
@@ -173,7 +173,7 @@ def server_files() -> Iterator[Callable[[Vault], bytes]]:
 
         def read(vault: Vault) -> bytes:
             connection.execute("CHECKPOINT")
-            schema = vault._opened.database.schema  # type: ignore[attr-defined]
+            schema = vault._connection.database.schema  # type: ignore[attr-defined]
             ((folder,),) = connection.execute("SHOW data_directory").fetchall()
             sql = """SELECT pg_relation_filepath(oid) FROM pg_class
                      WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'i')"""
@@ -196,7 +196,7 @@ def test_compacted_tables_of_postgresql_have_no_trace(
         left = server_files(vault)
         assert set(in_bytes(vault, left)) == {"rows", "rewards, as PostgreSQL has them"}
         assert all(total in left for total in totals)
-        assert vault.compact()
+        assert vault.compact().complete
         left = server_files(vault)
         assert not in_bytes(vault, left)
         assert not any(total in left for total in totals)  # the difference is the rewards
@@ -212,10 +212,10 @@ def test_a_busy_reader_of_postgresql_keeps_erasure_pending(
     with postgres_place.open(timeout=0.2) as vault:
         with reader_of(postgres_place):
             vault.forget(users=[PERSON])
-            assert not vault.compact()
+            assert not vault.compact().complete
             assert vault.status().erasure == "pending"
             assert "rows" in in_bytes(vault, server_files(vault))
-        assert vault.compact()
+        assert vault.compact().complete
         assert vault.certificate(users=[PERSON]).body["erasure"]["state"] == "complete"
         assert not in_bytes(vault, server_files(vault))
 
@@ -239,7 +239,7 @@ def _provocations(vault: Vault, place: Place) -> dict[str, Callable[[], Any]]:
         change(vault, "INSERT INTO record SELECT * FROM record")
 
     def locked() -> None:
-        with place.open(timeout=0.1) as other, vault._opened.database.writing():
+        with place.open(timeout=0.1) as other, vault._connection.database.writing():
             other.forget(users=[PERSON])
 
     return {

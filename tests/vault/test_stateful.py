@@ -11,8 +11,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from armnesia.privacy import Level
 from armnesia.unlearners import Release, Rollback
-from armnesia.vault.operations import forget, ingest
-from armnesia.vault.state.records import ManagedHolding
+from armnesia.vault.operations import forget
+from armnesia.vault.state.managed_records import ManagedRecordSet
+from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage.database import Session
 from tests.vault.machine import VaultMachine
@@ -31,10 +32,13 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-CLAIMS, RELEASE, TAKEN = forget._claims, forget._release, ManagedHolding.taken
+FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecordSet.delete
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
 def test_a_vault_is_what_the_plain_one_is(database: str, mode: str) -> None:
     machine = type("Machine", (VaultMachine,), {"database": database, "mode": mode})
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
@@ -53,7 +57,7 @@ def _never_answered(*_: Any) -> bool:
 
 
 def _with_counts(*arguments: Any) -> dict[str, Any]:
-    return CLAIMS(*arguments) | {"counts": [0] * 3}
+    return FACTS(*arguments) | {"counts": [0] * 3}
 
 
 def _by_rollback_as_if_asked_for(*arguments: Any) -> Any:
@@ -63,20 +67,21 @@ def _by_rollback_as_if_asked_for(*arguments: Any) -> Any:
     return answer, release, stream
 
 
-def _one_record_less(self: ManagedHolding, session: Session, state: State) -> Any:
+def _one_record_less(self: ManagedRecordSet, session: Session, state: State) -> Any:
     session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
-    return TAKEN(self, session, state)
+    return DELETE(self, session, state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "fault", "noticed_by"),
     [
-        (ingest.Loader, "_forgotten", _forgets_nobody, "_ingest"),
+        (RecordLoader, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
-        (forget._Digests, "answered_before", _never_answered, "_forget"),
-        (forget, "_claims", _with_counts, "ledger_tells_nothing_more"),
+        (forget.RequestDigests, "answered_before", _never_answered, "_forget"),
+        (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
         (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
-        (ManagedHolding, "taken", _one_record_less, "holds_what_the_model_holds"),
+        (ManagedRecordSet, "delete", _one_record_less, "holds_what_the_model_holds"),
     ],
     ids=[
         "comes back",

@@ -1,6 +1,7 @@
 """The audit: the release of an unlearner, compared exactly with its own reference."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,18 @@ class Audit:
     def guarantee(self) -> Guarantee:
         """The guarantee that the release claims."""
         return self.release.guarantee
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the audit of one data set as JSON holds it: release, reference and what was measured."""
+        return {
+            **self.release.to_dict(),
+            "reference": dict(zip(self.release.actions, self.reference.tolist(), strict=True)),
+            "delta_forward": float(self.delta_forward),
+            "delta_backward": float(self.delta_backward),
+            "delta": float(self.delta),
+            "smallest_epsilon": float(self.smallest_epsilon),
+            "holds": self.holds,
+        }
 
 
 def audit(

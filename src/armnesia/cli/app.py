@@ -1,69 +1,165 @@
-"""The commands, gathered."""
+"""The commands by name and help panel. A command's module is imported when the command is called.
 
-from typing import Annotated
+So `armnesia --version` and `armnesia --help` need no numpy. The lines of `--help` are the docstrings of the
+commands' functions, read from their source.
+"""
+
+import ast
+import copy
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from armnesia import __version__
-from armnesia.cli.demo import demo
-from armnesia.cli.log.case import on_a_case, with_variants
-from armnesia.cli.log.compare import OF_ONE_UNLEARNER, compare
-from armnesia.cli.log.decide import audit, decide, unlearn
-from armnesia.cli.research.evaluate import bounds, evaluate
-from armnesia.cli.research.levels import levels
-from armnesia.cli.research.privacy import calibrate, curve
-from armnesia.cli.research.reproduce import reproduce
-from armnesia.cli.vault.forget import forget, readmit
-from armnesia.cli.vault.ingest import ingest
-from armnesia.cli.vault.init import init, status
-from armnesia.cli.vault.upkeep import backup, compact, export, policy, rebuild, restore, rotate_key, upgrade
-from armnesia.cli.vault.verify import certificate, ledger, public_key, verify
+from armnesia.cli.interrupts import exiting_on_interrupt
 
-VAULT = "The vault"
+_LOG, _VAULT, _UPKEEP, _RESEARCH = "A log", "The vault", "Vault upkeep", "Research"
+COMMANDS = {
+    _LOG: {
+        "decide": "log.decide",
+        "unlearn": "log.unlearn",
+        "audit": "log.audit",
+        "compare": "log.compare",
+        "demo": "demo",
+    },
+    _VAULT: {
+        "init": "vault.init",
+        "ingest": "vault.ingest",
+        "forget": "vault.forget",
+        "readmit": "vault.readmit",
+        "verify": "vault.verify",
+        "ledger": "vault.ledger",
+        "status": "vault.status",
+    },
+    _UPKEEP: {
+        "policy": "vault.policy",
+        "public-key": "vault.keys",
+        "rotate-key": "vault.keys",
+        "compact": "vault.compact",
+        "rebuild": "vault.rebuild",
+        "export": "vault.export",
+        "backup": "vault.backup",
+        "restore": "vault.restore",
+        "upgrade": "vault.upgrade",
+    },
+    _RESEARCH: {
+        "evaluate": "research.evaluate",
+        "bounds": "research.bounds",
+        "levels": "research.levels",
+        "calibrate": "research.privacy",
+        "curve": "research.privacy",
+        "reproduce": "research.reproduce",
+    },
+}
+"""The module of each command, below `armnesia.cli`; its function has the command's name."""
+CERTIFICATE_COMMANDS = {"show": "vault.certificate", "verify": "vault.certificate"}
 
-app = typer.Typer(
-    name="armnesia",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+OLD_OPTIONS = {
+    "action_column": "--action",
+    "reward_column": "--reward",
+    "user_column": "--user",
+    "id_column": "--id",
+    "no_user": "--nobody",
+}
+"""The names of options in 0.1.0. They still work, unless the command has another option of that name."""
 
 
-@app.callback(invoke_without_command=True)
+class Command(TyperCommand):
+    """A command whose options can also be given by their old names, which its help does not list."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Make the parser, and tell it the old names."""
+        parser = super().make_parser(ctx)
+        taken = {name for param in self.params for name in param.opts}
+        for param in self.params:
+            old = OLD_OPTIONS.get(param.name or "")
+            if old is not None and old not in taken:
+                alias = copy.copy(param)
+                alias.opts = [old]
+                alias.add_to_parser(parser, ctx)
+        return parser
+
+
+class UnloadedCommand(TyperCommand):
+    """A command by its name and panel, before its module is imported."""
+
+    def __init__(self, name: str, module: str, panel: str | None = None) -> None:
+        super().__init__(name, rich_help_panel=panel)
+        self.module, self.function = module, name.replace("-", "_")
+
+    def load(self) -> Any:
+        """Import the module and make the command of its function."""
+        with exiting_on_interrupt():
+            function = getattr(importlib.import_module(f"armnesia.cli.{self.module}"), self.function)
+        single = typer.Typer(add_completion=False)
+        single.command(self.name, cls=Command)(function)
+        return get_command(single)
+
+    def docstring(self) -> str:
+        """Read the docstring of its function from the source."""
+        source = Path(__file__).parent / f"{self.module.replace('.', '/')}.py"
+        body = ast.parse(source.read_text(encoding="utf-8")).body
+        (function,) = [n for n in body if isinstance(n, ast.FunctionDef) and n.name == self.function]
+        return ast.get_docstring(function) or ""
+
+
+class Group(TyperGroup):
+    """A group of commands that are imported when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of the table; older versions of typer sort them."""
+        return list(self.commands)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the arguments name, and import it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, UnloadedCommand) else command, rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, with a line for each command."""
+        for command in self.commands.values():
+            if isinstance(command, UnloadedCommand):
+                command.help = command.docstring()
+        super().format_help(ctx, formatter)
+
+
+class App(Group):
+    """All commands. `--version` is answered before typer parses options, for which it imports pydantic."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Print the version, or parse the options."""
+        if args[:1] == ["--version"]:
+            print(f"armnesia {__version__}")
+            raise typer.Exit
+        return super().parse_args(ctx, args)
+
+
+def make_app() -> Any:
+    """Make the command line, without importing any command."""
+    outer = typer.Typer(name="armnesia", cls=App, no_args_is_help=True, add_completion=False)
+    outer.callback()(armnesia)
+    app: Any = get_command(outer)
+    for panel, commands in COMMANDS.items():
+        for name, module in commands.items():
+            app.add_command(UnloadedCommand(name, module, panel))
+    certificate = Group(
+        name="certificate",
+        help="Show a certificate, or verify one without a vault.",
+        no_args_is_help=True,
+        rich_help_panel=_VAULT,
+    )
+    for name, module in CERTIFICATE_COMMANDS.items():
+        certificate.add_command(UnloadedCommand(name, module))
+    app.add_command(certificate)
+    return app
+
+
 def armnesia(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Offline bandit decisions that can forget."""
-    if version:
-        print(f"armnesia {__version__}")
-        raise typer.Exit
-
-
-app.command()(decide)
-app.command()(on_a_case(unlearn))
-app.command()(on_a_case(audit))
-app.command()(on_a_case(compare, without=OF_ONE_UNLEARNER))
-app.command()(levels)
-app.command()(calibrate)
-app.command()(curve)
-app.command()(evaluate)
-app.command()(bounds)
-app.command()(reproduce)
-app.command()(demo)
-
-for of_the_vault in (
-    with_variants(init),
-    ingest,
-    with_variants(forget),
-    readmit,
-    verify,
-    ledger,
-    status,
-    policy,
-    public_key,
-    rotate_key,
-):
-    app.command(rich_help_panel=VAULT)(of_the_vault)
-app.add_typer(certificate, name="certificate", rich_help_panel=VAULT)
-for of_its_upkeep in (compact, rebuild, export, backup, restore, upgrade):
-    app.command(rich_help_panel=VAULT)(of_its_upkeep)
+    # App prints the version; the option is here for the help.

@@ -1,18 +1,17 @@
-"""The main job end to end on the bundled log: decide, forget, audit, look; and in a vault, for good."""
+"""The command `demo`: decide, forget and audit on the bundled log, without and with a vault."""
 
 import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from armnesia import datasets
 from armnesia.auditing import Audit, audit
-from armnesia.cli.demo_vault import vault_story
-from armnesia.cli.log.case import Case, arm_rows, arm_table, case_facts, learner_facts
-from armnesia.cli.options import AsJson
-from armnesia.cli.output import emit, plain, table
+from armnesia.cli.demo_vault import run_vault
+from armnesia.cli.log.case import Case, LogRequest, arm_rows, arm_table
+from armnesia.cli.options import AsJson, learner_facts
+from armnesia.cli.output import plain, table, tell
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, Learner
@@ -28,7 +27,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the numbers.")] = Path("demo-output"),
     as_json: AsJson = False,
 ) -> None:
-    """Decide from a real log, forget aircraft in several ways, audit each, draw a picture; then a vault."""
+    """Decide, forget and audit on the bundled log, then in a vault."""
     log = datasets.flights()
     statistics = log.statistics()
     learner = LCB().bind(statistics)
@@ -42,7 +41,7 @@ def demo(
     title = "Forgetting the four busiest DL aircraft: 480 of 16,026 flights"
     releases = {found.unlearner.name: result.release for found, result in single}
     save(picture_of_forgetting(learner, statistics, one_request, releases, title), picture)
-    story = vault_story(out, four_busiest, confidence=1 / len(log))  # as the learner is bound
+    steps = run_vault(out, four_busiest, confidence=1 / len(log))  # as the learner is bound
     decision = learner.decide(statistics)
     retrained = learner.decide(statistics.without(one_request))
     result = {
@@ -51,38 +50,40 @@ def demo(
         "learner": learner_facts(learner),
         "single_source": [_facts(*pair) for pair in single],
         "multi_source": [_facts(*pair) for pair in several],
-        "vault": story.facts,
+        "vault": steps.to_dict(),
         "picture": picture,
     }
     numbers.write_text(json.dumps(plain(result), ensure_ascii=False, indent=2), encoding="utf-8")
-    emit(
+    tell(
         result,
         as_json,
         _introduction(log),
         arm_table("1. Decide: the highest lower confidence bound is served", statistics, decision),
         _table(f"2. Forget the aircraft {', '.join(four_busiest)}", single),
-        f"   After these {one_request.counts.sum()} flights are gone, retraining serves {retrained.action};"
-        f" tilt keeps {decision.action}, and forgets the rewards all the same.\n",
+        f"   Without these {one_request.counts.sum()} flights, retraining serves {retrained.action}; tilt"
+        f" keeps {decision.action} and still forgets the rewards.\n",
         _table("3. Forget the busiest aircraft of every airline in one request", several),
         f"   Forgotten: {_shape(wide_request)}.\n",
         _explanation(),
-        story.steps(four_busiest),
-        f"   The certificate of {four_busiest[0]}, for whoever has the public key:\n",
-        escape(story.certificate.words()) + "\n",
-        f"Picture: {picture}\nNumbers: {numbers}\nCertificate: {story.file}",
+        steps.table(four_busiest),
+        f"   The certificate of {four_busiest[0]}, which anyone with the public key can verify:\n",
+        steps.certificate.words() + "\n",
+        f"Picture: {picture}\nNumbers: {numbers}\nCertificate: {steps.file}",
     )
 
 
 def _run(
     learner: Learner, statistics: ArmStatistics, request: DeletionRequest, unlearners: list[Unlearner]
 ) -> list[tuple[Case, Audit]]:
-    cases = [Case(learner, statistics, request, unlearner, BUDGET) for unlearner in unlearners]
+    on = LogRequest(learner, statistics, request)
+    cases = [Case(on, unlearner, BUDGET) for unlearner in unlearners]
     return [(case, audit(case.unlearner, learner, statistics, request, BUDGET)) for case in cases]
 
 
 def _facts(case: Case, found: Audit) -> dict[str, Any]:
     return {
-        **case_facts(case, found.release),
+        **case.to_dict(),
+        **found.release.to_dict(),
         "delta": found.delta,
         "smallest_epsilon": found.smallest_epsilon,
         "holds": found.holds,
@@ -96,7 +97,7 @@ def _table(title: str, results: list[tuple[Case, Audit]]) -> Any:
             _chances(found),
             found.release.branch,
             f"({found.guarantee.epsilon:g}, {found.guarantee.delta:g})\n{found.guarantee.level}",
-            f"δ = {float(found.delta):.2g}\n{'holds' if found.holds else 'FAILS'}",
+            f"δ = {float(found.delta):.2g}\n{'holds' if found.holds else 'does not hold'}",
         ]
         for case, found in results
     ]
@@ -112,24 +113,24 @@ def _chances(found: Audit) -> str:
 
 def _shape(request: DeletionRequest) -> str:
     parts = zip(request.counts.tolist(), request.actions, strict=True)
-    return ", ".join(f"{gone} of {action}" for gone, action in parts)
+    return ", ".join(f"{count} of {action}" for count, action in parts)
 
 
 def _introduction(log: Log) -> str:
     return (
-        f"[bold]armnesia[/bold]: {len(log):,} flights from New York to Los Angeles in 2013. Arm: the airline."
-        " Reward: at most 15 minutes late.\nA person is played by an aircraft. (An observational log, not a"
-        " randomised one: it shows the mechanics, not which airline is better.)\n"
+        f"{len(log):,} flights from New York to Los Angeles in 2013. Arm: the airline. Reward: at most 15"
+        " minutes late.\nUser: the aircraft. (An observational log, not a randomised one: it shows how"
+        " forgetting works, not which airline is better.)\n"
     )
 
 
 def _explanation() -> str:
     return (
-        f"[bold]How to read this.[/bold] The budget is ε = {BUDGET.epsilon:g}, δ = {BUDGET.delta:g}."
-        " Probabilities are exact; nothing was drawn.\n"
-        "  guarantee: (ε, δ), and what the world it is compared with may know:\n"
-        "    [bold]retained[/bold]           only the flights that stay\n"
-        "    [bold]request_shape[/bold]      also how many flights of each airline were deleted\n"
-        "    [bold]original_decision[/bold]  also the decision made before, with the deleted flights\n"
-        "  audit: the δ measured on this very request, comparing both worlds exactly.\n"
+        f"The budget is ε = {BUDGET.epsilon:g}, δ = {BUDGET.delta:g}. Probabilities are exact; no arm is"
+        " drawn.\n"
+        "  guarantee: (ε, δ), and the level, which says what the reference may know:\n"
+        "    retained           only the retained flights\n"
+        "    request_shape      also how many flights of each airline were deleted\n"
+        "    original_decision  also the decision made before, with the deleted flights\n"
+        "  audit: the δ measured on this request, release and reference compared exactly.\n"
     )

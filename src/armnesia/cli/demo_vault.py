@@ -1,4 +1,4 @@
-"""The demo's vault: the bundled log goes in, aircraft are forgotten, and what happened is checked."""
+"""The vault of the demo: ingest the bundled log, forget aircraft, ingest it again, and verify."""
 
 import tempfile
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Any
 
 from armnesia import datasets
 from armnesia.cli.output import table
+from armnesia.cli.vault.verify import number_of_problems
 from armnesia.vault import Certificate, Configuration, Forgotten, Ingested, Served, Vault, Verification
-from armnesia.vault.keys import private_files
 
 COLUMNS: dict[str, Any] = {"action": "airline", "reward": "on_time", "user": "aircraft"}
 
 
 @dataclass(frozen=True)
-class VaultStory:
-    """What each step gave, from the empty vault to the last check."""
+class VaultSteps:
+    """The results of each step."""
 
     added: Ingested
     decided: Served
@@ -26,9 +26,8 @@ class VaultStory:
     verified: Verification
     file: Path
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The story as JSON names it."""
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it."""
         return {
             "added": self.added.added,
             "served_before": self.decided.action,
@@ -41,29 +40,29 @@ class VaultStory:
             "holds": self.verified.holds,
         }
 
-    def steps(self, aircraft: list[str]) -> Any:
-        """The story as commands and what they say."""
+    def table(self, aircraft: list[str]) -> Any:
+        """The steps as commands, with their results."""
         users = " ".join(f"--user {name}" for name in aircraft)
         checked = f"{self.verified.records} records, {self.verified.entries} entries"
         rows = [
-            ["init", "a database, its keys, a ledger with one entry"],
+            ["init", "a database, its keys, and a ledger with one entry"],
             ["ingest flights", f"{self.added.added} rows added"],
             ["decide", f"{self.decided.action}"],
             [f"forget {users}", f"{self.forgotten.records} records; now served: {self.forgotten.served}"],
             ["ingest flights", f"{self.sent_again.suppressed} rows of forgotten aircraft left out"],
-            ["certificate verify", "NOT VALID" if self.problems else "valid"],
-            ["verify", f"{checked}: {'as it should be' if self.verified.holds else 'WRONG'}"],
+            ["certificate verify", "not valid" if self.problems else "valid"],
+            ["verify", f"{checked}: {number_of_problems(self.verified.problems)}"],
         ]
-        return table("4. The same in a vault, for good", ["armnesia …", "what it says"], rows)
+        return table("4. The same in a vault", ["armnesia …", "result"], rows)
 
 
-def vault_story(out: Path, aircraft: list[str], confidence: float) -> VaultStory:
-    """Live through it in a vault of the moment; only a certificate stays, in the folder `out`."""
+def run_vault(out: Path, aircraft: list[str], confidence: float) -> VaultSteps:
+    """Run the steps in a temporary vault; only a certificate is kept, in the folder `out`."""
     log = datasets.flights_path()
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/vault.db"
-        told = Configuration(actions=datasets.flights().actions, confidence=confidence)
-        with Vault.create(url, told) as vault:
+        configuration = Configuration(actions=datasets.flights().actions, confidence=confidence)
+        with Vault.create(url, configuration) as vault:
             added = vault.ingest(log, **COLUMNS)
             decided = vault.decide()
             forgotten = vault.forget(users=aircraft)
@@ -72,5 +71,6 @@ def vault_story(out: Path, aircraft: list[str], confidence: float) -> VaultStory
             problems = certificate.verify(vault.public_keys())
             verified = vault.verify()
     file = out / "certificate.json"
-    private_files.write(file, certificate.to_json(), replace=True)
-    return VaultStory(added, decided, forgotten, sent_again, certificate, problems, verified, file)
+    file.unlink(missing_ok=True)  # of an earlier demo
+    certificate.save(file)
+    return VaultSteps(added, decided, forgotten, sent_again, certificate, problems, verified, file)

@@ -1,120 +1,77 @@
-"""The `armnesia` command."""
+"""The entry point of `armnesia`: every error becomes one sentence on stderr and an exit code."""
 
 import codecs
-import importlib
 import io
-import os
-import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import Any
 
+from armnesia.cli.interrupts import INTERRUPTED, Interrupted, exiting_on_interrupt
 from armnesia.core.errors import ArmnesiaError, MissingExtraError, VaultBusyError
 
-INTERRUPTED = 130
+REFUSED = 2
 BUSY = 75  # EX_TEMPFAIL: a script may try again
-_SPELLED_OUT = {"ε": "epsilon", "δ": "delta", "τ": "tau", "γ": "gamma", "σ": "sigma", "Δ": "Delta", "π": "pi"}
-_SPELLED_OUT |= {"→": "->", "←": "<-", "–": "-", "…": "...", "±": "+-", "∖": "\\"}
-
-
-class Interrupted(Exception):  # noqa: N818 (nothing went wrong)
-    """Somebody pressed Ctrl-C, and the command knows what came of its work so far: its message says it.
-
-    No KeyboardInterrupt, because typer answers that by itself, without a word.
-    """
+_ASCII = {"ε": "epsilon", "δ": "delta", "τ": "tau", "γ": "gamma", "σ": "sigma", "Δ": "Delta", "π": "pi"}
+_ASCII |= {"→": "->", "←": "<-", "–": "-", "…": "...", "±": "+-", "∖": "\\"}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line: what is refused is answered by one sentence on stderr and exit code 2."""
-    with nothing_begun():
-        _print_whatever_comes()
+    """Run the command line and exit."""
+    with exiting_on_interrupt():
+        _replace_unprintable_characters()
         try:
-            import typer  # noqa: PLC0415 (typer and rich are an extra)
-
-            from armnesia.cli.app import app  # noqa: PLC0415
+            import typer  # noqa: PLC0415 (an extra)
         except ImportError:
-            sys.exit(_complain(MissingExtraError.naming("The command line", "cli")))
-    sys.exit(_answered(app, typer.Abort, arguments))
+            sys.exit(_report(MissingExtraError.naming("The command line", "cli")))
+        from armnesia.cli.app import make_app  # noqa: PLC0415 (an extra)
+    sys.exit(_exit_code(make_app(), typer.Abort, arguments))
 
 
-def load_beforehand(module: str) -> None:
-    """Load a compiled module, if it is installed, while Ctrl-C still does no harm."""
-    with nothing_begun(), suppress(ImportError):
-        importlib.import_module(module)
-
-
-@contextmanager
-def nothing_begun() -> Iterator[None]:
-    """While modules are loaded, before there is any work to lose: Ctrl-C ends the process at once.
-
-    Not by an exception: some compiled modules that are being loaded, DuckDB among them, swallow it, and some
-    abort the process. Where something else listens to Ctrl-C, or ignores it, that is left as it is.
-    """
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    try:
-        before = signal.signal(signal.SIGINT, _leave) if ours else None
-    except ValueError:  # not the main thread, which alone is interrupted
-        before = None
-    try:
-        yield
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
-
-
-def _leave(*_: object) -> None:
-    _say("interrupted; nothing was done")
-    sys.stderr.flush()
-    os._exit(INTERRUPTED)
-
-
-def _answered(app: Any, abort: type[Exception], arguments: list[str] | None) -> int:
-    """Run the command, and say what went wrong: the exit code."""
+def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) -> int:
+    """Run the command; report what went wrong."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
-            code = app(arguments, standalone_mode=False)
+            warnings.showwarning = lambda message, *_, **__: _print_error(f"warning: {message}")
+            code = app.main(arguments, prog_name="armnesia", standalone_mode=False)
     except (KeyboardInterrupt, abort):
         code = INTERRUPTED
-    except Interrupted as told:
-        return _complain(told, INTERRUPTED)
+    except Interrupted as stopped:
+        return _report(stopped, INTERRUPTED)
     except ArmnesiaError as error:
-        return _complain(error, BUSY if isinstance(error, VaultBusyError) else 2)
+        return _report(error, BUSY if isinstance(error, VaultBusyError) else REFUSED)
     except OSError as error:
         named = error.filename is not None and error.strerror is not None
-        return _complain(f"{error.filename!r} cannot be used: {error.strerror}" if named else error)
+        return _report(f"{error.filename!r} cannot be used: {error.strerror}" if named else error)
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's usage errors have it, in every version
             raise
         message = error.format_message()
-        # Without a command, the help has been shown and there is nothing to say.
-        return _complain(message + _value_refused(error)) if message else 2
-    if code == INTERRUPTED:  # which some versions of typer answer by themselves, without a word
-        return _complain("interrupted; what was finished is kept", INTERRUPTED)
+        # Without a command, the help has been printed and the message is empty.
+        return _report(message + _refused_value(error)) if message else REFUSED
+    if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this exit code, without a message
+        return _report("interrupted; what was finished is kept", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
-def _value_refused(error: Exception) -> str:
-    """What an option was given, where typer's message does not quote it: newer versions keep it behind."""
+def _refused_value(error: Exception) -> str:
+    """The value that was refused, where typer's message does not quote it: newer versions do not."""
     faults: Any = getattr(error.__cause__, "errors", None)
     return f"; got {faults()[0]['input']!r}" if callable(faults) else ""
 
 
-def _print_whatever_comes() -> None:
-    """Let no letter stop a command that has done its work: what an encoding lacks is written otherwise."""
-    codecs.register_error("armnesia", _written_otherwise)
+def _replace_unprintable_characters() -> None:
+    """Print what an encoding lacks in ASCII, so that no character makes a finished command fail."""
+    codecs.register_error("armnesia", _in_ascii)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="armnesia")
 
 
-def _written_otherwise(error: UnicodeError) -> tuple[str, int]:
-    """Greek letters and arrows in ASCII; anything else as Python escapes it.
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Greek letters and arrows by name; any other character as Python escapes it.
 
-    >>> codecs.register_error("armnesia", _written_otherwise)
+    >>> codecs.register_error("armnesia", _in_ascii)
     >>> "ε → ł".encode("latin-1", errors="armnesia")
     b'epsilon -> \\\\u0142'
     """
@@ -122,13 +79,13 @@ def _written_otherwise(error: UnicodeError) -> tuple[str, int]:
         raise error
     lacking = error.object[error.start : error.end]
     escaped = (each.encode("ascii", "backslashreplace").decode("ascii") for each in lacking)
-    return "".join(_SPELLED_OUT.get(each, way) for each, way in zip(lacking, escaped, strict=True)), error.end
+    return "".join(_ASCII.get(each, other) for each, other in zip(lacking, escaped, strict=True)), error.end
 
 
-def _say(message: object) -> None:
+def _print_error(message: object) -> None:
     print(f"armnesia: {message}", file=sys.stderr)
 
 
-def _complain(message: object, code: int = 2) -> int:
-    _say(message)
+def _report(message: object, code: int = REFUSED) -> int:
+    _print_error(message)
     return code

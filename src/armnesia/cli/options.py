@@ -1,6 +1,6 @@
 """The options that several commands share, and how they become values of the library."""
 
-import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,152 +8,99 @@ from typing import Annotated, Any
 import typer
 
 from armnesia import datasets
-from armnesia.cli.main import load_beforehand
+from armnesia.cli.interrupts import import_before_work
+from armnesia.cli.parameters import check_owners, of_kind
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import LEARNERS, ConfidenceLearner, Learner
+from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import Log, read_log
 from armnesia.privacy import Budget
-from armnesia.unlearners import UNLEARNERS, ImitationRollback, Unlearner
-from armnesia.unlearners.predictive import PREDICTIVES
+from armnesia.unlearners import UNLEARNERS, Unlearner
 
 BUNDLED = "flights"
+LOG_HELP = f"CSV or Parquet files, the URL of a database with --table, or '{BUNDLED}' for the bundled log."
 
-LogArgument = Annotated[
-    str, typer.Argument(metavar="LOG", help=f"A CSV or Parquet file, or '{BUNDLED}' for the bundled log.")
+LogArgument = Annotated[str, typer.Argument(metavar="LOG", help=LOG_HELP)]
+Table = Annotated[str | None, typer.Option("--table", help="The table, if LOG is the URL of a database.")]
+ActionColumn = Annotated[str, typer.Option(help="Column of the action.")]
+RewardColumn = Annotated[str, typer.Option(help="Column of the reward.")]
+UserColumn = Annotated[
+    str | None, typer.Option(help="Column of the user; if not given, 'user' if there is one.")
 ]
-LogOrVault = Annotated[
-    str | None, typer.Argument(metavar="LOG", help="A log, as in other commands; without it, the vault.")
-]
-ActionColumn = Annotated[str, typer.Option("--action", help="Column of the action.")]
-RewardColumn = Annotated[str, typer.Option("--reward", help="Column of the reward.")]
-UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the user.")]
 Actions = Annotated[str | None, typer.Option(help="The whole action set, in order: A,B,C.")]
+ActionsFile = Annotated[
+    Path | None, typer.Option(help="A UTF-8 file of the whole action set, one label per line.")
+]
 RewardRange = Annotated[str, typer.Option(help="Lowest and highest possible reward: 0,1.")]
-LearnerName = Annotated[str | None, typer.Option("--learner", help=f"One of {', '.join(LEARNERS)}.")]
-Confidence = Annotated[float | None, typer.Option(help="The LCB level τ; 1/N if not given.")]
-Users = Annotated[list[str] | None, typer.Option("--user", help="Whose records to forget (repeatable).")]
-Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 0: 3,17,20.")]
-UnlearnerName = Annotated[str, typer.Option("--unlearner", help=f"One of {', '.join(UNLEARNERS)}.")]
+LearnerName = Annotated[
+    str | None,
+    typer.Option(
+        "--learner", metavar="|".join(LEARNERS), help="By default lcb, or what the unlearner needs."
+    ),
+]
+UnlearnerName = Annotated[
+    str, typer.Option("--unlearner", metavar="NAME", help=f"One of {', '.join(UNLEARNERS)}.")
+]
+Users = Annotated[list[str] | None, typer.Option("--user", help="A user, by their id (repeatable).")]
 Epsilon = Annotated[float | None, typer.Option(help="Privacy ε.")]
 Delta = Annotated[float | None, typer.Option(help="Privacy δ.")]
 Gamma = Annotated[float | None, typer.Option(help="Noise γ = σ/Δ instead of ε.")]
-ThresholdOption = Annotated[str | None, typer.Option("--threshold", help="γ₀: paper or exact.")]
-ThresholdScale = Annotated[float | None, typer.Option(help="Factor on γ₀ (1.3 in the paper).")]
-SensitivityOption = Annotated[str | None, typer.Option("--sensitivity", help="Δ: paper or exact.")]
-Ratio = Annotated[float | None, typer.Option(help="Mixing: share of the request that is rolled back.")]
-AssumedShare = Annotated[
-    float | None, typer.Option(help="Tilt: judge as if this share of every arm had been deleted.")
-]
-PredictiveName = Annotated[
-    str | None, typer.Option("--predictive", help=f"Tilt: {' or '.join(PREDICTIVES)}, its guess of π(D).")
-]
-Joint = Annotated[bool | None, typer.Option("--joint/--no-joint", help="Gaussian: calibrate arms jointly.")]
-Picture = Annotated[Path | None, typer.Option(help="Save a picture here (.png, .svg or .pdf).")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of what is sampled.")]
+Picture = Annotated[Path | None, typer.Option(help="Save a picture to this file (.png, .svg or .pdf).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 
-def open_log(
-    source: str, action: str, reward: str, user: str | None, actions: str | None, reward_range: str
-) -> Log:
-    """Read the log that a command names."""
-    if source == BUNDLED and not Path(source).exists():
-        if (action, reward, actions, reward_range) != ("action", "reward", None, "0,1"):
-            raise InvalidInputError(
-                f"the bundled log {BUNDLED!r} has its own columns, actions and rewards:"
-                " leave --action, --reward, --actions and --reward-range out"
-            )
-        return datasets.flights()
-    load_beforehand("duckdb")
-    return read_log(
-        source,
-        action=action,
-        reward=reward,
-        user=user,
-        actions=action_labels(actions),
-        reward_range=two_numbers(reward_range),
-    )
-
-
-def make_learner(
-    name: str | None, confidence: float | None, statistics: ArmStatistics, unlearner: str | None = None
-) -> Learner:
-    """The named learner, bound to the statistics of D."""
-    if name is None:
-        name = "imitation" if unlearner == ImitationRollback.name else "lcb"
-    learner = _named("--learner", LEARNERS, name)
-    if confidence is not None and not issubclass(learner, ConfidenceLearner):
-        raise InvalidInputError(f"--confidence belongs to lcb and kl_lcb; got it with {name}")
-    made: Learner = learner() if confidence is None else learner(confidence=confidence)
-    return made.bind(statistics)
-
-
 @dataclass(frozen=True)
-class WhatToForget:
-    """The records that a command names: users, or rows."""
+class LogOptions:
+    """The options of a command that reads a log."""
 
-    users: list[str] | None
-    rows: str | None
+    table: Table = None
+    action_column: ActionColumn = "action"
+    reward_column: RewardColumn = "reward"
+    user_column: UserColumn = None
+    actions: Actions = None
+    actions_file: ActionsFile = None
+    reward_range: RewardRange = "0,1"
 
-    def __post_init__(self) -> None:
-        if bool(self.users) == (self.rows is not None):
-            raise InvalidInputError("say what to forget: either --user (repeatable) or --rows, not both")
-
-    def request(self, log: Log) -> DeletionRequest:
-        """Look the records up in the log."""
-        if self.users:
-            return log.request(users=self.users)
-        try:
-            numbers = [int(number) for number in (self.rows or "").split(",")]
-        except ValueError:
-            raise InvalidInputError(
-                f"--rows must be whole numbers such as 3,17,20; got {self.rows!r}"
-            ) from None
-        return log.request(rows=numbers)
-
-
-def make_unlearner(name: str, **options: Any) -> Unlearner:
-    """The named unlearner with the options given; an option it does not have is refused."""
-    cls = _named("--unlearner", UNLEARNERS, name)
-    given = {key: value for key, value in options.items() if value is not None}
-    for key in given:
-        if key not in option_names(cls):
-            owners = [other for other, kind in UNLEARNERS.items() if key in option_names(kind)]
-            raise InvalidInputError(f"{name} has no option {key}; it belongs to {', '.join(owners)}")
-    made: Unlearner = cls(**given)
-    return made
+    def read(self, log: str, *, with_users: bool) -> Log:
+        """Read the log that a command names."""
+        if log == BUNDLED and not Path(log).exists():
+            if self != LogOptions():
+                raise InvalidInputError(
+                    f"the bundled log {BUNDLED!r} has its own columns, actions and rewards: leave --table,"
+                    " --action-column, --reward-column, --user-column, --actions, --actions-file and"
+                    " --reward-range out"
+                )
+            return datasets.flights()
+        actions = declared_actions(self.actions, self.actions_file)
+        import_before_work("duckdb")
+        return read_log(
+            log,
+            action=self.action_column,
+            reward=self.reward_column,
+            user=self.user_column or ("user" if with_users else None),
+            actions=actions,
+            reward_range=two_numbers(self.reward_range),
+        )
 
 
-def make_budget(
-    epsilon: float | None, delta: float | None, gamma: float | None, unlearner: type[Unlearner]
-) -> Budget:
-    """The budget from --epsilon and --delta, or --gamma and --delta; (0, 0) where none is needed."""
-    match epsilon, delta, gamma:
-        case None, None, None if not unlearner.needs_budget:
-            return Budget(epsilon=0.0, delta=0.0)
-        case float(), float(), None:
-            return Budget(epsilon=epsilon, delta=delta)
-        case None, float(), float():
-            return Budget.from_gamma(gamma, delta=delta)
-    given = {"--epsilon": epsilon, "--delta": delta, "--gamma": gamma}
-    got = ", ".join(f"{option} {value:g}" for option, value in given.items() if value is not None)
-    raise InvalidInputError(
-        f"a budget is --epsilon with --delta, or --gamma with --delta; got {got or 'none'}"
-    )
+def declared_actions(actions: str | None, file: Path | None) -> tuple[str, ...] | None:
+    """The action set that --actions or --actions-file declares; None if neither is given.
 
-
-def action_labels(given: str | None) -> tuple[str, ...] | None:
-    """The labels that --actions names; an empty one would be an arm that nobody can serve.
-
-    >>> action_labels("A, B")
+    >>> declared_actions("A, B", None)
     ('A', 'B')
     """
-    if given is None:
+    if file is not None:
+        if actions is not None:
+            raise InvalidInputError("--actions and --actions-file both declare the action set; give one")
+        return _labels_in(file)
+    if actions is None:
         return None
-    labels = tuple(label.strip() for label in given.split(","))
+    labels = tuple(label.strip() for label in actions.split(","))
     if "" in labels:
-        raise InvalidInputError(f"--actions must be labels such as A,B,C, none of them empty; got {given!r}")
+        raise InvalidInputError(
+            f"--actions must be labels such as A,B,C, none of them empty; got {actions!r}"
+        )
     return labels
 
 
@@ -170,12 +117,80 @@ def two_numbers(given: str) -> tuple[float, float]:
     return low, high
 
 
-def _named(option: str, registry: dict[str, Any], name: str) -> Any:
-    if name not in registry:
-        raise InvalidInputError(f"{option} must be one of {', '.join(registry)}; got {name!r}")
-    return registry[name]
+def unlearner_kind(name: str) -> type[Unlearner]:
+    """The class of the unlearner that --unlearner names."""
+    if name not in UNLEARNERS:
+        raise InvalidInputError(f"--unlearner must be one of {', '.join(UNLEARNERS)}; got {name!r}")
+    return UNLEARNERS[name]
 
 
-def option_names(cls: type[Unlearner]) -> list[str]:
-    """The options that an unlearner has: its fields."""
-    return [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+def learner_kind(name: str | None, default: type[Learner] = LCB) -> type[Learner]:
+    """The class of the learner that --learner names."""
+    if name is None:
+        return default
+    if name not in LEARNERS:
+        raise InvalidInputError(f"--learner must be one of {', '.join(LEARNERS)}; got {name!r}")
+    return LEARNERS[name]
+
+
+def chosen_kinds(
+    unlearner: str, learner: str | None, parameters: Mapping[str, Any]
+) -> tuple[type[Unlearner], type[Learner]]:
+    """The classes that --unlearner and --learner name; a parameter that neither of them has is refused."""
+    kind = unlearner_kind(unlearner)
+    of_learner = learner_kind(learner, kind.default_learner)
+    check_owners(parameters, (UNLEARNERS, [unlearner]), (LEARNERS, [of_learner.name]))
+    return kind, of_learner
+
+
+def make_unlearner(kind: type[Unlearner], parameters: Mapping[str, Any]) -> Unlearner:
+    """The unlearner with those of the given parameters that it has."""
+    return kind(**of_kind(parameters, kind))
+
+
+def make_learner(kind: type[Learner], parameters: Mapping[str, Any], statistics: ArmStatistics) -> Learner:
+    """The learner with those of the given parameters that it has, bound to the statistics of D."""
+    return kind(**of_kind(parameters, kind)).bind(statistics)
+
+
+def make_budget(
+    epsilon: float | None, delta: float | None, gamma: float | None, *, needed: bool = True
+) -> Budget:
+    """The budget of --epsilon and --delta, or of --gamma and --delta; (0, 0) if none is given or needed."""
+    match epsilon, delta, gamma:
+        case None, None, None if not needed:
+            return Budget(epsilon=0.0, delta=0.0)
+        case float(), float(), None:
+            return Budget(epsilon=epsilon, delta=delta)
+        case None, float(), float():
+            return Budget.from_gamma(gamma, delta=delta)
+    given = {"--epsilon": epsilon, "--delta": delta, "--gamma": gamma}
+    got = ", ".join(f"{option} {value:g}" for option, value in given.items() if value is not None)
+    raise InvalidInputError(
+        f"a budget is --epsilon with --delta, or --gamma with --delta; got {got or 'none'}"
+    )
+
+
+def learner_facts(learner: Learner) -> dict[str, Any]:
+    """The learner as JSON holds it."""
+    return {"name": learner.name, "confidence": getattr(learner, "confidence", None)}
+
+
+def budget_facts(budget: Budget) -> dict[str, float]:
+    """The budget as JSON holds it."""
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "gamma": budget.gamma}
+
+
+def _labels_in(file: Path) -> tuple[str, ...]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InvalidInputError(f"--actions-file {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"--actions-file must be text in UTF-8; {file} is not") from None
+    labels = tuple(text.removesuffix("\n").split("\n"))
+    if "" in labels:
+        raise InvalidInputError(
+            f"--actions-file {file} must have one label per line; line {labels.index('') + 1} is empty"
+        )
+    return labels

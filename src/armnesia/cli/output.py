@@ -1,4 +1,4 @@
-"""Results as tables for people and as JSON for programs, from the same values."""
+"""Printing: JSON for programs, lines and tables for people, from the same values."""
 
 import codecs
 import json
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 console = Console(highlight=False)
-_LONGEST_NAME = 24  # a first column of names up to this length is kept in one line
+_LONGEST_NAME = 24  # a first column of names up to this length is not wrapped
 
 
 def plain(value: Any) -> Any:
@@ -37,17 +37,20 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def emit(result: Mapping[str, Any], as_json: bool, *shown: Any) -> None:
-    """Print the result as JSON, or else what is shown of it to people."""
+def tell(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> None:
+    """Print the result as JSON, or else the lines and tables; no character of a line is markup or control."""
     if as_json:
         print(json.dumps(plain(result), ensure_ascii=not _prints_unicode(), indent=2))
-    else:
-        for item in shown:
-            console.print(item, soft_wrap=isinstance(item, str))  # so that paths are not broken
+        return
+    for item in shown:
+        if isinstance(item, str):
+            console.print(Text(_printable(item)), soft_wrap=True)  # a path must not be broken
+        else:
+            console.print(item)
 
 
 def print_as_utf8(written: str) -> None:
-    """Print a file's text so that, sent into a file, it is that file: whatever the terminal's encoding."""
+    """Print the text of a file in UTF-8, whatever the encoding of stdout: redirected, it is that file."""
     if _prints_unicode():
         print(written, end="")
         return
@@ -57,37 +60,37 @@ def print_as_utf8(written: str) -> None:
 
 
 def _prints_unicode() -> bool:
-    """Whether stdout takes every letter; what is no file, such as a notebook, has no encoding and does."""
+    """Whether stdout takes every character; one without an encoding, as in a notebook, does."""
     encoding = getattr(sys.stdout, "encoding", None)
     return encoding is None or codecs.lookup(encoding).name.startswith("utf")
 
 
 def table(
-    title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]], whole: Collection[str] = ()
+    title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]], unwrapped: Collection[str] = ()
 ) -> Group:
-    """Make a table below its title; numbers go right, and columns that are `whole` are never wrapped."""
+    """Make a table below its title; numbers are right-aligned, columns in `unwrapped` keep to one line."""
     made = Table()
     listed = [[text(cell) for cell in row] for row in rows]
     for position, column in enumerate(columns):
         cells = [row[position] for row in listed]
         numeric = all(_looks_numeric(cell) for cell in cells)
         is_name = position == 0 and all(len(cell) <= _LONGEST_NAME for cell in cells)
-        no_wrap = is_name or column in whole
+        no_wrap = is_name or column in unwrapped
         made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap)
     for row in listed:
-        made.add_row(*map(Text, row))  # a name may look like markup
+        made.add_row(*(Text(_printable(cell)) for cell in row))
     return Group(Text(title, style="bold"), made)
 
 
 def progress_bar(*, quiet: bool) -> Progress:
-    """A bar on stderr for people who wait; nothing where nobody looks."""
-    people = Console(stderr=True)
+    """A progress bar on stderr, if that is a terminal."""
+    terminal = Console(stderr=True)
     columns = (TextColumn("{task.description:>9}"), BarColumn(), DoneColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=people, transient=True, disable=quiet or not people.is_terminal)
+    return Progress(*columns, console=terminal, transient=True, disable=quiet or not terminal.is_terminal)
 
 
 class DoneColumn(ProgressColumn):
-    """How much is done, and of how much, where that is known.
+    """How much is done, and of how much, if that is known.
 
     >>> [DoneColumn.words(1234567, total) for total in (None, 2e6)]
     ['1,234,567', '1,234,567/2,000,000']
@@ -105,7 +108,7 @@ class DoneColumn(ProgressColumn):
 
 @contextmanager
 def counting_rows(*, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar that counts rows, of which nobody knows yet how many there are."""
+    """A progress bar that counts rows, whose total is not known."""
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task("rows", total=None)
         yield lambda rows: bar.update(task, completed=rows)
@@ -122,10 +125,19 @@ def text(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
-        return "yes" if value else "NO"
+        return "yes" if value else "no"
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.5g}"
     return str(value)
+
+
+def _printable(lines: str) -> str:
+    """Escape what would move the cursor or hide text: names may hold any character.
+
+    >>> print(_printable("a" + chr(27) + "[2Jb"))
+    a\\x1b[2Jb
+    """
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in lines)
 
 
 def _looks_numeric(shown: str) -> bool:

@@ -1,4 +1,4 @@
-"""The unit of work: one setting, several methods on the same data. Finished cells are kept on disk."""
+"""Cells: settings in which several methods are evaluated on the same data; finished ones are kept on disk."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 from armnesia import __version__
 from armnesia.paper.protocol import paper_protocol
-from armnesia.paper.settings import DELTA, ENVIRONMENT, method
+from armnesia.paper.settings import DELTA, ENVIRONMENT, unlearner_named
 from armnesia.privacy import Budget
 from armnesia.simulation import (
     AcrossArms,
@@ -24,19 +24,19 @@ from armnesia.simulation import (
 )
 from armnesia.simulation.parallel import worker_pool
 
-NUMBERS = 2
-"""Raise this when a change of the code changes numbers: kept results of before are then computed anew."""
+RESULTS_VERSION = 2
+"""Raise this when a change of the code changes results: cells kept by older code are then evaluated again."""
 
 Row = dict[str, Any]
-"""One line of the tidy results: a method in a setting."""
+"""One row of the results: a method in a setting."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A point of a figure: where it belongs, the setting, the methods, and how it is evaluated.
+    """A point of a figure: its place in the figure, the setting, the methods and the protocol.
 
-    With `epsilon` the budget is (ε, δ) and γ the noise that it needs, whatever `gamma` says. With `people`
-    that many records are deleted, whatever their arm, and `deletions` is empty.
+    If `epsilon` is given, the budget is (ε, δ), γ follows from it, and `gamma` is ignored. If `people` is
+    positive, that many records are drawn from all arms for deletion, and `deletions` is empty.
     """
 
     figure: str
@@ -56,15 +56,15 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What a finished cell is found by: everything that its result depends on, the code's version too."""
-        methods = {name: repr(method(name)) for name in self.methods}
+        """Identifies a finished cell: everything that its result depends on, including the code's version."""
+        methods = {name: repr(unlearner_named(name)) for name in self.methods}
         return json.dumps(
-            {**asdict(self), "methods": methods, "version": [__version__, NUMBERS]}, sort_keys=True
+            {**asdict(self), "methods": methods, "version": [__version__, RESULTS_VERSION]}, sort_keys=True
         )
 
     @property
     def model(self) -> DataModel:
-        """M_f with equal counts, or M_d with the given coverage."""
+        """M_f with equal counts, or M_d with coverage C*."""
         if self.c_star is None:
             return FixedSample.round_robin(self.n, ENVIRONMENT.n_actions)
         return DistributionModel.with_coverage(
@@ -73,23 +73,23 @@ class Cell:
 
     @property
     def request(self) -> RequestModel:
-        """Records of given arms, or of random people."""
+        """Deletion of records of given arms, or of records drawn from all arms."""
         return AcrossArms(self.people) if self.people else SeveralArms(dict(self.deletions))
 
     @property
     def budget(self) -> Budget:
-        """Fixed by ε, or by γ as in the paper."""
+        """The budget (ε, δ), or the one with the paper's γ."""
         if self.epsilon is None:
             return Budget.from_gamma(self.gamma, delta=DELTA)
         return Budget(epsilon=self.epsilon, delta=DELTA)
 
 
 def run_cell(cell: Cell) -> list[Row]:
-    """Evaluate all methods of a cell; one tidy row each."""
+    """Evaluate all methods of a cell; one row each."""
     if cell.protocol == "paper":
         results = paper_protocol(cell.model, dict(cell.deletions), _methods(cell), cell.gamma, seed=cell.seed)
     else:
-        # In the distribution model sampling whole data sets gives the smaller error for the same time.
+        # Under M_d, sampled data sets give a smaller error in equal time than exact values of sampled counts.
         exact = cell.protocol == "exact" and cell.c_star is None
         results = evaluate_all(
             ENVIRONMENT,
@@ -105,7 +105,7 @@ def run_cell(cell: Cell) -> list[Row]:
 
 
 def _methods(cell: Cell) -> dict[str, Any]:
-    return {name: method(name) for name in cell.methods}
+    return {name: unlearner_named(name) for name in cell.methods}
 
 
 def _row(cell: Cell, name: str, result: Evaluation) -> Row:
@@ -132,8 +132,8 @@ def _row(cell: Cell, name: str, result: Evaluation) -> Row:
 
 
 @dataclass
-class Store:
-    """Finished cells in a file of one JSON object a line; a torn last line is a cell not finished."""
+class CellStore:
+    """Finished cells, in a file with one JSON object per line; an incomplete line is an unfinished cell."""
 
     path: Path | None = None
     finished: dict[str, list[Row]] = field(default_factory=dict)
@@ -147,11 +147,11 @@ class Store:
                     continue
                 self.finished[entry["cell"]] = entry["rows"]
 
-    def keep(self, cell: Cell, rows: list[Row]) -> None:
-        """Remember a cell, on disk first."""
+    def add(self, cell: Cell, rows: list[Row]) -> None:
+        """Keep the rows of a cell, on disk first."""
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A line of its own, also after one that was torn off.
+            # The newline comes first, because the last line may be incomplete.
             with self.path.open("a", encoding="utf-8") as file:
                 file.write("\n" + json.dumps({"cell": cell.key, "rows": rows}))
         self.finished[cell.key] = rows
@@ -159,19 +159,19 @@ class Store:
 
 def run_cells(
     cells: Sequence[Cell],
-    store: Store,
+    store: CellStore,
     *,
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Row]:
-    """Evaluate what is not in the store yet, and return the rows of all cells, in order."""
+    """Evaluate the cells that are not in the store, and return the rows of all cells, in order."""
     todo = list({cell.key: cell for cell in cells if cell.key not in store.finished}.values())
     with ExitStack() as stack:
         done: Iterable[tuple[Cell, list[Row]]] = ((cell, run_cell(cell)) for cell in todo)
         if n_jobs > 1 and len(todo) > 1:
             done = _in_parallel(stack.enter_context(worker_pool(n_jobs)), todo)
         for number, (cell, rows) in enumerate(done, start=1):
-            store.keep(cell, rows)
+            store.add(cell, rows)
             if progress is not None:
                 progress(number, len(todo))
     return [row for cell in cells for row in store.finished[cell.key]]

@@ -1,4 +1,4 @@
-"""The paper's own way to estimate: 200 trajectories, 5 requests each, noise drawn, 10 runs averaged."""
+"""The paper's estimation protocol: 200 trajectories, 5 requests each, sampled noise, the mean of 10 runs."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ from armnesia.unlearners.base import served
 
 RUNS, TRAJECTORIES, REQUESTS, LONGEST = 10, 200, 5, 5000
 BLOCK = 10
-"""Records of one arm in a block of 50: a request takes consecutive records, from a random block on."""
+"""Records per arm in a block of 50; a request takes consecutive records from the start of a random block."""
 
 
 def paper_protocol(
@@ -32,8 +32,8 @@ def paper_protocol(
 ) -> dict[str, Evaluation]:
     """Estimate sub-optimality as the paper does, record by record.
 
-    The paper does not say how its five requests a trajectory differ; here each starts at a random block. The
-    standard error is that of the mean of the ten runs, which is what the paper plots without it.
+    The paper does not say how the five requests of a trajectory differ; here each starts at a random block.
+    The standard error is that of the mean of the ten runs; the paper plots this mean without an error.
     """
     budget = Budget.from_gamma(gamma, delta=DELTA)
     losses: dict[str, list[float]] = {name: [] for name in methods}
@@ -51,12 +51,12 @@ def paper_protocol(
 def _one_run(
     model: DataModel, deletions: Mapping[int, int], rng: np.random.Generator
 ) -> tuple[ArmStatistics, DeletionRequest]:
-    """200 trajectories, cut to the prefix of length N, each with five requests."""
+    """200 trajectories, cut to their first N records, each with five requests."""
     arms = _arm_sequences(model, rng)
     rewards = rng.random(arms.shape) < ENVIRONMENT.means[arms]
-    arms, rewards = arms[:, : model.n], rewards[:, : model.n]  # longer trajectories share their prefixes
+    arms, rewards = arms[:, : model.n], rewards[:, : model.n]  # settings with different N share a prefix
     shape = (TRAJECTORIES, REQUESTS, ENVIRONMENT.n_actions)
-    counts, sums, gone_counts, gone_sums = (np.zeros(shape, dtype=np.int64) for _ in range(4))
+    counts, sums, deleted_counts, deleted_sums = (np.zeros(shape, dtype=np.int64) for _ in range(4))
     for arm in range(ENVIRONMENT.n_actions):
         is_arm = arms == arm
         counts[..., arm] = is_arm.sum(axis=1)[:, None]
@@ -66,16 +66,16 @@ def _one_run(
         n_starts = 1 + np.maximum(counts[:, 0, arm] - k, 0) // BLOCK
         for number in range(REQUESTS if k else 0):
             start = BLOCK * rng.integers(n_starts)[:, None]
-            is_gone = is_arm & (rank >= start) & (rank < start + k)
-            gone_counts[:, number, arm] = is_gone.sum(axis=1)
-            gone_sums[:, number, arm] = (rewards & is_gone).sum(axis=1)
+            is_deleted = is_arm & (rank >= start) & (rank < start + k)
+            deleted_counts[:, number, arm] = is_deleted.sum(axis=1)
+            deleted_sums[:, number, arm] = (rewards & is_deleted).sum(axis=1)
     labels = tuple(range(ENVIRONMENT.n_actions))
-    gone = ArmStatistics(labels, gone_counts, gone_sums * UNIT)
-    return ArmStatistics(labels, counts, sums * UNIT), DeletionRequest(gone, binary=True)
+    deleted = ArmStatistics(labels, deleted_counts, deleted_sums * UNIT)
+    return ArmStatistics(labels, counts, sums * UNIT), DeletionRequest(deleted, binary=True)
 
 
 def _arm_sequences(model: DataModel, rng: np.random.Generator) -> IntArray:
-    """Which arm each record of each trajectory is of."""
+    """The arm of each record of each trajectory."""
     length, m = max(model.n, LONGEST), ENVIRONMENT.n_actions
     if isinstance(model, FixedSample):
         if model != FixedSample.round_robin(model.n, m):
@@ -92,7 +92,7 @@ def _mean_loss(
     budget: Budget,
     uniform: FloatArray,
 ) -> float:
-    """Draw an arm for every request, by the same uniform number for all methods; average what is given up."""
+    """Draw an arm for every request, with the same uniform number for all methods, and average the gaps."""
     learner = bound_learner(unlearner, n)
     if unlearner is None:
         p = served(learner, statistics)

@@ -1,27 +1,22 @@
-"""One page that holds everything: words, tables and pictures in a single file that needs no network."""
+"""The report: text, tables and pictures in one HTML file that needs no network."""
 
 import io
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnesia import __version__
-from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
+from armnesia.paper.section import FAILS, HOLDS, WITHIN_ERROR, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERDICT_CLASSES = {
-    "holds": "holds",
-    "holds within sampling error": "nearly",
-    "does not hold": "fails",
-}
-"""The verdicts that a cell may state, and how they are coloured; the words say it all without colour."""
+VERDICT_CLASSES = {HOLDS: "holds", WITHIN_ERROR: "nearly", FAILS: "fails"}
+"""The style sheet's class for each verdict."""
 
 ABOUT = (
     "This page repeats the experiments of a paper on unlearning in offline bandits, and sets every figure, "
@@ -30,35 +25,8 @@ ABOUT = (
     "Where a claim of the paper does not hold, the page says so, and why.",
 )
 
-SHARPNESS = 192
-"""Pixels an inch in the page's pictures: twice what they are shown at, for fine screens and for print."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under a header; a cell that is a verdict is coloured, and one that is a number stands right."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    caption: str = ""
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.header):
-                raise InvalidInputError(
-                    f"rows must have a cell for each of the {len(self.header)} columns; got {list(row)!r}"
-                )
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the report: words, then pictures with one caption, then tables."""
-
-    title: str
-    paragraphs: Sequence[str] = ()
-    pictures: Sequence["Figure"] = ()
-    tables: Sequence[Table] = ()
-    caption: str = ""
+PIXELS_PER_INCH = 192
+"""Pixels per inch of the embedded pictures: twice that of the page, for sharp screens and print."""
 
 
 def write_report(
@@ -69,7 +37,7 @@ def write_report(
     facts: Mapping[str, object],
     about: Sequence[str] = ABOUT,
 ) -> None:
-    """Write the whole report into one HTML file; `facts` say how it was computed, the version on top."""
+    """Write the report; `facts` say how it was computed, after the version of the package."""
     names = _anchors(sections)
     contents = "".join(
         f'<li><a href="#{name}">{_text(section.title)}</a></li>\n'
@@ -108,23 +76,8 @@ def write_report(
         temporary.write_text(page, encoding="utf-8")
 
 
-def save_picture(figure: "Figure", folder: Path, name: str) -> list[Path]:
-    """Write a picture as PNG and as SVG; return the two files. The same picture gives the same bytes."""
-    import matplotlib  # noqa: PLC0415 (an extra)
-
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for ending, metadata in {"png": {"Software": None}, "svg": {"Date": None}}.items():
-        files.append(folder / f"{name}.{ending}")
-        # Without a fixed salt the identifiers in an SVG differ from run to run.
-        salt = matplotlib.rc_context({"svg.hashsalt": "armnesia"})
-        with atomic_write(files[-1], replace=True) as temporary, salt:
-            figure.savefig(temporary, format=ending, metadata=metadata)
-    return files
-
-
 def _anchors(sections: Sequence[Section]) -> list[str]:
-    """Names for links within the page: from the titles, and numbered, so that no two are the same."""
+    """Link targets within the page: the titles, numbered so that they are unique."""
     return [
         f"{number}-{re.sub('[^a-z0-9]+', '-', section.title.lower()).strip('-')}"
         for number, section in enumerate(sections, start=1)
@@ -146,7 +99,7 @@ def _section(section: Section, name: str) -> str:
 
 
 def _pictures(section: Section) -> str:
-    """All pictures of a section as one figure with one caption."""
+    """All pictures of a section as one HTML figure with one caption."""
     if not section.pictures:
         return f'<p class="caption">{_text(section.caption)}</p>\n' if section.caption else ""
     images = "".join(_image(picture, section.title) for picture in section.pictures)
@@ -154,13 +107,13 @@ def _pictures(section: Section) -> str:
     return f"<figure>\n{images}{caption}</figure>\n"
 
 
-def _image(picture: "Figure", described: str) -> str:
+def _image(picture: "Figure", alt: str) -> str:
     buffer = io.BytesIO()
-    picture.savefig(buffer, format="png", dpi=SHARPNESS, metadata={"Software": None})
-    # Shown at 96 pixels an inch, as wide as it was drawn: its letters then have the size they were given.
+    picture.savefig(buffer, format="png", dpi=PIXELS_PER_INCH, metadata={"Software": None})
+    # A browser shows 96 pixels per inch: at this width the text has the size that it was drawn with.
     width = round(picture.get_figwidth() * 96)
     data = b64encode(buffer.getvalue()).decode("ascii")
-    return f'<img alt="{escape(described)}" width="{width}" src="data:image/png;base64,{data}">\n'
+    return f'<img alt="{escape(alt)}" width="{width}" src="data:image/png;base64,{data}">\n'
 
 
 def _table(table: Table) -> str:
@@ -184,7 +137,7 @@ def _table(table: Table) -> str:
 
 
 def _cell(value: object, kind: str = "") -> str:
-    """One cell of a column of a kind; verdicts are coloured wherever they stand.
+    """One table cell; `kind` is the class of its column, and a verdict has a class of its own.
 
     >>> print(_cell("holds"), _cell(0.25, "number"), _cell("a < b"))
     <td class="verdict holds">holds</td> <td class="number">0.25</td> <td>a &lt; b</td>
@@ -202,7 +155,7 @@ def _class(kind: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Whether a cell is a number or a range, with at most a comparison, an error and a unit; or is empty.
+    """Whether a cell is empty, a number or a range; a comparison sign, an error and % are allowed.
 
     >>> [_is_number(value) for value in (3, "≥ 76 %", "27.1–74.0 %", "0.012 ± 0.001", "", "about 3")]
     [True, True, True, True, True, False]
@@ -213,7 +166,7 @@ def _is_number(value: object) -> bool:
 
 
 def _text(value: object) -> str:
-    """Any text as HTML that shows just that text, but for the models' indices.
+    """Escape a text for HTML; the indices of M_f and M_d become subscripts.
 
     >>> _text("M_f & <M_d>")
     'M<sub>f</sub> &amp; &lt;M<sub>d</sub>&gt;'
@@ -277,4 +230,4 @@ th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; wh
   .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """
-"""Dark on white, lines of a readable length, and sensible on a telephone and on paper."""
+"""Lines of a readable length; rules for narrow screens and for print."""

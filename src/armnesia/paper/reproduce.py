@@ -1,4 +1,4 @@
-"""One call: compute every figure, table and claim, and write results, pictures and the report."""
+"""Compute the figures, tables and claims of the paper, and write results, pictures and the report."""
 
 import os
 import time
@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.paper.figures.cells import Plan
+from armnesia.paper.parts import REGISTRY
+from armnesia.paper.plan import Plan
 from armnesia.paper.report import write_report
 from armnesia.paper.results import write_csv, write_parquet
-from armnesia.paper.sections import SECTIONS, Progress, Run
+from armnesia.paper.run import Progress, Run
 
-PARTS = tuple(SECTIONS)
+PARTS = tuple(REGISTRY)
 PROTOCOLS = ("exact", "sampled", "paper")
 
 
@@ -31,6 +32,12 @@ def reproduce(
 
     `exact` computes the fixed-sample model without sampling and draws data sets for the distribution model;
     `sampled` draws them for both; `paper` repeats the paper's own protocol.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = reproduce(Path(folder), parts=["table2"], datasets=100, n_jobs=1)
+    ...     [file.name for file in found["files"]]
+    ['report.html', 'results.csv', 'results.parquet']
     """
     for part in parts:
         if part not in PARTS:
@@ -41,9 +48,9 @@ def reproduce(
     plan = Plan(protocol, datasets or (20_000 if quick else 200_000), quick, seed)
     run = Run(out, plan, n_jobs or os.cpu_count() or 1, progress)
     sections = []
-    for part in parts:
-        run.doing = {"table2": "Table 2"}.get(part, part if not part.isdigit() else f"Figure {part}")
-        sections.append(SECTIONS[part](run))
+    for key in parts:
+        run.label, make_section = REGISTRY[key]
+        sections.append(make_section(run))
     facts = {
         "protocol": protocol,
         "data sets where sampled": f"{plan.datasets:,}",

@@ -30,14 +30,14 @@ COLUMNS: dict[str, type] = {
     "datasets": int,
     "short_share": float,
 }
-"""The columns in order. c_star is empty under M_f; the values of single blocks are left out."""
+"""The columns, in order. `c_star` is empty under M_f; the rows' `blocks` are not written."""
 
 _NOT_WRITTEN = {"blocks"}
 _SQL_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE"}
 
 
 def write_csv(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as CSV with a header; numbers keep all their digits."""
+    """Write rows as CSV with a header; numbers keep all digits."""
     lines = [_line(row) for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -50,7 +50,7 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 
 
 def read_csv(path: Path) -> list[Row]:
-    """Read rows back, with the types they had."""
+    """Read rows from CSV, with their types."""
     with path.open(encoding="utf-8", newline="") as file:
         return [
             {column: _parsed(row[column], kind) for column, kind in COLUMNS.items()}
@@ -61,7 +61,7 @@ def read_csv(path: Path) -> list[Row]:
 def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Write rows as Parquet. Needs the extra `engines`."""
     lines = [_line(row) for row in rows]
-    # Column by column as parameters: no value is ever part of the statement.
+    # Columns are passed as parameters: no value becomes a part of the statement.
     columns = {column: [line[place] for line in lines] for place, column in enumerate(COLUMNS)}
     chosen = ", ".join(
         f"unnest(${column}::{_SQL_TYPES[kind]}[]) AS {column}" for column, kind in COLUMNS.items()
@@ -75,7 +75,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
 
 
 def read_parquet(path: Path) -> list[Row]:
-    """Read rows back. Needs the extra `engines`."""
+    """Read rows from Parquet. Needs the extra `engines`."""
     names = ", ".join(COLUMNS)
     with _database() as connection:
         found = connection.execute(
@@ -86,7 +86,7 @@ def read_parquet(path: Path) -> list[Row]:
 
 @contextmanager
 def _database() -> Iterator[Any]:
-    """A database in memory that fetches nothing from a network."""
+    """A database in memory that loads nothing from the network."""
     try:
         import duckdb  # noqa: PLC0415 (an extra)
     except ImportError:
@@ -97,7 +97,7 @@ def _database() -> Iterator[Any]:
 
 
 def _line(row: Mapping[str, Any]) -> list[Any]:
-    """A row's values in the order of the columns, and nothing lost without a word."""
+    """The values of a row in the order of the columns; a missing or an additional column is an error."""
     if set(row) - _NOT_WRITTEN != set(COLUMNS):
         wrong = sorted((set(row) - _NOT_WRITTEN) ^ set(COLUMNS))
         raise InvalidInputError(

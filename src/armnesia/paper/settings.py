@@ -20,11 +20,11 @@ ENVIRONMENT = Environment.bernoulli(MEANS)
 BASE_N, BASE_K, BASE_GAMMA = 3000, 80, 0.5
 C_STAR = 5.0
 DELTA = 1e-5
-"""The experiments fix γ; to name an ε as well, δ must be fixed too. Nothing that is plotted depends on it."""
+"""The paper fixes γ. A budget also needs a δ, which changes the reported ε and nothing that is plotted."""
 
 HARD, EASY = "hard", "easy"
 ARM_OF_CASE = {HARD: 0, EASY: 2}
-"""Hard: the best arm. Easy: that of mean 0.06 (with the arm of mean 0.08 the figures do not come out)."""
+"""Hard: the best arm. Easy: the arm of mean 0.06 (the arm of mean 0.08 does not reproduce the figures)."""
 ARMS_OF_MULTI_CASE = {HARD: (0, 1), EASY: (2, 3)}
 
 METHODS: dict[str, Unlearner | None] = {
@@ -43,16 +43,20 @@ METHODS: dict[str, Unlearner | None] = {
         f"mixing {ratio:g}": Mixing(ratio=ratio, sensitivity="paper") for ratio in (0.0, 0.25, 0.5, 0.75, 1.0)
     },
 }
-"""The paper's methods as it ran them: its threshold times 1.3, its sensitivity, noise on each arm alone.
-Then noise for all arms together, which several arms need for an exact (ε, δ), and ours."""
+"""The paper's methods as it ran them (its threshold times 1.3, its sensitivity, noise calibrated for each arm
+alone), Gaussian noise calibrated for all arms jointly, which an exact (ε, δ) needs, and our methods."""
 
 FIGURE_1_METHODS = ("oracle", "rollback", "gaussian", "mixing", "adaptive")
 FIGURE_2_METHODS = tuple(name for name in METHODS if name.startswith("mixing "))
 FIGURE_3_METHODS = ("oracle", "rollback", "gaussian", "multi_source")
 
 
-def method(name: str) -> Unlearner | None:
-    """The unlearner that a name stands for in the experiments; None is the oracle, which deletes nothing."""
+def unlearner_named(name: str) -> Unlearner | None:
+    """The unlearner of a method; None for the oracle, which deletes nothing.
+
+    >>> unlearner_named("rollback")
+    Rollback()
+    """
     if name not in METHODS:
         raise InvalidInputError(f"method must be one of {', '.join(METHODS)}; got {name!r}")
     return METHODS[name]

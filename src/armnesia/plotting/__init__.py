@@ -1,4 +1,4 @@
-"""Results as pictures. Needs the extra `plots`."""
+"""Pictures of the privacy curve and of a deletion. Needs the extra `plots`."""
 
 from armnesia.plotting.forgetting import picture_of_forgetting
 from armnesia.plotting.privacy_curve import picture_of_curve

@@ -1,4 +1,4 @@
-"""The arms' scores before and after a deletion, and the arm that each unlearner releases."""
+"""A picture of a deletion: the scores before and after it, and the release of each unlearner."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ import numpy as np
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Learner
-from armnesia.plotting.style import AFTER, BEFORE, COLOURS, panels
+from armnesia.plotting.style import AFTER, BEFORE, COLOURS, panel_grid
 from armnesia.unlearners import Release
 
 if TYPE_CHECKING:
@@ -22,9 +22,19 @@ def picture_of_forgetting(
     releases: Mapping[str, Release],
     title: str = "",
 ) -> "Figure":
-    """Left: each arm's mean and score, before and after. Right: the exact release probabilities."""
+    """Draw each arm's mean and score before and after (left) and the exact release probabilities (right).
+
+    >>> from armnesia import LCB, Budget, Rollback
+    >>> log = ArmStatistics.from_rewards({"A": [1] * 40, "B": [0, 1] * 20})
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 30, "B": []})
+    >>> learner = LCB().bind(log)
+    >>> release = Rollback().release(learner, log, request, Budget(epsilon=1.0, delta=1e-5))
+    >>> figure = picture_of_forgetting(learner, log, request, {"rollback": release})
+    >>> [axis.get_title(loc="left") for axis in figure.axes]
+    ['Score and mean of each arm', 'The arm released afterwards']
+    """
     height = 1.6 + 0.45 * max(len(statistics.actions), len(releases) + 1)
-    figure, (scores, chances) = panels(2, width=10, height=height, width_ratios=[3, 2])
+    figure, [[scores, chances]] = panel_grid(1, 2, width=10, height=height, width_ratios=[3, 2])
     _draw_scores(scores, learner, statistics, request)
     _draw_releases(chances, statistics, releases)
     figure.legend(*scores.get_legend_handles_labels(), loc="outside lower left", ncols=4, frameon=False)
@@ -49,10 +59,11 @@ def _draw_scores(axis: Any, learner: Learner, statistics: ArmStatistics, request
         axis.plot(
             decision.scores[best], best + offset, "*", color=colour, markersize=13, label=f"served {label}"
         )
-    forgotten = request.counts.tolist()
     names = [
-        f"{action}\n−{gone:,} of {count:,}" if gone else f"{action}\n{count:,}"
-        for action, gone, count in zip(statistics.actions, forgotten, statistics.counts.tolist(), strict=True)
+        f"{action}\n−{deleted:,} of {count:,}" if deleted else f"{action}\n{count:,}"
+        for action, deleted, count in zip(
+            statistics.actions, request.counts.tolist(), statistics.counts.tolist(), strict=True
+        )
     ]
     axis.set_yticks(rows, names)
     axis.invert_yaxis()

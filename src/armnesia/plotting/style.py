@@ -1,4 +1,4 @@
-"""One look for all pictures: colours for colour-blind readers too, named axes, no global state."""
+"""The style of all pictures: colours that colour-blind readers can tell apart, and no global state."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from armnesia.core.files import atomic_write
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, black last.
+# The palette of Okabe and Ito, with black last.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 BEFORE, AFTER = COLOURS[0], COLOURS[5]
 
@@ -25,8 +25,10 @@ STYLE = {
 }
 
 
-def panels(n: int, *, width: float, height: float, **options: Any) -> tuple["Figure", list[Any]]:
-    """Make a figure with n panels side by side, in the house style."""
+def panel_grid(
+    rows: int, columns: int, *, width: float, height: float, **options: Any
+) -> tuple["Figure", list[list[Any]]]:
+    """Make a figure of the given inches with rows of panels; `options` are those of `Figure.subplots`."""
     try:
         import matplotlib  # noqa: PLC0415 (an extra)
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -34,12 +36,18 @@ def panels(n: int, *, width: float, height: float, **options: Any) -> tuple["Fig
         raise MissingExtraError.naming("Drawing pictures", "plots") from None
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots(1, n, squeeze=False, **options)[0]
-    return figure, list(axes)
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, [list(row) for row in axes]
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write the picture, in the format that the file's ending names."""
+    """Write a picture in the format of the file's suffix: .png, .svg or .pdf.
+
+    >>> figure, _ = panel_grid(1, 1, width=4, height=3)
+    >>> save(figure, Path("picture.txt"))
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: a picture's file must end in .png, .svg, .pdf; got 'picture.txt'
+    """
     endings = (".png", ".svg", ".pdf")
     if path.suffix not in endings:
         raise InvalidInputError(f"a picture's file must end in {', '.join(endings)}; got {str(path)!r}")

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy.curve import check_delta, check_epsilon
@@ -89,6 +90,19 @@ class Guarantee:
     def is_vacuous(self) -> bool:
         """Whether every release satisfies it."""
         return math.isinf(self.epsilon) or self.delta == 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it.
+
+        >>> Guarantee(0.0, 0.0, Level.RETAINED).to_dict()["meaning"]
+        'as if the records had never been there'
+        """
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "level": str(self.level),
+            "meaning": self.level.meaning,
+        }
 
     def __str__(self) -> str:
         numbers = f"(ε = {self.epsilon:.6g}, δ = {self.delta:.3g}) at level {self.level}"

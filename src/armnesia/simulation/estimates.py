@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,17 @@ class Evaluation:
     def relative_error(self) -> float:
         """The standard error as a share of the value; 0 if no loss was seen."""
         return self.standard_error / self.suboptimality if self.suboptimality > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it, without the blocks."""
+        return {
+            "suboptimality": self.suboptimality,
+            "standard_error": self.standard_error,
+            "protocol": self.protocol,
+            "datasets": self.datasets,
+            "short_share": self.short_share,
+            "probabilities": self.probabilities.tolist(),
+        }
 
 
 def summarised(p: FloatArray, environment: Environment, short: float) -> Summary:

@@ -1,9 +1,9 @@
-"""The paper's bounds with their constants, their conditions checked: what must be, and what cannot be."""
+"""The paper's upper and lower bounds, with their constants and with their conditions checked."""
 
 from armnesia.theory.adaptive import adaptive_distribution, adaptive_fixed, gamma_0
 from armnesia.theory.bound import Bound, Condition, Form
 from armnesia.theory.imitation import imitation_distribution
-from armnesia.theory.learning import lcb_distribution, lcb_fixed
+from armnesia.theory.lcb import lcb_distribution, lcb_fixed
 from armnesia.theory.lower import (
     Deletion,
     HardInstances,

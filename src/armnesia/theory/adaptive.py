@@ -1,4 +1,4 @@
-"""Algorithm 2, noise or rollback on one arm: upper bounds under both data models (Theorems 3.3 and 3.5)."""
+"""Upper bounds of Algorithm 2 (noise or rollback on one arm) under both data models: Theorems 3.3 and 3.5."""
 
 import math
 
@@ -9,14 +9,14 @@ from armnesia.theory.bound import (
     Bound,
     Condition,
     Form,
+    at_least_two_arms,
     check_count,
     check_coverage,
     check_form,
     check_noise,
-    several_arms,
 )
 from armnesia.theory.confidence import Confidence
-from armnesia.theory.learning import enough_records, few_records, over_counts
+from armnesia.theory.lcb import chernoff_few_records, enough_records, expected_over_counts
 from armnesia.unlearners.calibration import (
     Sensitivity,
     Threshold,
@@ -38,7 +38,7 @@ def gamma_0(
     threshold: Threshold = "exact",
     sensitivity: Sensitivity = "paper",
 ) -> float:
-    """γ₀, printed or exact; γ₀′ of several arms with n_arm = N_min and k = k_max.
+    """The noise threshold γ₀, printed or exact; with n_arm = N_min and k = k_max, γ₀′ of several arms.
 
     >>> round(gamma_0(n=3000, n_arm=600, k=80, m=5, threshold="paper"), 4)
     0.3214
@@ -63,18 +63,20 @@ def adaptive_fixed(
     sensitivity: Sensitivity = "paper",
     form: Form = "derived",
 ) -> Bound:
-    """Theorem 3.3: Algorithm 2 under M_f, in the regime that γ is in; the worse of a₀ = a* and a₀ ≠ a*.
+    """Theorem 3.3: Algorithm 2 under M_f; γ decides between noise and rollback.
 
     With w(N) = √(2L/N) and σ = γΔ:
 
-    - γ < γ₀, a₀ = a*: w(N(a₀)) + σ/√(2π) + τ (printed: + 3τ). The noise is independent of the data and needs
-      no event of its own. `exact`: as the arm is lost only if ν < 0, half of the first term goes:
-      max{w, w/2 + σ/√(2π)} + τ, so that noise with σ/√(2π) ≤ b(N(a₀)) costs the bound nothing.
-    - γ < γ₀, a₀ ≠ a*: w(N_*) + (1 + 1/m)τ (printed: + τ). "Not worse than the learning algorithm" is no
-      argument: the smaller sample of a₀ may make it win, which needs a deviation of its own, τ/m.
+    - γ < γ₀, a₀ = a*: w(N(a₀)) + σ/√(2π) + τ (printed: + 3τ). The noise is independent of the data, so it
+      needs no failure event. `exact`: the arm is lost only if ν < 0, which halves the first term:
+      max{w, w/2 + σ/√(2π)} + τ. Noise with σ/√(2π) ≤ b(N(a₀)) does not change this bound.
+    - γ < γ₀, a₀ ≠ a*: w(N_*) + (1 + 1/m)τ (printed: + τ). The paper argues that the release is "not worse
+      than the learning algorithm"; but the smaller sample of a₀ may make it win, which takes one more
+      deviation event of probability τ/m.
     - γ ≥ γ₀: rollback is LCB on D∖U, so by Lemma 3.1 w(N(a₀) − k) + τ and w(N_*) + τ (printed: + 4τ, + 2τ).
 
-    `a0_is_best=None` takes the worse case; where N(a₀) < N_*, a₀ cannot be a* and only `printed` counts it.
+    `a0_is_best=None` is the worse of a₀ = a* and a₀ ≠ a*. If N(a₀) < N_*, a₀ cannot be a*, and only the
+    printed form includes that case.
 
     >>> case = dict(n=10_000, n_best=2_000, n_arm=2_000, k=500, m=5)
     >>> for form in ("printed", "derived", "exact"):
@@ -98,7 +100,7 @@ def adaptive_fixed(
             Condition(f"N(a0) >= N_*, as a0 = a*: {n_arm} >= {n_best}", n_arm >= n_best),
         )
     if form == "printed":
-        conditions += [several_arms(m), confidence.printed_certificate(n_arm, k)]
+        conditions += [at_least_two_arms(m), confidence.printed_certificate(n_arm, k)]
     elif noisy:
         conditions.append(confidence.certificate(n_arm, k, sensitivity))
     tau_ = confidence.tau
@@ -140,16 +142,18 @@ def adaptive_distribution(
     sensitivity: Sensitivity = "paper",
     form: Form = "derived",
 ) -> Bound:
-    """Theorem 3.5: Algorithm 2 under M_d; the worse of a₀ = a* and a₀ ≠ a*.
+    """Theorem 3.5: Algorithm 2 under M_d.
 
-    - `printed`, a₀ = a*: min{√(4C*L/max(1, N−2kC*)), √(4C*L/N) + 3kγC*/(√(2π)N)} + 5τ. The minimum needs
-      γ₀ to be the exact balance point; the printed γ₀ is up to twice that and costs up to a factor 2.
-    - `derived`, a₀ = a*: the worst value of `adaptive_fixed` over N(a*) ≥ N/(2C*), with the threshold in use,
-      + τ + e^{−N/(8C*)}. With the exact threshold this is the printed minimum. The certificate
-      k ≤ N(a₀) − √(N(a₀)L/2), a condition on a random number in the paper, is checked at N/(2C*).
+    - `printed`, a₀ = a*: min{√(4C*L/max(1, N−2kC*)), √(4C*L/N) + 3kγC*/(√(2π)N)} + 5τ. The minimum requires
+      that γ₀ is the exact balance point; the printed γ₀ is up to twice that and costs up to a factor 2.
+    - `derived`, a₀ = a*: the largest value of `adaptive_fixed` over N(a*) ≥ N/(2C*), with the threshold in
+      use, + τ + e^{−N/(8C*)}. With the exact threshold this is the printed minimum. The certificate
+      k ≤ N(a₀) − √(N(a₀)L/2), in the paper a condition on a random number, is checked at N/(2C*).
     - a₀ ≠ a*: 2√(C*L/N) + (1 + 1/m)τ + e^{−N/(8C*)} (printed: 2τ in all).
-    - `exact`: the bound of every count averaged over Binomial(N, 1/C*); where the sensitivity is not
-      certified the worse of noise and rollback. It needs no condition.
+    - `exact`: the bound given N(a*), averaged over Binomial(N, 1/C*); if the sensitivity is not certified
+      at a count, the worse of noise and rollback there. It has no condition.
+
+    `a0_is_best=None` is the worse of a₀ = a* and a₀ ≠ a*.
 
     >>> case = dict(n=20_000, c_star=2, k=2_000, m=2, gamma=0.05, threshold="exact")
     >>> for form in ("printed", "derived", "exact"):
@@ -167,7 +171,7 @@ def adaptive_distribution(
     conditions: tuple[Condition, ...] = ()
     if form == "printed":
         conditions = (
-            several_arms(m),
+            at_least_two_arms(m),
             enough_records(n, c_star, tau_),
             confidence.printed_certificate(fewest, k),
             Condition(
@@ -182,14 +186,14 @@ def adaptive_distribution(
         lost = _by_count(confidence, counts, k, gamma, threshold, threshold_scale, sensitivity, form)
         widths = 2 * confidence.learner.penalty(counts, m)
         if form == "exact":
-            best = over_counts(n, c_star, lost) + tau_
-            other = over_counts(n, c_star, widths) + confidence.deviation(m + 1)
+            best = expected_over_counts(n, c_star, lost) + tau_
+            other = expected_over_counts(n, c_star, widths) + confidence.deviation(m + 1)
         else:
             start = max(math.ceil(fewest), 1)
             if a0_is_best is not False:
                 conditions = (confidence.certificate(start, k, sensitivity),)
-            best = float(lost[start:].max()) + tau_ + few_records(n, c_star)
-            other = confidence.width(start) + confidence.deviation(m + 1) + few_records(n, c_star)
+            best = float(lost[start:].max()) + tau_ + chernoff_few_records(n, c_star)
+            other = confidence.width(start) + confidence.deviation(m + 1) + chernoff_few_records(n, c_star)
     value = {True: best, False: other, None: max(best, other)}[a0_is_best]
     return Bound("Algorithm 2", value, conditions, "Theorem 3.5 (M_d), appendix A.1", "upper", form)
 
@@ -211,16 +215,16 @@ def _by_count(
     sensitivity: Sensitivity,
     form: Form,
 ) -> FloatArray:
-    """The bound for a₀ = a* given N(a*), for each count; a request for more than there is takes them all."""
+    """The bound for a₀ = a* given N(a*), for each count; at most N(a*) records are deleted."""
     learner, m = confidence.learner, confidence.m
-    gone = np.minimum(k, counts)
+    deleted = np.minimum(k, counts)
     widths = 2 * learner.penalty(counts, m)
-    by_rollback = 2 * learner.penalty(counts - gone, m)
-    limit = noise_threshold(learner, counts, gone, m, threshold=threshold, sensitivity=sensitivity)
+    by_rollback = 2 * learner.penalty(counts - deleted, m)
+    limit = noise_threshold(learner, counts, deleted, m, threshold=threshold, sensitivity=sensitivity)
     noisy = gamma < scale * limit
-    change = score_sensitivity(sensitivity, learner, counts, gone, m)
+    change = score_sensitivity(sensitivity, learner, counts, deleted, m)
     cost = np.where(noisy, gamma, 0.0) * change / math.sqrt(2 * math.pi)
     by_noise = np.maximum(widths, widths / 2 + cost) if form == "exact" else widths + cost
-    certified = sensitivity_certified(sensitivity, learner, counts, gone, m)
+    certified = sensitivity_certified(sensitivity, learner, counts, deleted, m)
     either = np.where(certified, by_noise, np.maximum(by_noise, by_rollback))
     return np.where(noisy, either, by_rollback)

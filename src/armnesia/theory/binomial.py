@@ -17,10 +17,10 @@ def probabilities(n: int, share: float) -> FloatArray:
     return np.asarray(np.exp(ways + x * np.log(share) + (n - x) * np.log1p(-share)))
 
 
-def tail(n: int, share: float, most: int) -> float:
+def lower_tail(n: int, share: float, most: int) -> float:
     """P(X ≤ most).
 
-    >>> round(tail(2, 0.25, 1), 6), tail(2, 0.25, 7), tail(2, 0.25, -1)
+    >>> round(lower_tail(2, 0.25, 1), 6), lower_tail(2, 0.25, 7), lower_tail(2, 0.25, -1)
     (0.9375, 1.0, 0.0)
     """
     if most >= n:
@@ -28,10 +28,10 @@ def tail(n: int, share: float, most: int) -> float:
     return min(1.0, float(probabilities(n, share)[: max(most + 1, 0)].sum()))
 
 
-def expected_rest(n: int, share: float, k: int) -> float:
-    """E[max(X − k, 0)]: how many records of an arm are left when k of it are deleted.
+def expected_retained(n: int, share: float, k: int) -> float:
+    """E[max(X − k, 0)]: the expected number of retained records when k of the arm are deleted.
 
-    >>> round(expected_rest(4, 0.5, 0), 6), round(expected_rest(4, 0.5, 2), 6)
+    >>> round(expected_retained(4, 0.5, 0), 6), round(expected_retained(4, 0.5, 2), 6)
     (2.0, 0.375)
     """
     return float(probabilities(n, share) @ np.maximum(np.arange(n + 1) - k, 0))

@@ -1,4 +1,4 @@
-"""What a bound is: a number, and everything that must be true for it to mean anything."""
+"""A bound: its value, and the conditions under which it is proved."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args
 from armnesia.core.errors import InvalidInputError
 
 Form = Literal["printed", "derived", "exact"]
-"""Which version of a bound.
+"""The version of a bound.
 
-`printed`: the last line of the paper's proof, as it stands. `derived`: the same argument with every step
-checked and its constants counted; this is the default. `exact`: the same argument with the tails,
-expectations and divergences in it computed, not bounded.
+`printed`: the last line of the paper's proof. `derived`: the same argument with every step checked and its
+constants counted; this is the default. `exact`: the same argument with its tails, expectations and
+divergences computed, not bounded.
 """
 
 Kind = Literal["upper", "lower"]
@@ -19,7 +19,7 @@ Kind = Literal["upper", "lower"]
 
 @dataclass(frozen=True)
 class Condition:
-    """Something a bound needs, in words with the numbers, and whether it is so.
+    """A condition of a bound, as text with its numbers, and whether it holds.
 
     >>> Condition("k <= 100: 80 <= 100", holds=True)
     Condition(text='k <= 100: 80 <= 100', holds=True)
@@ -33,7 +33,7 @@ class Condition:
 class Bound:
     """A bound on the expected sub-optimality E[μ(a*) − μ(â′)] of rewards in [0, 1].
 
-    The value is always computed; it is proved only where `holds`. `note` says what no number can check.
+    The value is always computed; it is proved only if `holds`. `note` states what cannot be checked.
 
     >>> bound = Bound("LCB", 0.3, (Condition("m >= 2: m = 5", holds=True),), "Lemma 3.1", "upper")
     >>> bound.holds, bound.vacuous(largest_gap=0.08), bound.vacuous(largest_gap=0.9)
@@ -59,39 +59,39 @@ class Bound:
         return tuple(condition for condition in self.conditions if not condition.holds)
 
     def vacuous(self, largest_gap: float = 1.0) -> bool:
-        """Whether it says nothing: an upper bound of at least the largest gap, a lower bound of zero."""
+        """Whether the bound is trivial: an upper bound of at least the largest gap, a lower bound of 0."""
         return self.value >= largest_gap if self.kind == "upper" else self.value <= 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, `holds` included, for JSON or a table."""
+        """All fields and `holds` as plain values, for JSON or a table."""
         return {**asdict(self), "conditions": [asdict(each) for each in self.conditions], "holds": self.holds}
 
 
 def check_form(form: str) -> None:
-    """Refuse a version that does not exist."""
+    """Check the version of a bound."""
     if form not in get_args(Form):
         raise InvalidInputError(f"form must be one of {', '.join(get_args(Form))}; got {form!r}")
 
 
 def check_count(name: str, value: int, *, least: int, most: int | None = None) -> None:
-    """Refuse what cannot be a number of records or arms."""
+    """Check a number of records or arms."""
     if value < least or (most is not None and value > most):
         accepted = f"at least {least}" if most is None else f"between {least} and {most}"
         raise InvalidInputError(f"{name} must be {accepted}; got {value!r}")
 
 
 def check_noise(gamma: float) -> None:
-    """Refuse what cannot be noise."""
+    """Check the noise multiplier."""
     if not gamma >= 0:
         raise InvalidInputError(f"gamma must be 0 or more; got {gamma!r}")
 
 
 def check_coverage(c_star: float) -> None:
-    """Refuse a C* that no behaviour policy has."""
+    """Check the coverage C*."""
     if not 1 < c_star < math.inf:
         raise InvalidInputError(f"c_star must be finite and above 1; got {c_star!r}")
 
 
-def several_arms(m: int) -> Condition:
+def at_least_two_arms(m: int) -> Condition:
     """m ≥ 2, which the proofs use as 2τ/m ≤ τ."""
     return Condition(f"m >= 2: m = {m}", m >= 2)

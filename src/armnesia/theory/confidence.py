@@ -1,4 +1,4 @@
-"""What all the upper bounds are made of: the width 2·b(N), the cost σ/√(2π) of noise, and their balance."""
+"""The terms of the upper bounds: the width 2·b(N), the cost σ/√(2π) of noise, and their balance γ₀."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from armnesia.unlearners.calibration import (
 
 @dataclass(frozen=True)
 class Confidence:
-    """The LCB of a bound: m arms, level τ (1/N unless told), L = ln(m/τ).
+    """The LCB learner of a bound: m arms, level τ (1/N by default), L = ln(m/τ).
 
     >>> confidence = Confidence.of(n=1000, m=5)
     >>> round(confidence.width(200), 4), round(confidence.log_term, 4)
@@ -31,7 +31,7 @@ class Confidence:
 
     @classmethod
     def of(cls, *, n: int, m: int, tau: float | None = None) -> Self:
-        """Fix τ = 1/N, unless one is given."""
+        """Use τ = 1/N if none is given."""
         check_count("n", n, least=1)
         check_count("m", m, least=1)
         learner = LCB(confidence=1 / n if tau is None else tau)
@@ -43,18 +43,18 @@ class Confidence:
         return self.learner.log_term(self.m)
 
     def width(self, count: float) -> float:
-        """2·b(N) = √(2L/N): how far pessimism about an arm with N records can lead astray; 2 for none."""
+        """2·b(N) = √(2L/N): the loss if no score deviates by more than b; 2 for an arm without records."""
         return 2 * float(self.learner.penalty(count, self.m))
 
     def noise_cost(self, count: float, k: int, gamma: float, sensitivity: Sensitivity) -> float:
-        """σ/√(2π), the mean of the harmful half of the noise, σ = γ·Δ; 0 where nothing is deleted."""
+        """E[(−ν)₊] = σ/√(2π), the mean of the noise that lowers a score, σ = γ·Δ; 0 if nothing is deleted."""
         if k == 0:
             return 0.0
         change = float(score_sensitivity(sensitivity, self.learner, count, k, self.m))
         return gamma * change / math.sqrt(2 * math.pi)
 
     def gamma_0(self, count: float, k: int, threshold: Threshold, sensitivity: Sensitivity) -> float:
-        """γ₀, printed or exact."""
+        """The noise threshold γ₀, printed or exact."""
         check_choice("threshold", threshold)
         check_choice("sensitivity", sensitivity)
         return float(
@@ -62,11 +62,11 @@ class Confidence:
         )
 
     def deviation(self, times: float = 1.0) -> float:
-        """The probability τ/m of one one-sided deviation by b(N), `times` as often, at most 1."""
+        """The probability of `times` one-sided deviations by b(N), τ/m each, and at most 1."""
         return min(1.0, times * self.tau / self.m)
 
     def certificate(self, count: float, k: int, sensitivity: Sensitivity) -> Condition:
-        """Whether noise of γ·Δ really hides the deletion: exactly, (N−k) + √(N(N−k)) ≥ √(2LN)."""
+        """Whether Δ bounds the sensitivity of the score: exactly if (N−k) + √(N(N−k)) ≥ √(2LN)."""
         if sensitivity == "exact":
             return Condition("the exact sensitivity is certified for every k", holds=True)
         left = max(count - k, 0)

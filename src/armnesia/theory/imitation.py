@@ -1,8 +1,8 @@
-"""Imitation learning with rollback, for behaviour policies with C* ∈ (1, 2)."""
+"""The upper bound of imitation learning with rollback, for behaviour policies with C* ∈ (1, 2)."""
 
 import math
 
-from armnesia.theory.binomial import tail
+from armnesia.theory.binomial import lower_tail
 from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form
 
 
@@ -11,13 +11,14 @@ def imitation_distribution(
 ) -> Bound:
     """Theorem 3.11: the most frequent arm of D∖U is wrong with probability at most P(N(a*) ≤ (N+k)/2).
 
-    - `printed`: exp(((N+k)/2)·ln(2/C*) − ((N−k)/2)·ln(C*/(8(C*−1)))), above 1 for
-      every N and k unless C* < 8 − 4√3 = 1.0718; at C* = 1.3 it says nothing.
-    - `derived`: Chernoff's exp(−N·KL((N+k)/(2N) ‖ 1/C*)) of the line before, which needs k ≤ (2−C*)N/C* only.
-    - `exact`: the binomial tail itself, which needs nothing.
+    - `printed`: exp(((N+k)/2)·ln(2/C*) − ((N−k)/2)·ln(C*/(8(C*−1)))). It exceeds 1 for every N and k unless
+      C* < 8 − 4√3 = 1.0718; at C* = 1.3 it is vacuous.
+    - `derived`: the Chernoff bound exp(−N·KL((N+k)/(2N) ‖ 1/C*)) of the preceding line; it requires only
+      k ≤ (2−C*)N/C*.
+    - `exact`: the binomial tail itself; it has no condition.
 
-    Where the deleted points are of another arm than the best, N/2 takes the place of (N+k)/2. (The paper has
-    (N−k)/2, which assumes that a₀ has k points to delete; under M_d it may have fewer.)
+    If the deleted points are not of the best arm, N/2 replaces (N+k)/2. (The paper has (N−k)/2, which assumes
+    that a₀ has k points to delete; under M_d it may have fewer.)
 
     >>> for form in ("printed", "derived", "exact"):
     ...     print(form, f"{imitation_distribution(n=1000, c_star=1.3, k=300, form=form).value:.3g}")
@@ -29,21 +30,21 @@ def imitation_distribution(
     check_count("k", k, least=0, most=n)
     check_coverage(c_star)
     check_form(form)
-    moved = 0 if a0_is_best is False else k
+    deleted_of_best = 0 if a0_is_best is False else k
     conditions: tuple[Condition, ...] = ()
     if form != "exact":
         most = (2 - c_star) * n / c_star
         conditions = (
             Condition(f"C* < 2: C* = {c_star:g}", c_star < 2),
-            Condition(f"k <= (2-C*)N/C*: {moved} <= {most:.6g}", moved <= most),
+            Condition(f"k <= (2-C*)N/C*: {deleted_of_best} <= {most:.6g}", deleted_of_best <= most),
         )
     if form == "printed":
         conditions += (Condition(f"k <= 3N/4: {k} <= {0.75 * n:g}", k <= 0.75 * n),)
         value = _exp((n + k) / 2 * math.log(2 / c_star) - (n - k) / 2 * math.log(c_star / (8 * (c_star - 1))))
     elif form == "derived":
-        value = _chernoff(n, 1 / c_star, (n + moved) / (2 * n))
+        value = _chernoff(n, 1 / c_star, (n + deleted_of_best) / (2 * n))
     else:
-        value = tail(n, 1 / c_star, (n + moved) // 2)
+        value = lower_tail(n, 1 / c_star, (n + deleted_of_best) // 2)
     return Bound(
         "Imitation with rollback", value, conditions, "Theorem 3.11 (M_d), appendix A.4", "upper", form
     )
@@ -54,7 +55,7 @@ def _exp(exponent: float) -> float:
 
 
 def _chernoff(n: int, share: float, observed: float) -> float:
-    """e^{−N·KL(observed ‖ share)}, a bound of P(X ≤ N·observed) for observed ≤ share; 1 beyond."""
+    """e^{−N·KL(observed ‖ share)}, a bound of P(X ≤ N·observed) for observed ≤ share; 1 otherwise."""
     if observed >= share:
         return 1.0
     return math.exp(-n * bernoulli_divergence(observed, share))

@@ -1,8 +1,8 @@
-"""What no unlearner can beat: Le Cam's two instances under both data models (Theorems 3.7 and 3.9).
+"""Lower bounds for every unlearner, by Le Cam's method, under both data models (Theorems 3.7 and 3.9).
 
-Every lower bound is e^{−ε}·Δ·(e^{−KL}/4 − δ): two instances a gap Δ apart, KL between what is left of their
-data after the deletion. They hold for unlearners whose reference sees D∖U only. A reference that is told
-π(D), as Algorithm 2's is, may know more than D∖U tells, and such unlearners can beat these bounds.
+Every lower bound is e^{−ε}·Δ·(e^{−KL}/4 − δ), where Δ is the gap of the two instances and KL the divergence
+between their data after the deletion. The bounds hold for unlearners whose reference sees D∖U and not
+π(D). The reference of Algorithm 2 sees π(D), which depends on U, and such unlearners can beat the bounds.
 """
 
 import math
@@ -11,21 +11,21 @@ from typing import Literal, get_args
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy.curve import check_delta, check_epsilon
-from armnesia.theory.binomial import expected_rest
+from armnesia.theory.binomial import expected_retained
 from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form
 from armnesia.theory.imitation import bernoulli_divergence
 
 Deletion = Literal["uniform", "one_arm"]
-"""k points drawn uniformly from the whole log, as in the paper's proof, or k points of one arm."""
+"""The k deleted points are drawn uniformly from the whole log, as in the paper's proof, or are of one arm."""
 
 LARGEST_DELTA = 1 / (8 * math.sqrt(math.e))
-_REFERENCE_SEES_THE_REST = "for unlearners whose reference sees D∖U and the request's shape, not π(D)"
-_REFERENCE_SEES_NO_SHAPE = "for unlearners whose reference sees D∖U only, not how many of which arm are gone"
+_REFERENCE_SEES_SHAPE = "for unlearners whose reference sees D∖U and the request's shape, not π(D)"
+_REFERENCE_SEES_NO_SHAPE = "for unlearners whose reference sees D∖U only, not the request's shape"
 
 
 @dataclass(frozen=True)
 class HardInstances:
-    """The two Bernoulli instances of a lower bound: means, and shares of the arms under M_d.
+    """The two Bernoulli instances of a lower bound: their gap, their means and, under M_d, their policies.
 
     >>> hard_instances_fixed(n_arm=600, k=80).means
     ((0.50980580675690..., 0.5), (0.49019419324309..., 0.5))
@@ -37,19 +37,19 @@ class HardInstances:
 
 
 def hard_instances_fixed(*, n_arm: int, k: int) -> HardInstances:
-    """Means (½ ± Δ, ½) for the arm with deletions and another, Δ = min{1/5, ½√(1/(5(N(a₀)−k)))}.
+    """Means (½ ± Δ, ½) of the requested arm and another one, Δ = min{1/5, ½√(1/(5(N(a₀)−k)))}.
 
     >>> round(hard_instances_fixed(n_arm=600, k=80).separation, 6)
     0.009806
     """
     check_count("k", k, least=0, most=n_arm)
-    return _one_arm_moves(_separation(n_arm - k))
+    return _instances_of_one_arm(_separation(n_arm - k))
 
 
 def hard_instances_distribution(
     *, n: int, c_star: float, k: int, deletion: Deletion = "uniform"
 ) -> HardInstances:
-    """C* ≥ 2: as under M_f with (N−k)/C* points of the rare arm. C* < 2: the roles of two arms exchanged.
+    """C* ≥ 2: as under M_f with (N−k)/C* points of the rare arm. C* < 2: two arms with exchanged roles.
 
     >>> hard_instances_distribution(n=100, c_star=1.5, k=10).means
     ((0.75, 0.5), (0.5, 0.75))
@@ -58,7 +58,7 @@ def hard_instances_distribution(
     rare, often = 1 / c_star, 1 - 1 / c_star
     if c_star >= 2:
         separation = _separation(_points_of_the_rare_arm(n, c_star, k, deletion))
-        return _one_arm_moves(separation, ((rare, often), (rare, often)))
+        return _instances_of_one_arm(separation, ((rare, often), (rare, often)))
     separation = (2 - c_star) / 2
     high = 0.5 + separation
     return HardInstances(separation, ((high, 0.5), (0.5, high)), ((rare, often), (often, rare)))
@@ -77,12 +77,12 @@ def lower_fixed(
 ) -> Bound:
     """Theorem 3.7, M_f: no (ε, δ)-unlearner has a smaller worst case over rewards, requests and best arms.
 
-    With n′ = N(a₀) − k: `printed` e^{−ε}/(16·√(5e·n′)); `derived` e^{−ε}Δ(e^{−10Δ²n′}/4 − δ), which keeps
-    the true δ and is twice as large at δ = 0; `exact` puts the divergence 2Δ·ln((1+2Δ)/(1−2Δ))·n′ in place of
-    10Δ²n′. `n_other` is the count of the second arm of the instances, N − N(a₀) unless told.
+    With n′ = N(a₀) − k: `printed` is e^{−ε}/(16·√(5e·n′)). `derived` is e^{−ε}Δ(e^{−10Δ²n′}/4 − δ), which
+    keeps the true δ and is twice as large at δ = 0. `exact` replaces 10Δ²n′ by the divergence
+    2Δ·ln((1+2Δ)/(1−2Δ))·n′. `n_other` is the count of the other arm of the instances, by default N − N(a₀).
 
-    The theorem forgets that both instances must satisfy N(a*) ≥ N_* = `n_best`: where N(a₀) < N_*, "never
-    serve a₀" is perfect for two arms, and no bound is true.
+    The theorem omits that both instances must satisfy N(a*) ≥ N_* = `n_best`. If N(a₀) < N_*, never serving
+    a₀ is optimal for two arms, and no positive bound is true.
 
     >>> case = dict(n=3000, n_arm=600, k=80, epsilon=1.0, delta=1e-5)
     >>> for form in ("printed", "derived", "exact"):
@@ -106,11 +106,11 @@ def lower_fixed(
         ]
     if form == "printed":
         conditions += [_small_delta(delta), Condition(f"k < N(a0): {k} < {n_arm}", k < n_arm)]
-        value = _printed_root(n_arm - k, epsilon)
+        value = _printed_value(n_arm - k, epsilon)
     else:
         value = _one_arm_value(n_arm - k, epsilon, delta, form)
     reference = "Theorem 3.7 (M_f), appendix A.2"
-    return Bound("Lower bound", value, tuple(conditions), reference, "lower", form, _REFERENCE_SEES_THE_REST)
+    return Bound("Lower bound", value, tuple(conditions), reference, "lower", form, _REFERENCE_SEES_SHAPE)
 
 
 def lower_distribution(
@@ -125,18 +125,19 @@ def lower_distribution(
 ) -> Bound:
     """Theorem 3.9, M_d: no (ε, δ)-unlearner has a smaller worst case over policies with d(a*) ≥ 1/C*.
 
-    C* ≥ 2, with n′ = (N−k)/C*: as `lower_fixed`. The proof's step (d) has 4Δ² where it needs 10Δ² (its
-    choice of Δ and its result are those of 10Δ²); the printed form e^{−ε}√(C*/(5e(N−k)))/16 holds for
-    N−k ≥ 1.25·C*, where Δ ≤ 1/5, and exceeds every gap for larger C*. The theorem speaks of a single-source
-    request but its proof deletes uniformly from the whole log. `deletion="one_arm"` takes all k points from
-    the rare arm: n′ = E[(X−k)₊], X ~ Binomial(N, 1/C*), is smaller and the bound is larger, so that the
-    theorem is true for one arm as well.
+    C* ≥ 2, with n′ = (N−k)/C*: as `lower_fixed`. Step (d) of the proof has 4Δ² where 10Δ² is needed (its Δ
+    and its result are those of 10Δ²). The printed form e^{−ε}√(C*/(5e(N−k)))/16 holds for N−k ≥ 1.25·C*,
+    where Δ ≤ 1/5; for larger C* it exceeds every gap. The theorem is stated for a single-source request, but
+    its proof deletes uniformly from the whole log. `deletion="one_arm"` deletes all k points from the rare
+    arm: n′ = E[(X−k)₊], X ~ Binomial(N, 1/C*), is smaller and the bound is larger, so the theorem is also
+    true for one arm.
 
-    C* < 2, Δ = (2−C*)/2: (2−C*)/8·e^{−ε−KL} − e^{−ε}δΔ with KL = (N−k)(2−C*)/C*·ln(2/(C*−1)) `derived`,
-    ln((3−C*)/(C*−1)) in place of the last factor `exact`; `printed` drops the 1/C* (weaker, not false).
-    Here the counts themselves tell the instances apart, and k points of one arm hide less of them: with
-    `deletion="one_arm"` KL = N·KL(d₁‖d₂) + E[(X−k)₊]·KL(½+Δ‖½) + N(1−1/C*)·KL(½‖½+Δ). The theorem's claim
-    for a single-source request is not proved by its proof; the condition says so.
+    C* < 2, Δ = (2−C*)/2: (2−C*)/8·e^{−ε−KL} − e^{−ε}δΔ. In the derived form KL is
+    (N−k)(2−C*)/C*·ln(2/(C*−1)); in the exact form the last factor is ln((3−C*)/(C*−1)). The printed form
+    omits 1/C*, which makes it weaker, not false. Here the counts alone distinguish the instances, and
+    deleting k points of one arm hides less of them: with `deletion="one_arm"`
+    KL = N·KL(d₁‖d₂) + E[(X−k)₊]·KL(½+Δ‖½) + N(1−1/C*)·KL(½‖½+Δ). The proof does not cover the claim for a
+    single-source request; the printed form has a condition for that.
 
     >>> case = dict(n=100, k=20, epsilon=0.0, delta=0.0)
     >>> for form in ("printed", "derived", "exact"):
@@ -149,11 +150,11 @@ def lower_distribution(
     _check_distribution(n, c_star, k, deletion)
     _check_budget(epsilon, delta)
     check_form(form)
-    note = _REFERENCE_SEES_THE_REST if c_star >= 2 else _REFERENCE_SEES_NO_SHAPE
+    note = _REFERENCE_SEES_SHAPE if c_star >= 2 else _REFERENCE_SEES_NO_SHAPE
     if c_star >= 2:
-        conditions, value = _wide(n, c_star, k, epsilon, delta, deletion, form)
+        conditions, value = _rare_best_arm(n, c_star, k, epsilon, delta, deletion, form)
     else:
-        conditions, value = _narrow(n, c_star, k, epsilon, delta, deletion, form)
+        conditions, value = _common_best_arm(n, c_star, k, epsilon, delta, deletion, form)
     reference = "Theorem 3.9 (M_d), appendix A.2"
     return Bound("Lower bound", value, conditions, reference, "lower", form, note)
 
@@ -161,7 +162,7 @@ def lower_distribution(
 _Outcome = tuple[tuple[Condition, ...], float]
 
 
-def _wide(
+def _rare_best_arm(
     n: int, c_star: float, k: int, epsilon: float, delta: float, deletion: Deletion, form: Form
 ) -> _Outcome:
     if form != "printed":
@@ -169,10 +170,10 @@ def _wide(
     enough = Condition(
         f"N-k >= 1.25 C*, where Delta <= 1/5: {n - k} >= {1.25 * c_star:g}", n - k >= 1.25 * c_star
     )
-    return (_small_delta(delta), enough), _printed_root((n - k) / c_star, epsilon)
+    return (_small_delta(delta), enough), _printed_value((n - k) / c_star, epsilon)
 
 
-def _narrow(
+def _common_best_arm(
     n: int, c_star: float, k: int, epsilon: float, delta: float, deletion: Deletion, form: Form
 ) -> _Outcome:
     separation, left = (2 - c_star) / 2, n - k
@@ -187,7 +188,7 @@ def _narrow(
     if deletion == "one_arm":
         divergence = (
             n * bernoulli_divergence(share, 1 - share)
-            + expected_rest(n, share, k) * bernoulli_divergence(high, 0.5)
+            + expected_retained(n, share, k) * bernoulli_divergence(high, 0.5)
             + n * (1 - share) * bernoulli_divergence(0.5, high)
         )
     else:
@@ -204,7 +205,7 @@ def _separation(points: float) -> float:
     return min(0.2, 0.5 * math.sqrt(1 / (5 * points))) if points > 0 else 0.2
 
 
-def _one_arm_moves(
+def _instances_of_one_arm(
     separation: float, policies: tuple[tuple[float, float], tuple[float, float]] | None = None
 ) -> HardInstances:
     return HardInstances(separation, ((0.5 + separation, 0.5), (0.5 - separation, 0.5)), policies)
@@ -212,17 +213,17 @@ def _one_arm_moves(
 
 def _one_arm_value(points: float, epsilon: float, delta: float, form: Form) -> float:
     separation = _separation(points)
-    exactly = bernoulli_divergence(0.5 + separation, 0.5 - separation)
-    each = 10 * separation**2 if form == "derived" else exactly
-    return _le_cam(separation, each * points, epsilon, delta)
+    exact = bernoulli_divergence(0.5 + separation, 0.5 - separation)
+    per_point = 10 * separation**2 if form == "derived" else exact
+    return _le_cam(separation, per_point * points, epsilon, delta)
 
 
-def _printed_root(points: float, epsilon: float) -> float:
+def _printed_value(points: float, epsilon: float) -> float:
     return math.exp(-epsilon) / 16 / math.sqrt(5 * math.e * points) if points > 0 else math.inf
 
 
 def _points_of_the_rare_arm(n: int, c_star: float, k: int, deletion: Deletion) -> float:
-    return (n - k) / c_star if deletion == "uniform" else expected_rest(n, 1 / c_star, k)
+    return (n - k) / c_star if deletion == "uniform" else expected_retained(n, 1 / c_star, k)
 
 
 def _small_delta(delta: float) -> Condition:

@@ -1,9 +1,17 @@
-"""Mixing k′ points of rollback with noise for the rest: its upper bound, and why it cannot help."""
+"""The upper bound of mixing (rollback of k′ points, noise for the rest): it is smallest at k′ = 0 or k."""
 
 import math
 
 from armnesia.theory.adaptive import UNCOVERED
-from armnesia.theory.bound import Bound, Condition, Form, check_count, check_form, check_noise, several_arms
+from armnesia.theory.bound import (
+    Bound,
+    Condition,
+    Form,
+    at_least_two_arms,
+    check_count,
+    check_form,
+    check_noise,
+)
 from armnesia.theory.confidence import Confidence
 from armnesia.unlearners.calibration import Sensitivity
 
@@ -22,18 +30,19 @@ def mixing_fixed(
     sensitivity: Sensitivity = "paper",
     form: Form = "derived",
 ) -> Bound:
-    """Theorem A.10: mixing under M_f with k′ = `rolled_back`; the worse of a₀ = a* and a₀ ≠ a*.
+    """Theorem A.10: mixing under M_f with k′ = `rolled_back`.
 
     With w(N) = √(2L/N), N = N(a₀) and σ = γΔ, Δ = 3(k−k′)/(2(N−k′)):
 
     - a₀ = a*: w(N−k′) + σ/√(2π) + (1 + 1/m)τ (printed: + 4τ). The proof says that the arm is lost only if
-      ν < 0; for k′ > 0 that is not so, as the rollback alone may lose it. But then the loss is at most
-      w(N−k′) − ν, and E[(w − ν)₊] = w·Φ(w/σ) + σ·φ(w/σ) ≤ w + σ/√(2π): the bound stands, and `exact` takes
+      ν < 0, which is false for k′ > 0: the rollback alone may lose it. In that case the loss is at most
+      w(N−k′) − ν, and E[(w − ν)₊] = w·Φ(w/σ) + σ·φ(w/σ) ≤ w + σ/√(2π), so the bound is true. `exact` uses
       the expectation itself.
     - a₀ ≠ a*: w(N_*) + (1 + 1/m)τ (printed: + τ, see `adaptive_fixed`).
 
-    At k′ = k this is rollback, LCB on D∖U, and τ is enough in both cases. The theorem's statement has a
-    factor √ln(Nm) on the noise that its proof does not have; the proof's is used here.
+    `a0_is_best=None` is the worse of both. At k′ = k mixing is rollback, that is LCB on D∖U, and τ suffices
+    in both cases. The statement of the theorem has a factor √ln(Nm) on the noise term, its proof does not;
+    the proof is followed here.
 
     >>> case = dict(n=10_000, n_best=2_000, n_arm=2_000, k=500, m=5, gamma=0.1)
     >>> [round(mixing_fixed(**case, rolled_back=part).value, 6) for part in (0, 250, 500)]
@@ -52,7 +61,7 @@ def mixing_fixed(
         conditions.append(Condition(f"N(a0) >= N_*, as a0 = a*: {n_arm} >= {n_best}", n_arm >= n_best))
     left, rest = n_arm - rolled_back, k - rolled_back
     if printed:
-        conditions += [several_arms(m), confidence.printed_certificate(n_arm, k)]
+        conditions += [at_least_two_arms(m), confidence.printed_certificate(n_arm, k)]
     elif rest:
         conditions.append(confidence.certificate(left, rest, sensitivity))
     failing = confidence.tau if rest == 0 else confidence.deviation(m + 1)
@@ -70,23 +79,23 @@ def mixing_fixed(
 
 
 def _expected_loss(width: float, cost: float, rolled_back: int) -> float:
-    """E[(w − ν)₊] for ν ~ N(0, σ²), σ = √(2π)·cost; half of w where only ν < 0 can lose the arm."""
+    """E[(w − ν)₊] for ν ~ N(0, σ²), σ = √(2π)·cost; for k′ = 0 only ν < 0 loses the arm, which halves w."""
     if rolled_back == 0:
         return width / 2 + cost
     sigma = math.sqrt(2 * math.pi) * cost
     if sigma == 0 or math.isinf(sigma):
         return width + cost
-    x = min(width / sigma, 40.0)  # beyond, the normal tail is 0 in floating point
+    x = min(width / sigma, 40.0)  # for larger x the normal tail is 0 in floating point
     return width * 0.5 * math.erfc(-x / math.sqrt(2)) + cost * math.exp(-(x**2) / 2)
 
 
 def mixing_slope(
     *, n: int, n_arm: int, k: int, rolled_back: float, m: int, gamma: float, tau: float | None = None
 ) -> float:
-    """f′(k′), the slope of the bound (times √(2π)) in k′: its sign falls from + to − at most once.
+    """f′(k′), the derivative of the bound (times √(2π)) in k′; its sign changes at most once, from + to −.
 
     f(x) = 2√(πL/(N−x)) + 3(k−x)γ/(2(N−x)) has f′(x) = (√(πL(N−x)) − (3/2)γ(N−k))/(N−x)²; the paper prints
-    3γ(N−k). The numerator falls in x, so that f first rises and then falls: its minimum is at an end.
+    3γ(N−k). The numerator decreases in x, so f first increases and then decreases: its minimum is at an end.
 
     >>> case = dict(n=10_000, n_arm=2_000, k=500, m=5, gamma=0.112)
     >>> [mixing_slope(**case, rolled_back=x) > 0 for x in (0, 250, 500)]

@@ -1,9 +1,17 @@
-"""Deleting from several arms under the fixed-sample model (Theorem 3.13)."""
+"""The upper bound of Algorithm 7, deletion from several arms, under the fixed-sample model (Theorem 3.13)."""
 
 from collections.abc import Sequence
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.theory.bound import Bound, Condition, Form, check_count, check_form, check_noise, several_arms
+from armnesia.theory.bound import (
+    Bound,
+    Condition,
+    Form,
+    at_least_two_arms,
+    check_count,
+    check_form,
+    check_noise,
+)
 from armnesia.theory.confidence import Confidence
 from armnesia.unlearners.calibration import Sensitivity, Threshold
 
@@ -23,18 +31,19 @@ def multi_source_fixed(
     sensitivity: Sensitivity = "paper",
     form: Form = "derived",
 ) -> Bound:
-    """Theorem 3.13: k_i of N_i points deleted from each of ℓ arms; the worse of a* requested and not.
+    """Theorem 3.13: k_i of N_i points are deleted from each of ℓ arms.
 
     With w(N) = √(2L/N), N_min and k_max over the requested arms, γ₀′ = γ₀(N_min, k_max):
 
     - γ < γ₀′, a* requested: w(N_min) + 3k_max·γ/(2√(2π)·N_min) + (1 + (ℓ−1)/m)τ (printed: + 5τ). The proof
-      says that the served arm is lost only if ν < 0; that is not so, because rolling back another arm may
-      raise its score. The loss is then at most w − ν, or w where the served arm stays: in mean at most
-      w + σ/√(2π), so that the bound stands.
+      says that the served arm is lost only if ν < 0, which is false: rolling back another arm may raise its
+      score. In that case the loss is at most w − ν, or w if the served arm stays; its mean is at most
+      w + σ/√(2π), so the bound is true.
     - γ < γ₀′, a* not requested: w(N_*) + (1 + ℓ/m)τ (printed: + 2τ).
     - γ ≥ γ₀′: rollback of all is LCB on D∖U: w(N_min − k_max) + τ and w(N_*) + τ (printed: + 5τ, + 2τ).
 
-    `exact` takes the worst requested arm in place of N_min and k_max, which may belong to different arms.
+    `exact` uses the worst requested arm instead of N_min and k_max, which may belong to different arms.
+    `best_is_requested=None` is the worse of both cases.
 
     >>> case = dict(n=10_000, n_best=1_000, n_arms=[1_000, 3_000], k_arms=[100, 500], m=5)
     >>> for form in ("printed", "derived", "exact"):
@@ -61,15 +70,15 @@ def multi_source_fixed(
         conditions.append(Condition(f"k_max < N_min: {most} < {fewest}", most < fewest))
     arms = list(zip(n_arms, k_arms, strict=True))
     if printed:
-        conditions.append(several_arms(m))
+        conditions.append(at_least_two_arms(m))
         conditions += [confidence.printed_certificate(count, k) for count, k in arms]
     elif noisy:
         conditions += [confidence.certificate(count, k, sensitivity) for count, k in arms]
 
     tau_ = confidence.tau
     if not noisy:
-        lefts = [count - k for count, k in arms] if form == "exact" else [max(fewest - most, 0)]
-        if_requested = max(map(confidence.width, lefts)) + (5 * tau_ if printed else tau_)
+        retained = [count - k for count, k in arms] if form == "exact" else [max(fewest - most, 0)]
+        if_requested = max(map(confidence.width, retained)) + (5 * tau_ if printed else tau_)
         if_not = confidence.width(n_best) + (2 * tau_ if printed else tau_)
     else:
         pairs = arms if form == "exact" else [(fewest, most)]

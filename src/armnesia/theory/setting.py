@@ -1,4 +1,4 @@
-"""All bounds that a setting has: describe it once, get every theorem that speaks of it."""
+"""A setting (data model, request and budget), and all bounds that apply to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from armnesia.privacy import Budget
 from armnesia.theory.adaptive import adaptive_distribution, adaptive_fixed
 from armnesia.theory.bound import Bound, Form, check_count, check_coverage, check_form
 from armnesia.theory.imitation import imitation_distribution
-from armnesia.theory.learning import lcb_distribution, lcb_fixed
+from armnesia.theory.lcb import lcb_distribution, lcb_fixed
 from armnesia.theory.lower import lower_distribution, lower_fixed
 from armnesia.theory.mixing import mixing_fixed
 from armnesia.theory.multi_source import multi_source_fixed
@@ -22,8 +22,8 @@ Model = Literal["fixed", "distribution"]
 class Setting:
     """A data model, a request and a budget; make one with `Setting.fixed` or `Setting.distribution`.
 
-    `deletions` are (arm, k) pairs. `best` is the best arm's index if it is known; otherwise every bound is
-    for the worst case. The noise threshold and sensitivity are Algorithm 2's, as in the paper by default.
+    `deletions` are (arm, k) pairs. `best` is the index of the best arm, if known; otherwise every bound is
+    for the worst case. Noise threshold and sensitivity are those of Algorithm 2, by default as in the paper.
 
     >>> Setting.fixed(counts=[600] * 5, deletions={0: 80}, budget=Budget(epsilon=1.0, delta=1e-5)).n
     3000
@@ -54,7 +54,7 @@ class Setting:
         if self.best is not None:
             check_count("best", self.best, least=0, most=self.n_actions - 1)
         for arm, k in self.deletions:
-            check_count("an arm of deletions", arm, least=0, most=self.n_actions - 1)
+            check_count("every arm of deletions", arm, least=0, most=self.n_actions - 1)
             check_count(
                 f"the deletions of arm {arm}", k, least=0, most=self.counts[arm] if self.counts else self.n
             )
@@ -63,9 +63,15 @@ class Setting:
                 f"counts must be {self.n_actions} numbers that sum to n = {self.n}; got {list(self.counts)}"
             )
         if (self.model == "fixed") != (self.counts is not None):
-            raise InvalidInputError("counts belong to the fixed-sample model, and it needs them")
+            raise InvalidInputError(
+                f"counts must be given for the fixed-sample model and for no other; got {self.counts!r}"
+                f" for model {self.model!r}"
+            )
         if (self.model == "distribution") != (self.c_star is not None):
-            raise InvalidInputError("c_star belongs to the distribution model, and it needs it")
+            raise InvalidInputError(
+                f"c_star must be given for the distribution model and for no other; got {self.c_star!r}"
+                f" for model {self.model!r}"
+            )
         if self.c_star is not None:
             check_coverage(self.c_star)
 
@@ -84,7 +90,7 @@ class Setting:
         sensitivity: Sensitivity = "paper",
         mixing_ratio: float = 0.5,
     ) -> Self:
-        """M_f with these counts. N_* is `n_best`, else the count of `best`, else the smallest count."""
+        """M_f with the given counts. N_* is `n_best`, or the count of `best`, or the smallest count."""
         return cls(
             model="fixed",
             n=sum(counts),
@@ -116,7 +122,7 @@ class Setting:
         threshold_scale: float = 1.0,
         sensitivity: Sensitivity = "paper",
     ) -> Self:
-        """M_d with N points of a policy that serves the best arm with probability at least 1/C*."""
+        """M_d with N points from a policy that serves the best arm with probability at least 1/C*."""
         return cls(
             model="distribution",
             n=n,
@@ -132,8 +138,8 @@ class Setting:
         )
 
     @property
-    def promised(self) -> int:
-        """N_*: how many records the best arm is promised to have (M_f)."""
+    def n_star(self) -> int:
+        """N_*: the least number of records of the best arm (M_f)."""
         if self.n_best is not None:
             return self.n_best
         counts = self.counts or (0,)
@@ -146,7 +152,7 @@ class Setting:
 
 
 def bounds(setting: Setting, *, form: Form = "derived") -> list[Bound]:
-    """Every bound of the paper that speaks of a setting, upper ones first.
+    """All bounds of the paper that apply to a setting, upper bounds first.
 
     One arm: LCB, Algorithm 2, mixing (M_f) or imitation (M_d, C* < 2), and the lower bound. Several arms:
     LCB and multi-source (M_f); the paper has no others.
@@ -221,12 +227,12 @@ def _pairs(deletions: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
 
 def _upper_fixed(setting: Setting, form: Form) -> list[Bound]:
     counts, gamma, m = setting.counts or (), setting.budget.gamma, setting.n_actions
-    n, n_best, tau, requested = setting.n, setting.promised, setting.tau, setting.best_is_requested
+    n, n_best, tau, requested = setting.n, setting.n_star, setting.tau, setting.best_is_requested
     threshold, scale, sensitivity = setting.threshold, setting.threshold_scale, setting.sensitivity
     found = [lcb_fixed(n=n, n_best=n_best, m=m, tau=tau)]
     if len(setting.deletions) == 1:
         ((arm, k),) = setting.deletions
-        n_arm, first = counts[arm], int(setting.mixing_ratio * k)
+        n_arm, rolled_back = counts[arm], int(setting.mixing_ratio * k)
         found.append(
             adaptive_fixed(
                 n=n, n_best=n_best, n_arm=n_arm, k=k, m=m, gamma=gamma, a0_is_best=requested, tau=tau,
@@ -235,7 +241,7 @@ def _upper_fixed(setting: Setting, form: Form) -> list[Bound]:
         )  # fmt: skip
         found.append(
             mixing_fixed(
-                n=n, n_best=n_best, n_arm=n_arm, k=k, rolled_back=first, m=m, gamma=gamma,
+                n=n, n_best=n_best, n_arm=n_arm, k=k, rolled_back=rolled_back, m=m, gamma=gamma,
                 a0_is_best=requested, tau=tau, sensitivity=sensitivity, form=form,
             )
         )  # fmt: skip

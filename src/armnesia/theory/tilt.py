@@ -1,4 +1,4 @@
-"""What tilt costs: the chance that the old decision is not kept, and a bound on it (ours)."""
+"""The loss of tilt: the probability that it does not keep the old decision, and a bound on it (ours)."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from armnesia.unlearners.tilt import best_reference, highest_allowed
 
 
 def chance_of_keeping(predictive: FloatArray, budget: Budget) -> float:
-    """Σ_a q_a·hi(r*_a): how likely tilt keeps π(D), if π(D) is distributed as q. No reference does better.
+    """Σ_a q_a·hi(r*_a): the probability that tilt keeps π(D) if π(D) ~ q. No reference keeps it more often.
 
     >>> round(chance_of_keeping(np.array([0.7, 0.3]), Budget(epsilon=1.0, delta=0.0)), 4)
     0.8501
@@ -19,12 +19,12 @@ def chance_of_keeping(predictive: FloatArray, budget: Budget) -> float:
 
 
 def tilt_upper(*, contenders: int, budget: Budget, largest_gap: float = 1.0) -> Bound:
-    """By how much tilt's expected sub-optimality exceeds that of no deletion, at most.
+    """An upper bound on the sub-optimality that tilt adds to that of no deletion.
 
-    If q is the true predictive and c arms have a chance, the uniform reference on them keeps π(D) with
-    probability hi(1/c) whatever q is, and r* is no worse. So the excess is at most (1 − hi(1/c))·Δ_max: at
-    δ = 0 that is e^{−ε}·(c−1)/c for c ≤ 1 + e^ε, and 1 − e^ε/c beyond. It has the e^{−ε} of the paper's lower
-    bounds, which the bounds of Algorithm 2 have not.
+    If q is the true predictive and gives positive probability to c arms, the uniform reference on them keeps
+    π(D) with probability hi(1/c) for every such q, and r* is no worse. So tilt adds at most
+    (1 − hi(1/c))·Δ_max; at δ = 0 the factor is e^{−ε}·(c−1)/c for c ≤ 1 + e^ε and 1 − e^ε/c for larger c. It
+    contains the e^{−ε} of the paper's lower bounds, which the upper bounds of Algorithm 2 do not.
 
     >>> round(tilt_upper(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)).value, 6)
     0.024894

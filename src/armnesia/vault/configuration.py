@@ -143,7 +143,7 @@ class Configuration:
         if self.learner not in LEARNERS:
             raise InvalidInputError(f"learner must be one of {', '.join(LEARNERS)}; got {self.learner!r}")
         kind = LEARNERS[self.learner]
-        has_confidence = any(parameter.name == "confidence" for parameter in parameters_of(kind))
+        has_confidence = any(each.name == "confidence" for each in parameters_of(kind))
         return build(kind, {"confidence": self.confidence} if has_confidence else {})
 
     def make_unlearner(self) -> Unlearner:

@@ -47,12 +47,6 @@ class ErasureTarget:
         """All names of the request, of people or of records."""
         return self.users or self.records
 
-    @property
-    def name(self) -> str:
-        """The one name of a request for one."""
-        (name,) = self.names
-        return name
-
     def each(self) -> list["ErasureTarget"]:
         """The request of each person, or record, alone."""
         if len(self.names) == 1:

@@ -23,7 +23,7 @@ from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
-from armnesia.vault.operations.status import decide, status_of
+from armnesia.vault.operations.status import status_of
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results import (
@@ -132,7 +132,7 @@ class Vault:
 
     def decide(self) -> Served:
         """The arm that is served now; it stays until records come in or are forgotten."""
-        return decide(self._connection)
+        return self._connection.served()
 
     def forget(
         self,

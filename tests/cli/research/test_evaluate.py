@@ -1,15 +1,9 @@
-"""The commands evaluate, bounds and reproduce."""
+"""The command `evaluate`."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from armnesia import Budget
-from armnesia.theory import Setting
-from armnesia.theory import bounds as all_bounds
-
-# Exact sub-optimality, fixed-sample model, hard case, k = 80, γ = 0.5, found by an independent computation.
 EXACT = {
     1000: {"oracle": 0.005409, "rollback": 0.019004, "gaussian": 0.011602, "adaptive": 0.014173},
     2000: {"oracle": 0.003194, "rollback": 0.008367, "gaussian": 0.010079, "adaptive": 0.011572},
@@ -77,92 +71,12 @@ def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(
 
 def test_evaluate_takes_an_assumed_share(run: Any) -> None:
     arguments = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--datasets", 100, "--json")
-    assumed, told = run(*arguments, "--assumed-share", 0.3).json, run(*arguments).json
-    assert (assumed["protocol"], told["protocol"]) == ("sampled", "exact")
+    assumed, given = run(*arguments, "--assumed-share", 0.3).json, run(*arguments).json
+    assert (assumed["protocol"], given["protocol"]) == ("sampled", "exact")
 
 
-def test_evaluate_defaults_to_the_papers_variants_and_takes_others(run: Any) -> None:
+def test_evaluate_defaults_to_the_papers_parameters_and_takes_others(run: Any) -> None:
     as_printed = run("evaluate", "--n", 2000, "--json").json["suboptimality"]
     exact = run("evaluate", "--n", 2000, "--threshold", "exact", "--threshold-scale", 1, "--json").json
     assert as_printed == pytest.approx(0.011572, abs=1e-6)
     assert exact["suboptimality"] == pytest.approx(0.008367, abs=1e-6)  # rolls back, and is better for it
-
-
-def test_bounds_agree_with_the_library(run: Any) -> None:
-    result = run("bounds", "--n", 3000, "--deletions", 80, "--gamma", 0.5, "--best", 0, "--json").json
-    setting = Setting.fixed(
-        counts=[600] * 5,
-        deletions={0: 80},
-        budget=Budget.from_gamma(0.5, delta=1e-5),
-        best=0,
-        threshold_scale=1.3,
-    )
-    assert [bound["value"] for bound in result["bounds"]] == [bound.value for bound in all_bounds(setting)]
-    assert {"name", "value", "kind", "holds", "conditions", "reference"} <= set(result["bounds"][0])
-    assert "Algorithm 2" in run("bounds", "--counts", "600,600", "--deletions", 80).out
-
-
-def test_bounds_say_what_is_missing(run: Any) -> None:
-    shown = run("bounds", "--model", "distribution", "--n", 100, "--c-star", 5, "--json").json["bounds"]
-    assert any(not bound["holds"] for bound in shown)
-    assert any(not condition["holds"] for bound in shown for condition in bound["conditions"])
-
-
-def test_reproduce_writes_what_it_names_and_goes_on_where_it_stopped(run: Any, tmp_path: Path) -> None:
-    arguments = (
-        "reproduce",
-        "--quick",
-        "--figure",
-        "table2",
-        "--datasets",
-        2000,
-        "--out",
-        tmp_path,
-        "--n-jobs",
-        1,
-    )
-    result = run(*arguments, "--json").json
-    for file in result["files"]:
-        assert Path(file).stat().st_size > 0
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Table 2" in page
-    assert "k ≈ 597" in page
-    finished = (tmp_path / "cells.jsonl").read_text(encoding="utf-8")
-    run(*arguments)
-    assert (tmp_path / "cells.jsonl").read_text(encoding="utf-8") == finished  # nothing was computed twice
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("evaluate",), "--n 3000"),
-        (("evaluate", "--n", 100, "--model", "magic"), "fixed or distribution"),
-        (("evaluate", "--n", 100, "--unlearner", "magic"), "must be one of"),
-        (("evaluate", "--n", 100, "--means", "a,b"), "--means"),
-        (("evaluate", "--n", 100, "--means", "2,0"), "[0, 1]"),
-        (("evaluate", "--n", 100, "--arms", "0,1", "--deletions", "1,2,3"), "--deletions"),
-        (("evaluate", "--n", 100, "--arm", "9"), "arm must be below"),
-        (("evaluate", "--n", 100, "--gamma", 1, "--epsilon", 1), "not both"),
-        (("evaluate", "--n", 100, "--protocol", "guessed"), "protocol must be"),
-        (
-            ("evaluate", "--n", 100, "--unlearner", "tilt", "--predictive", "guess"),
-            "predictive must be one of",
-        ),
-        (("evaluate", "--n", 100, "--unlearner", "rollback", "--predictive", "flat"), "it belongs to tilt"),
-        (
-            ("evaluate", "--n", 100, "--unlearner", "tilt", "--arms", "0,1", "--protocol", "exact"),
-            "sampled protocol",
-        ),
-        (("evaluate", "--counts", "1,2"), "same arms"),
-        (("bounds", "--n", 100, "--model", "magic"), "fixed or distribution"),
-        (("bounds", "--n", 1000, "--form", "poetic"), "form must be"),
-        (("bounds", "--n", 100, "--deletions", "1000"), "deletions"),
-        (("reproduce", "--figure", "7"), "figure must be one of"),
-        (("reproduce", "--figure", "1", "--protocol", "dream"), "protocol must be one of"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(run: Any, arguments: tuple[object, ...], expected: str) -> None:
-    result = run(*arguments)
-    assert result.code == 2
-    assert expected in result.err
-    assert result.err.count("\n") == 1

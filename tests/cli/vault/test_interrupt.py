@@ -18,16 +18,13 @@ from armnesia.logs.source import CHUNK
 from armnesia.vault import Vault
 
 ROWS = 200_000
-INGEST = ("ingest", "log.csv", "--user", "user")
-PATIENCE = 60  # seconds; a command that does not stop is killed and the test fails
+INGEST = ("ingest", "log.csv", "--user-column", "user")
+PATIENCE = 60  # seconds until a command that does not stop is killed
 
 
 @pytest.fixture(autouse=True)
-def vault(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty vault, and a log that takes a while."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
-        monkeypatch.delenv(name, raising=False)
+def vault(run: Any, folder: Path) -> None:
+    """An empty vault, and a log that takes a while to ingest."""
     Path("log.csv").write_text("action,reward,user\n" + "A,1,ann\nB,0,bob\n" * (ROWS // 2))
     assert run("init", "--actions", "A,B").code == 0
 
@@ -68,13 +65,13 @@ def test_an_interrupted_ingest_leaves_nothing(run: Any) -> None:
 
 @contextmanager
 def interrupting(rows: int) -> Iterator[Callable[[int], None]]:
-    """In place of the bar: Ctrl-C as soon as more than so many rows are read."""
+    """In place of the progress bar: Ctrl-C as soon as more than this many rows are read."""
 
-    def told(read: int) -> None:
+    def progress(read: int) -> None:
         if read > rows:
             raise KeyboardInterrupt
 
-    yield told
+    yield progress
 
 
 def test_with_batches_the_same_command_goes_on(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +83,8 @@ def test_with_batches_the_same_command_goes_on(run: Any, monkeypatch: pytest.Mon
         stopped = run(*in_batches)
     assert (stopped.code, stopped.out) == (130, "")
     assert stopped.err == (
-        "armnesia: interrupted; the batches finished so far are in, and the same command goes on where it"
-        " stopped: nothing is added twice\n"
+        "armnesia: interrupted; the finished batches are in; run the same command again to continue: no row"
+        " is added twice\n"
     )
     assert run("status", "--json").json["records"] == CHUNK
     assert run(*in_batches, "--json").json["added"] == 10_000
@@ -106,6 +103,7 @@ def test_an_interruption_of_the_commit_claims_nothing(run: Any, monkeypatch: pyt
         stopped = run(*INGEST)
     assert stopped.code == 130
     assert stopped.err == (
-        "armnesia: interrupted; the rows may be in already: the same command tells, and adds nothing twice\n"
+        "armnesia: interrupted; the rows may be in; run the same command again to see: no row is added"
+        " twice\n"
     )
     assert run(*INGEST, "--json").json["already_there"] == 2

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.vault.clicks import COLUMNS, write_clicks
+from tests.cli.examples import COLUMNS, INGEST, USER_COLUMN, contents, write_clicks
 from tests.unprivileged import Outcome, Unprivileged, unprivileged
 
-INGEST = ("ingest", "clicks.csv", *COLUMNS, "--id", "row")
 FORGET = ("forget", "--user", "u1")
 INIT = ("init", "--url", "sqlite:///new.db")
 OTHER_KEYS = ("--keys", "keys/vault.keys")
@@ -76,19 +75,19 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
     ),
     "a table that is closed": (
         {"log.db": 0},
-        ("ingest", "sqlite:///log.db", "--table", "clicks", *COLUMNS),
+        ("ingest", "sqlite:///log.db", "--table", "clicks", *COLUMNS, *USER_COLUMN),
         "log.db' cannot be read as SQLite: unable to open database file",
     ),
     "a list of people that is closed": ({"people": 0}, ("forget", "--file", "people"), "not readable"),
     "a certificate": (
         {"closed": 0o500},
         (*FORGET, "--certificate", "closed/certificate.json"),
-        "the file must be in a folder that may be written; closed may not",
+        "the file must be in a writable folder; closed is not writable",
     ),
     "a certificate once more": (
         {"closed": 0o500},
         ("certificate", "show", "--user", "a1", "--out", "closed/certificate.json"),
-        "the file must be in a folder that may be written; closed may not",
+        "the file must be in a writable folder; closed is not writable",
     ),
     "an export": (
         {"closed": 0o500},
@@ -103,7 +102,7 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
     "the ledger": (
         {"closed": 0o500},
         ("ledger", "--export", "closed/ledger"),
-        "the file must be in a folder that may be written; closed may not",
+        "the file must be in a writable folder; closed is not writable",
     ),
     "a backup": (
         {"closed": 0o500},
@@ -160,11 +159,6 @@ def closed(folder: Path, modes: dict[str, int]) -> Iterator[None]:
             (folder / name).chmod(mode)
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, byte for byte."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def assert_one_sentence(refused: Outcome, sentence: str) -> None:
     assert refused.code == 2, refused.err
     assert sentence in refused.err
@@ -205,7 +199,7 @@ def test_a_head_that_cannot_be_pinned_is_told_after_the_deed(
     with closed(folder, modes):
         refused = owner.run(*FORGET, *keys, "--certificate", "certificate.json", within=folder)
         assert_one_sentence(refused, "the head could not be pinned")
-        assert refused.err.endswith(": Permission denied; the vault itself is changed as asked\n")
+        assert refused.err.endswith(": Permission denied; the change of the vault itself is committed\n")
         assert contents(folder).keys() == before.keys()
         again = answer(owner, folder, *FORGET, *keys, "--certificate", "certificate.json")
     assert again["repeated"]

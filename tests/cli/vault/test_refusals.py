@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.vault.clicks import COLUMNS, contents, write_clicks
+from tests.cli.examples import COLUMNS as LOG_COLUMNS
+from tests.cli.examples import USER_COLUMN, contents, write_clicks
+
+COLUMNS = (*LOG_COLUMNS, *USER_COLUMN)
 
 INGEST = ("ingest", "clicks.csv", *COLUMNS)
 FORGET = ("forget", "--user", "u1")
@@ -28,11 +31,14 @@ REFUSALS = {
     "keys behind a file": ((*NEW, "--keys", "clicks.csv/keys"), "clicks.csv/keys cannot be written"),
     "no keys": (("decide", "--keys", "no"), "no cannot be read"),
     "a folder for keys": (("decide", "--keys", "folder"), "keys must be a file; got the folder 'folder'"),
-    "no keyring": (("decide", "--keys", "closed.csv"), "closed.csv is not a keyring that can be used"),
+    "no keyring": (("decide", "--keys", "closed.csv"), "closed.csv is not a valid key file"),
     "keys of another vault": (("decide", "--keys", "another.db.keys"), "the keys belong to another vault"),
     "verify with keys of another": (("verify", "--keys", "another.db.keys"), "belong to another vault"),
-    "unlearner without a budget": ((*NEW, "--unlearner", "gaussian"), "needs both --epsilon and --delta"),
-    "unlearner with half a budget": ((*NEW, "--unlearner", "tilt", "--delta", "0"), "--epsilon and --delta"),
+    "unlearner without a budget": (
+        (*NEW, "--unlearner", "gaussian"),
+        "a budget is --epsilon with --delta, or --gamma with --delta; got none",
+    ),
+    "unlearner with half a budget": ((*NEW, "--unlearner", "tilt", "--delta", "0"), "got --delta 0"),
     "noise with delta 0": (
         (*NEW, "--unlearner", "gaussian", "--epsilon", "1", "--delta", "0"),
         "choose delta > 0",
@@ -46,11 +52,11 @@ REFUSALS = {
     "confidence": ((*NEW, "--confidence", "7"), "confidence must lie in (0, 1]; got 7"),
     "confidence of imitation": (
         (*NEW, "--unlearner", "imitation_rollback", "--confidence", "0.1"),
-        "--confidence belongs to lcb",
+        "--confidence belongs to lcb and kl_lcb; got it with imitation",
     ),
     "unknown learner": ((*NEW, "--learner", "oracle"), "learner must be one of lcb"),
     "unknown unlearner": ((*NEW, "--unlearner", "magic"), "unlearner must be one of rollback"),
-    "foreign option": ((*NEW, "--ratio", "0.5"), "rollback has no option 'ratio'"),
+    "foreign option": ((*NEW, "--ratio", "0.5"), "--ratio belongs to mixing; got it with rollback"),
     "twice the same action": ((*NEW, "--actions", "A,A"), "'A' is there more than once"),
     "rewards upside down": ((*NEW, "--reward-range", "1,0"), "low < high"),
     "rewards in words": ((*NEW, "--reward-range", "some"), "must be two numbers such as 0,1; got 'some'"),
@@ -61,15 +67,15 @@ REFUSALS = {
     "no rows a batch": ((*INGEST, "--batch-rows", "0"), "--batch-rows"),
     "an action that is not declared": (("ingest", "undeclared.csv", *COLUMNS), "must hold declared actions"),
     "columns of the bundled log": (("ingest", "flights", *COLUMNS), "has its own columns"),
-    "an id that means two rows": (("ingest", "contradicting.csv", *COLUMNS, "--id", "row"), "an id"),
+    "an id that means two rows": (("ingest", "contradicting.csv", *COLUMNS, "--id-column", "row"), "an id"),
     "options of a log": (("decide", "--learner", "lcb"), "such options need LOG"),
-    "nobody to forget": (("forget",), "one of --user (repeatable), --file and --records"),
+    "nobody to forget": (("forget",), "one of --user (repeatable), --file, --records and --records-file"),
     "two ways to name": ((*FORGET, "--records", "r1"), "one of --user"),
     "an empty name": (("forget", "--user", ""), "none of them empty"),
     "a column of no file": ((*FORGET, "--column", "person"), "--column belongs to --file"),
     "no file of people": (("forget", "--file", "no"), "No such file"),
     "an empty file of people": (("forget", "--file", "empty"), "must name at least one person"),
-    "several columns": (("forget", "--file", "clicks.csv"), "has 4 columns; say which by --column"),
+    "several columns": (("forget", "--file", "clicks.csv"), "has 4 columns; choose one with --column"),
     "no such column": (("forget", "--file", "clicks.csv", "--column", "who"), "has no column 'who'"),
     "a ragged file": (("forget", "--file", "ragged"), "line 2 has not"),
     "a file that is no text": (("forget", "--file", "vault.db"), "--file must be CSV in UTF-8"),
@@ -82,18 +88,21 @@ REFUSALS = {
     "no such unlearner": ((*FORGET, "--unlearner", "magic"), "unlearner must be one of"),
     "a certificate of a dry run": ((*FORGET, "--dry-run", "--certificate", "c"), "no --certificate to write"),
     "a certificate over a file": ((*FORGET, "--certificate", "clicks.csv"), "clicks.csv exists already"),
-    "a certificate in no folder": ((*FORGET, "--certificate", "no/c"), "a folder that exists; no is none"),
+    "a certificate in no folder": ((*FORGET, "--certificate", "no/c"), "a folder that exists; no does not"),
     "readmitting who is not out": (("readmit", "--user", "u1"), "1 of the 1 named are not on"),
     "a policy below the default": (("policy", "--levels", "request_shape"), "is beyond a policy of up to"),
     "which key": (("rotate-key", "all"), "the key must be signing or digest; got 'all'"),
     "no head": (("verify", "--head", "12"), "a head must look like"),
     "no head of a ledger": (("ledger", "--check", "x"), "a head must look like"),
-    "two questions": (("ledger", "--head", "--check", "1:0"), "three ways to ask; give one"),
+    "two questions": (("ledger", "--head", "--check", "1:0"), "exclude each other; give one"),
     "a ledger over a file": (("ledger", "--export", "clicks.csv"), "clicks.csv exists already"),
     "a backup over a file": (("backup", "clicks.csv"), "clicks.csv exists already; nothing was written"),
     "a certificate of nobody": (("certificate", "show"), "one of --user"),
     "a certificate of two": (("certificate", "show", "--user", "u", "--sequence", "2"), "names an entry"),
-    "no such certificate": (("certificate", "show", "--user", "u1"), "no certificate for just this request"),
+    "no such certificate": (
+        ("certificate", "show", "--user", "u1"),
+        "no certificate for exactly this",
+    ),
     "an entry without one": (("certificate", "show", "--sequence", "1"), "entry 1 of the ledger has no"),
     "no file to verify": (("certificate", "verify", "no"), "no cannot be read: No such file"),
     "restoring from nothing": (("restore", "no"), "no cannot be read"),
@@ -186,7 +195,7 @@ def test_a_keys_file_that_others_may_read_is_refused(run: Any, vault: Path, tmp_
     keys.chmod(0o640)
     refused = run("decide", "--keys", keys)
     assert refused.code == 2
-    assert "is open to others (mode 0640); close it with: chmod 600" in refused.err
+    assert "is accessible to other users (mode 0640); restrict it with: chmod 600" in refused.err
 
 
 @pytest.mark.parametrize("arguments", [NEW, ("public-key",)], ids=["init", "public-key"])

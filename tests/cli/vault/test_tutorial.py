@@ -1,4 +1,4 @@
-"""The commands that README.md and docs/vault.md tell people to type, typed."""
+"""The commands in README.md and docs/vault.md run as written."""
 
 import re
 import shlex
@@ -29,12 +29,8 @@ def test_the_commands_are_found() -> None:
     ("file", "heading"),
     [("README.md", "The vault"), ("docs/vault.md", "Quick start")],
 )
-def test_the_tutorials_run(
-    file: str, heading: str, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("ARMNESIA_URL", "ARMNESIA_KEYS"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.mark.usefixtures("folder")
+def test_the_tutorials_run(file: str, heading: str, run: Any) -> None:
     for program, *words in commands(file, heading):
         assert program == "armnesia"
         typed, output = (words[:-2], words[-1]) if ">" in words else (words, None)
@@ -46,14 +42,11 @@ def test_the_tutorials_run(
     assert b"N711ZX" not in Path("vault.db").read_bytes()
 
 
-def test_the_backup_commands_of_the_docs_run(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_backup_commands_of_the_docs_run(run: Any, folder: Path) -> None:
     assert run("init").code == 0
     for _, *words in commands("docs/vault.md", "Backup and restore"):
         assert run(*words).code == 0
-    assert {path.name for path in tmp_path.iterdir()} >= {"monday.db", "latest.json"}
+    assert {path.name for path in folder.iterdir()} >= {"monday.db", "latest.json"}
 
 
 def test_the_page_of_commands_lists_them_all(run: Any) -> None:

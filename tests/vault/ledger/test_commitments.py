@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import Certificate, Configuration, Vault
-from armnesia.vault.ledger.commitments import climbed, commitment, path_of, root_of
+from armnesia.vault.ledger.commitments import commitment, inclusion_path, root_from_path, tree_root
 from tests.databases import Place
 from tests.vault.raw_vaults import values
 
@@ -25,38 +25,40 @@ def sha(data: bytes) -> bytes:
 def test_the_root_by_hand() -> None:
     a, b, c = (sha(letter) for letter in (b"a", b"b", b"c"))
     root = sha(b"\x01" + sha(b"\x01" + a + b) + c)
-    assert root_of([a.hex(), b.hex(), c.hex()]) == root.hex()
-    assert root_of([a.hex()]) == a.hex()
+    assert tree_root([a.hex(), b.hex(), c.hex()]) == root.hex()
+    assert tree_root([a.hex()]) == a.hex()
 
 
 def test_nobody_is_no_request() -> None:
     with pytest.raises(InvalidInputError, match="at least one name"):
-        root_of([])
+        tree_root([])
 
 
 @given(HASHES)
 def test_every_path_leads_to_the_root(leaves: list[str]) -> None:
-    root = root_of(leaves)
-    assert all(climbed(leaf, path_of(leaves, place)) == root for place, leaf in enumerate(leaves))
+    root = tree_root(leaves)
+    assert all(
+        root_from_path(leaf, inclusion_path(leaves, place)) == root for place, leaf in enumerate(leaves)
+    )
 
 
 @given(HASHES, st.data())
 def test_another_leaf_or_a_changed_path_leads_elsewhere(leaves: list[str], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(leaves) - 1))
-    path = path_of(leaves, place)
+    path = inclusion_path(leaves, place)
     stranger = sha(bytes.fromhex(leaves[place])).hex()
-    assert climbed(stranger, path) != root_of(leaves)
+    assert root_from_path(stranger, path) != tree_root(leaves)
     if path:
         step = data.draw(st.integers(0, len(path) - 1))
         side, _, beside = path[step].partition(":")
         for changed in (f"{'left' if side == 'right' else 'right'}:{beside}", f"{side}:{stranger}"):
             other = [*path[:step], changed, *path[step + 1 :]]
-            assert climbed(leaves[place], other) != root_of(leaves)
+            assert root_from_path(leaves[place], other) != tree_root(leaves)
 
 
 @given(HASHES.filter(lambda leaves: len(leaves) > 1))
 def test_the_order_of_names_matters(leaves: list[str]) -> None:
-    assert root_of(leaves[::-1]) != root_of(leaves)
+    assert tree_root(leaves[::-1]) != tree_root(leaves)
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_a_path_of_somebody_else_does_not_open(vault: Vault) -> None:
     assert bob.opening is not None
     mixed = Certificate(ann.body, ann.signature, {**ann.opening, "path": bob.opening["path"]})
     assert mixed.verify(vault.public_key()) == [
-        "the opening does not open the commitment: the certificate is about another request"
+        "the opening does not match the commitment: the certificate is about another request"
     ]
 
 
@@ -113,14 +115,14 @@ def test_the_ledger_holds_the_root_of_what_is_handed_out(vault: Vault) -> None:
         assert opening is not None
         leaves.append(commitment(bytes.fromhex(opening["salt"]), {"users": [person], "held": True}))
     *_, last = vault.ledger()
-    assert last.fields["commitment"] == root_of(leaves)
+    assert last.fields["commitment"] == tree_root(leaves)
 
 
 def test_no_name_can_be_tested_against_the_ledger_once_its_nonce_is_erased(vault: Vault) -> None:
     """It takes the keys and the nonce: a copy of the database alone, or the keys alone, open nothing."""
     first = vault.forget(users=["ann"]).certificate
     assert first.opening is not None
-    database, ring = vault._opened.database, vault._opened.keyring
+    database, ring = vault._connection.database, vault._connection.keyring
     with database.reading() as session:
         ((sequence, nonce),) = session.query("SELECT sequence, opening FROM request")
     assert ring.salt(sequence, 1, "ann", nonce).hex() == first.opening["salt"]

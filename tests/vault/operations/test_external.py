@@ -46,7 +46,7 @@ def counts(vault: Vault) -> list[tuple[int, int]]:
 
 def test_the_vault_holds_digests_and_statistics_only(place: Place, source: Path) -> None:
     with filled(place, source) as vault:
-        ring = vault._opened.keyring
+        ring = vault._connection.keyring
         rows = {ring.record_identity("id", row_id): (ring.owner_digest(user), arm, float(reward))
                 for arm, reward, user, row_id in ROWS}  # fmt: skip
         held = dumped(vault)["record"]
@@ -146,7 +146,9 @@ def test_a_source_that_has_changed_is_noticed_and_rebuilt(
         units = {arm: [round(float(row[1]) * 1e9) for row in rows if row[0] == arm] for arm in "AB"}
         right = [(len(units[arm]), sum(units[arm])) for arm in "AB"]
         wrong = counts(vault) != right
-        assert vault.rebuild() == wrong == (rows[0][2] != "eve")  # another owner is no other statistic
+        assert (
+            vault.rebuild().changed == wrong == (rows[0][2] != "eve")
+        )  # another owner is no other statistic
         assert vault.verify().holds
         assert counts(vault) == right
         assert vault.forget(users=["ann"]).records == sum(row[2] == "ann" for row in rows)
@@ -168,7 +170,7 @@ def test_rebuilding_leaves_the_forgotten_out_and_what_is_served_alone(place: Pla
     with filled(place, source) as vault:
         vault.forget(users=["ann"])
         before, served = counts(vault), vault.decide()
-        assert not vault.rebuild()
+        assert not vault.rebuild().changed
         assert counts(vault) == before
         assert (vault.decide().action, vault.decide().by) == (served.action, "release")
         assert vault.verify().holds
@@ -245,14 +247,14 @@ def test_a_source_that_is_gone_for_good_is_left_out_from_now_on(place: Place, so
             vault.rebuild(without=["another"])
         assert dumped(vault) == refused
         read: list[int] = []
-        assert vault.rebuild(without=[str(other), str(other)], progress=read.append)
+        assert vault.rebuild(without=[str(other), str(other)], progress=read.append).changed
         assert read[-1] >= len(ROWS)
         assert vault.ledger()[-1].fields["sources_dropped"] == 1
         assert counts(vault) == before
         assert [one.name for one in vault.status().sources] == [str(source)]
         assert vault.verify().holds
         assert vault.forget(users=["dan"]).records == 0
-        assert not vault.rebuild()
+        assert not vault.rebuild().changed
         assert vault.ledger()[-1].fields["sources_dropped"] == 0
 
 
@@ -263,7 +265,7 @@ def test_rows_of_a_dropped_source_that_another_has_too_still_count(place: Place,
         assert vault.ingest(str(copy), user="who", id="id").already_there == len(ROWS)
         before = counts(vault)
         source.unlink()
-        assert not vault.rebuild(without=[str(source)])
+        assert not vault.rebuild(without=[str(source)]).changed
         assert counts(vault) == before
         assert vault.forget(users=["ann"]).records == 2
         assert vault.verify().holds

@@ -21,7 +21,7 @@ def test_external_sources_that_overlap_are_verified(place: Place, tmp_path: Path
             vault.ingest(str(tmp_path / f"{name}.csv"), user="user", id="id" if ids else None)
         found = vault.verify()
         assert (found.problems, found.notes, found.records) == ((), (), 3)
-        assert not vault.rebuild()
+        assert not vault.rebuild().changed
         write_csv(tmp_path / "first.csv", rows[:1])  # the row is still in the second, but was the first's
         assert any("no longer there" in problem for problem in vault.verify().problems)
 

@@ -113,6 +113,7 @@ def test_no_statement_reads_all_rows(place: Place, analysed: bool, monkeypatch: 
         assert vault.verify().holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("analysed", [False, True])
 def test_nor_where_rows_stay_at_their_sources(
     place: Place, analysed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -146,7 +147,7 @@ def test_the_plans_of_worse_statements_are_recognised(analysed: bool, sqlite_pla
         if analysed:
             change(vault, "ANALYZE")
             walking.append(turned_round)
-        with vault._opened.database.writing() as session:
+        with vault._connection.database.writing() as session:
             session.execute("CREATE TEMPORARY TABLE incoming (identity BLOB PRIMARY KEY, arm INTEGER)")
             plans = {sql: str(session.query(f"EXPLAIN QUERY PLAN {sql}")) for sql in [*walking, turned_round]}
             session.execute("DROP TABLE incoming")
@@ -162,7 +163,7 @@ def instructions(vault: Vault, work_: Callable[[], object]) -> int:
         counted += 1
         return 0
 
-    database = vault._opened.database
+    database = vault._connection.database
     assert isinstance(database, SqliteDatabase)
     database._connection.set_progress_handler(count, 10)
     work_()

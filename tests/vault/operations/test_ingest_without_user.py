@@ -39,7 +39,7 @@ def test_rows_without_a_user_are_refused_once_people_were_forgotten(
         assert vault.status() == before
         assert vault.ingest(LOG, user="who", batch_rows=batch_rows).suppressed == 1
         others = {"action": ["A"], "reward": [1], "id": ["of a machine"]}
-        assert vault.ingest(others, nobody=True, batch_rows=batch_rows).added == 1
+        assert vault.ingest(others, no_user=True, batch_rows=batch_rows).added == 1
         vault.readmit(users=["ann"])
         assert vault.ingest({"action": ["B"], "reward": [1], "id": ["another"]}).added == 1
         assert vault.verify().holds
@@ -47,7 +47,7 @@ def test_rows_without_a_user_are_refused_once_people_were_forgotten(
 
 def test_nobody_is_no_user(place: Place) -> None:
     with filled(place) as vault, pytest.raises(InvalidInputError, match="leave out one of the two"):
-        vault.ingest(LOG, user="who", nobody=True)
+        vault.ingest(LOG, user="who", no_user=True)
 
 
 def test_who_is_forgotten_while_a_source_is_read_stays_out(
@@ -92,8 +92,8 @@ def test_sources_that_are_known_are_counted_anew_whoever_was_forgotten(place: Pl
         vault.ingest(tmp_path / "people.csv", user="who")
         vault.ingest(tmp_path / "machines.csv")
         vault.forget(users=["ann"])
-        assert vault.rebuild() is False
+        assert vault.rebuild().changed is False
         assert vault.verify().holds
         with pytest.raises(VaultError, match=REFUSED):
             vault.ingest(tmp_path / "machines.csv")
-        assert vault.ingest(tmp_path / "machines.csv", nobody=True).already_there == 2
+        assert vault.ingest(tmp_path / "machines.csv", no_user=True).already_there == 2

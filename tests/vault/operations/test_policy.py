@@ -84,7 +84,8 @@ def test_the_levels(tmp_path: Path, unlearner: str, level: str) -> None:
 
 def test_a_frozen_penalty_needs_a_policy_that_lets_counts_be_public(tmp_path: Path) -> None:
     with pytest.raises(
-        VaultError, match=r"own answer, rollback .* at level request_shape, is beyond .* at level retained"
+        VaultError,
+        match=r"default answer, rollback .* level request_shape, is beyond .* at level retained",
     ):
         Configuration(actions=("A", "B"), penalty="frozen", policy=Policy(0.0, 0.0, ALL[:1]))
     with vault_with(tmp_path, None, penalty="frozen") as vault:
@@ -156,22 +157,22 @@ def test_rewards_do_not_choose_who_answers(sqlite_place: Place) -> None:
 
 def test_a_changed_policy_holds_from_then_on_and_the_ledger_says_so(tmp_path: Path) -> None:
     with vault_with(tmp_path, None) as vault:
-        vault.change_policy(Policy(2.0, 1e-4, ALL))
+        vault.change_policy(max_epsilon=2.0, max_delta=1e-4, levels=ALL)
         assert told(vault)["policy"]["max_epsilon"] == 2.0
         vault.forget(users=["ann"], **GAUSSIAN)
-        vault.change_policy(Policy(0.5, 1e-4, ALL))
+        vault.change_policy(max_epsilon=0.5)
         with pytest.raises(VaultError, match=r"allows up to epsilon = 0\.5"):
             vault.forget(users=["bob"], **GAUSSIAN)
         assert vault.forget(users=["ann"], **GAUSSIAN).repeated  # answered before: the answer stays
         assert vault.verify().holds
-        assert not vault.rebuild()
+        assert not vault.rebuild().changed
 
 
 def test_a_policy_that_forbids_the_default_answer_is_refused(tmp_path: Path) -> None:
     with vault_with(tmp_path, Policy(1.0, 1e-5, ALL), **GAUSSIAN) as vault:
         before = dumped(vault)
-        with pytest.raises(VaultError, match=r"own answer, gaussian .* allow at least that"):
-            vault.change_policy(Policy(0.5, 1e-5, ALL))
+        with pytest.raises(VaultError, match=r"default answer, gaussian .* allow at least that"):
+            vault.change_policy(max_epsilon=0.5)
         assert dumped(vault) == before
 
 

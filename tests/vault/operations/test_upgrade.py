@@ -7,32 +7,35 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.vault import Vault
+from armnesia.vault import Upgraded, Vault
 from armnesia.vault.operations import upgrade
 from armnesia.vault.storage.database import Session, open_database
 from armnesia.vault.storage.schema import VERSION
 from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, filled, values
 
-OLD = json.loads((Path(__file__).parent / "data" / "version-1.json").read_text(encoding="utf-8"))
+OLD, FIRST_RELEASE = (
+    json.loads((Path(__file__).parent / "data" / f"version-{version}.json").read_text(encoding="utf-8"))
+    for version in (1, 2)
+)
 
 
 def _cell(value: Any) -> Any:
     return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
 
 
-def put_old_vault(place: Place) -> None:
-    """The vault of version 1 that armnesia wrote when that was the newest, on either database."""
+def put_old_vault(place: Place, old: dict[str, Any] = OLD) -> None:
+    """A vault that an earlier armnesia wrote, on either database."""
     database = open_database(place.url, create=True)
     with database.writing() as session:
-        for statement in OLD["tables"]:
-            session.execute(statement.replace("BLOB", database.blob))
-        for table, rows in OLD["rows"].items():
+        for statement in old["tables"]:
+            session.execute(statement.replace("BLOB", session.dialect.blob))
+        for table, rows in old["rows"].items():
             for row in rows:
                 marks = ", ".join("?" * len(row))
                 session.execute(f"INSERT INTO {table} VALUES ({marks})", *map(_cell, row))
     database.close()
-    for path, text in ((place.keys, OLD["keys"]), (Path(f"{place.keys}.head"), OLD["head"])):
+    for path, text in ((place.keys, old["keys"]), (Path(f"{place.keys}.head"), old["head"])):
         path.touch(0o600)
         path.write_text(text, encoding="utf-8")
 
@@ -55,13 +58,33 @@ def test_a_vault_of_a_newer_version_is_refused(place: Place) -> None:
                 asked()
 
 
+def test_a_vault_of_the_first_release_opens_as_before(place: Place) -> None:
+    put_old_vault(place, FIRST_RELEASE)
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.decide().action in ("A", "B")
+        for name, sequence in (("user-1", 2), ("user-3", 3), ("nobody", 3), ("user-4", 7)):
+            certificate = vault.certificate(users=[name])
+            assert certificate.body["sequence"] == sequence
+            assert certificate.opening is not None
+            assert certificate.verify(vault.public_keys()) == []
+        again = vault.forget(users=["user-1"])
+        assert (again.repeated, again.certificate.body["sequence"]) == (True, 2)
+        assert vault.forget(users=["user-5"]).records == 5
+        assert vault.certificate(users=["user-5"]).verify(vault.public_keys()) == []
+        new = {"action": ["A", "B"], "reward": [1, 0], "who": ["user-1", "user-2"], "id": ["n1", "n2"]}
+        done = vault.ingest(new, user="who", id="id")
+        assert (done.added, done.suppressed) == (1, 1)
+        assert vault.verify().problems == ()
+
+
 def test_a_vault_of_version_1_is_upgraded_on_request(place: Place) -> None:
     put_old_vault(place)
     before = tables_of(place)
     with pytest.raises(VaultError, match=f"this armnesia needs {VERSION}: back it up and run"):
         place.open()
     assert tables_of(place) == before
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
     after = tables_of(place)
     assert {name for name in after if after[name] != before[name]} == {"vault"}
     with place.open() as vault:
@@ -77,7 +100,7 @@ def test_a_vault_of_version_1_is_upgraded_on_request(place: Place) -> None:
         assert vault.forget(users=["bob"]).counts == {"A": 1, "B": 1}
         assert vault.forget(users=["ann"]).repeated
         assert vault.verify().problems == ()
-    assert Vault.upgrade(place.url, keys=place.keys) == (VERSION, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(VERSION, VERSION)
 
 
 def test_an_older_vault_that_was_changed_is_not_sealed_anew(place: Place) -> None:
@@ -91,7 +114,7 @@ def test_an_older_vault_that_was_changed_is_not_sealed_anew(place: Place) -> Non
                 with pytest.raises(VaultError, match="changed by something other than armnesia"):
                     Vault.upgrade(place.url, keys=place.keys)
         database.close()
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
 
 
 def test_a_version_that_never_was_is_refused(place: Place) -> None:
@@ -116,7 +139,7 @@ def test_an_upgrade_that_fails_leaves_the_older_version(
         with pytest.raises(VaultError):
             Vault.upgrade(place.url, keys=place.keys)
     assert tables_of(place) == before
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
     with place.open() as vault:
         assert vault.verify().holds
         assert dumped(vault)["record"] == before["record"]
@@ -144,10 +167,10 @@ def test_a_backup_of_version_1_is_upgraded_and_then_restored(place: Place, tmp_p
     database.close()
     with pytest.raises(VaultError, match="run armnesia upgrade"):
         Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys)
-    assert Vault.upgrade(place.url, keys=place.keys) == (1, VERSION)
+    assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(1, VERSION)
     with pytest.raises(VaultError, match="older than its pinned head"):
         place.open()
-    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys) == 1
+    assert Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys).replayed == 1
     with place.open() as vault:
         assert vault.verify().problems == ()
         assert vault.forget(users=["bob"]).repeated

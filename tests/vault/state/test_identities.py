@@ -255,6 +255,7 @@ print(json.dumps(peaks))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux tells the peak of a process's memory this way"
 )

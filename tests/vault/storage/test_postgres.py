@@ -45,7 +45,7 @@ def filled(place: Place) -> Vault:
 
 
 def schema_of(vault: Vault) -> str:
-    database = vault._opened.database
+    database = vault._connection.database
     assert isinstance(database, PostgresDatabase)
     return database.schema
 
@@ -64,7 +64,7 @@ def as_made_earlier(vault: Vault) -> None:
         ):
             change(vault, f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS -1")
     analyse(vault)
-    digest = vault._opened.keyring.owner_digest(PERSON).hex()
+    digest = vault._connection.keyring.owner_digest(PERSON).hex()
     assert digest in dict(values(vault, NOTED, schema_of(vault)))["owner"]
 
 
@@ -84,7 +84,7 @@ def files_with(connection: psycopg.Connection, *marks: bytes) -> list[str]:
 
 
 def marks_of(vault: Vault) -> list[bytes]:
-    digest = vault._opened.keyring.owner_digest(PERSON)
+    digest = vault._connection.keyring.owner_digest(PERSON)
     totals = [total for (total,) in values(vault, "SELECT total FROM arm")]
     return [digest, digest.hex().encode(), *(total.to_bytes(8, "little") for total in totals)]
 
@@ -95,6 +95,7 @@ def test_the_planner_takes_no_samples(postgres_place: Place) -> None:
         assert values(vault, NOTED, schema_of(vault)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("earlier", [False, True])
 def test_after_compact_no_file_of_the_server_has_the_person(
     postgres_place: Place, administrator: psycopg.Connection, earlier: bool
@@ -108,7 +109,7 @@ def test_after_compact_no_file_of_the_server_has_the_person(
         vault.forget(users=[PERSON])
         vault.rotate_digest_key()  # under the first key, the suppression list has the same digest as the rows
         analyse(vault)
-        assert vault.compact()
+        assert vault.compact().complete
         assert files_with(administrator, *marks) == []
         analyse(vault)
         assert values(vault, NOTED, schema_of(vault)) == []
@@ -125,22 +126,24 @@ def test_notes_of_the_planner_wait_for_readers_too(
         vault.forget(users=[PERSON])
         vault.rotate_digest_key()
     with postgres_place.open(timeout=0.3) as vault:
-        database = vault._opened.database
+        database = vault._connection.database
         assert isinstance(database, PostgresDatabase)
-        outlived = database._outlived_others
+        outlived = database._wait_for_older_snapshots
         answers = iter([True])  # whoever reads begins to just after the first look
         with reader_of(postgres_place):
-            monkeypatch.setattr(database, "_outlived_others", lambda: next(answers, None) or outlived())
-            assert not vault.compact()
+            monkeypatch.setattr(
+                database, "_wait_for_older_snapshots", lambda: next(answers, None) or outlived()
+            )
+            assert not vault.compact().complete
         monkeypatch.undo()
-        assert vault.compact()
+        assert vault.compact().complete
         assert files_with(administrator, *marks) == []
 
 
 def test_many_people_are_looked_up_one_by_one_without_samples(postgres_place: Place) -> None:
     """Nothing tells the server that few rows are theirs; it must not read all rows for that."""
-    with filled(postgres_place) as vault, vault._opened.database.reading() as session:
-        names = [vault._opened.keyring.owner_digest(f"user-{number}") for number in range(500)]
+    with filled(postgres_place) as vault, vault._connection.database.reading() as session:
+        names = [vault._connection.keyring.owner_digest(f"user-{number}") for number in range(500)]
         marks = ", ".join("?" * len(names))
         plan = session.query(f"EXPLAIN SELECT * FROM record WHERE owner IN ({marks})", *names)
         assert "Seq Scan" not in str(plan)
@@ -159,7 +162,7 @@ CUT_OFF = """
     [
         (
             "DEFERRED",
-            r"whether it was done is not known: ask again \(the same request twice has one answer\)",
+            r"whether the change was stored is unknown: run the same command again \(the same request twice",
         ),
         ("IMMEDIATE", "cannot be reached; nothing was changed"),
     ],
@@ -184,7 +187,7 @@ def test_a_commit_that_was_done_although_the_connection_was_lost(
     postgres_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(postgres_place) as vault:
-        database = vault._opened.database
+        database = vault._connection.database
         assert isinstance(database, PostgresDatabase)
 
         class Connection:
@@ -204,7 +207,7 @@ def test_a_commit_that_was_done_although_the_connection_was_lost(
                 return getattr(self._connection, name)
 
         monkeypatch.setattr(database, "_connection", Connection(database._connection))
-        with pytest.raises(VaultError, match="whether it was done is not known"):
+        with pytest.raises(VaultError, match="whether the change was stored is unknown"):
             vault.forget(users=[PERSON])
     with postgres_place.open() as vault:
         assert vault.forget(users=[PERSON]).repeated  # the same request twice has one answer
@@ -222,7 +225,7 @@ def test_a_look_that_is_cut_off_has_changed_nothing(
 
 
 def _cut_off_while_reading(vault: Vault, administrator: psycopg.Connection) -> None:
-    with vault._opened.database.reading() as session:
+    with vault._connection.database.reading() as session:
         ((process,),) = session.query("SELECT pg_backend_pid()")
         administrator.execute("SELECT pg_terminate_backend(%s, 5000)", [process])
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import VaultBusyError, VaultError
-from armnesia.vault.storage import sqlite, sqlite_files
+from armnesia.vault.storage import sqlite, sqlite_rewriting
 from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, filled
 
@@ -32,7 +32,7 @@ linux = pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="looks in
 
 def watched(path: Path, statements: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Run statements as `compact` does, and look at the process at their end."""
-    program = sqlite_files._STATEMENTS_IN_CHILD.replace("    connection.close()\n", WATCHED)
+    program = sqlite_rewriting._STATEMENTS_IN_CHILD.replace("    connection.close()\n", WATCHED)
     told: list[str] = []
     run = subprocess.run
 
@@ -41,9 +41,9 @@ def watched(path: Path, statements: tuple[str, ...], monkeypatch: pytest.MonkeyP
         told.append(done.stderr)
         return done
 
-    monkeypatch.setattr(sqlite_files, "_STATEMENTS_IN_CHILD", program)
+    monkeypatch.setattr(sqlite_rewriting, "_STATEMENTS_IN_CHILD", program)
     monkeypatch.setattr(subprocess, "run", running)
-    assert sqlite_files.run_with_temporary_files(str(path), statements, 1.0)
+    assert sqlite_rewriting.run_with_temporary_files(str(path), f"file:{path}?mode=rw", statements, 1.0)
     monkeypatch.undo()
     found: dict[str, Any] = json.loads(told[0])
     return found
@@ -98,7 +98,7 @@ def test_compact_keeps_every_row(sqlite_place: Place, monkeypatch: pytest.Monkey
     with filled(sqlite_place) as vault:
         vault.forget(users=["ann"])
         before = dumped(vault)
-        assert vault.compact()
+        assert vault.compact().complete
         assert dumped(vault)["record"] == before["record"]
         assert vault.verify().holds
         assert [path.name for path in sqlite_place.path.parent.iterdir() if "etilqs" in path.name] == []
@@ -109,15 +109,15 @@ def test_compact_waits_its_turn(sqlite_place: Place) -> None:
     with (
         sqlite_place.open() as vault,
         sqlite_place.open(timeout=0.1) as other,
-        vault._opened.database.writing(),
+        vault._connection.database.writing(),
         pytest.raises(VaultBusyError, match="in use by another process"),
     ):
-        other._opened.database.compact()
+        other._connection.database.compact()
 
 
 def test_a_compact_that_was_ended_is_told(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        sqlite_files, "_STATEMENTS_IN_CHILD", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+        sqlite_rewriting, "_STATEMENTS_IN_CHILD", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     )
     with filled(sqlite_place) as vault:
         with pytest.raises(VaultError, match="was not rewritten"):

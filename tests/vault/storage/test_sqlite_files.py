@@ -48,8 +48,8 @@ OPERATIONS: dict[str, Callable[[Vault, Path], Any]] = {
     "verify": lambda vault, _: vault.verify(),
     "compact": lambda vault, _: vault.compact(),
     "back up": lambda vault, folder: vault.back_up(folder / "another.db"),
-    "erase": lambda vault, _: vault._opened.database.erase(),
-    "compact the file": lambda vault, _: vault._opened.database.compact(),
+    "erase": lambda vault, _: vault._connection.database.erase(),
+    "compact the file": lambda vault, _: vault._connection.database.compact(),
 }
 
 
@@ -100,7 +100,7 @@ def test_what_is_done_while_the_file_is_replaced_is_not_acknowledged(
         vault.back_up(tmp_path / "monday.db")
 
         def work() -> None:
-            with vault._opened.database.writing() as session:
+            with vault._connection.database.writing() as session:
                 session.execute("DELETE FROM record")
                 replace(sqlite_place.path, tmp_path / "monday.db")
 
@@ -112,7 +112,7 @@ def test_nor_if_it_is_replaced_within_the_commit(
     sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(sqlite_place) as vault:
-        database = vault._opened.database
+        database = vault._connection.database
         assert isinstance(database, sqlite.SqliteDatabase)
         vault.back_up(tmp_path / "monday.db")
 
@@ -143,7 +143,7 @@ def test_a_vault_behind_a_link(sqlite_place: Place, tmp_path: Path) -> None:
     with Vault.open(f"sqlite:///{link}", keys=sqlite_place.keys) as vault:
         vault.back_up(tmp_path / "monday.db")
         vault.forget(users=["ann"])
-        assert vault.compact()
+        assert vault.compact().complete
         Path(f"{sqlite_place.path}-wal").unlink()
         with pytest.raises(VaultError, match=REPLACED):
             vault.forget(users=["bob"])
@@ -163,7 +163,7 @@ def test_a_vault_stays_open_wherever_the_process_goes(
         vault.ingest(LOG, user="who", id="id")
         monkeypatch.chdir(tmp_path / "elsewhere")
         assert vault.forget(users=["ann"]).records == 2
-        assert vault.compact()
+        assert vault.compact().complete
         assert vault.status().location == "vault.db"
     assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -214,7 +214,7 @@ def test_a_vault_open_to_others_is_refused(sqlite_place: Place, suffix: str, mod
         with pytest.raises(VaultError) as told:
             sqlite_place.open()
         assert str(told.value) == (
-            f"{path} is open to others (mode {mode:04o}); close it with: chmod 600 {path}"
+            f"{path} is accessible to other users (mode {mode:04o}); restrict it with: chmod 600 {path}"
         )
         path.chmod(0o600)
         sqlite_place.open().close()

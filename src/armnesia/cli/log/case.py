@@ -1,115 +1,130 @@
-"""What the commands about forgetting share: a log, a learner, a request, an unlearner and a budget."""
+"""What the commands on a request share: the request on a log, and an unlearner with a budget for it."""
 
-import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import table
+from armnesia.cli.parameters import with_options_of, with_parameters
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import ConfidenceLearner, Decision, Learner
-from armnesia.privacy import Budget, Guarantee
-from armnesia.unlearners import UNLEARNERS, Release, Unlearner
+from armnesia.learners import LEARNERS, Decision, Learner
+from armnesia.logs import Log
+from armnesia.privacy import Budget
+from armnesia.unlearners import UNLEARNERS, Unlearner
+
+Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 0: 3,17,20.")]
 
 
 @dataclass(frozen=True)
-class Case:
-    """One request on one log, ready to be released or audited."""
+class LogRequest:
+    """A deletion request on a log: the learner is bound to all the records, D."""
 
     learner: Learner
     statistics: ArmStatistics
     request: DeletionRequest
+
+    @property
+    def decision_before(self) -> Decision:
+        """The decision π(D), made with all the records."""
+        return self.learner.decide(self.statistics)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it."""
+        counts = self.request.counts.tolist()
+        return {
+            "learner": opt.learner_facts(self.learner),
+            "decision_before": self.decision_before.action,
+            "request": {
+                "records": sum(counts),
+                "counts": dict(zip(self.statistics.actions, counts, strict=True)),
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request on a log, with the unlearner and the budget that answer it."""
+
+    on: LogRequest
     unlearner: Unlearner
     budget: Budget
 
-
-def read_variants(
-    threshold: opt.ThresholdOption = None,
-    threshold_scale: opt.ThresholdScale = None,
-    sensitivity: opt.SensitivityOption = None,
-    ratio: opt.Ratio = None,
-    joint: opt.Joint = None,
-    assumed_share: opt.AssumedShare = None,
-    predictive: opt.PredictiveName = None,
-) -> dict[str, Any]:
-    """The options of one unlearner among those that a command takes.
-
-    >>> read_variants(ratio=0.5)
-    {'ratio': 0.5}
-    """
-    given = {
-        "threshold": threshold,
-        "threshold_scale": threshold_scale,
-        "sensitivity": sensitivity,
-        "ratio": ratio,
-        "joint": joint,
-        "assumed_share": assumed_share,
-        "predictive": predictive,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it."""
+        budget = opt.budget_facts(self.budget)
+        return {"unlearner": self.unlearner.name, **self.on.to_dict(), "budget": budget}
 
 
-def with_options_of(
-    read: Callable[..., Any], command: Callable[..., Any], stand_for: str, without: Collection[str] = ()
-) -> Callable[..., Any]:
-    """Put the options of `read` where the command has the parameter that they stand for."""
-    shared = {n: p for n, p in inspect.signature(read).parameters.items() if n not in without}
-    own = inspect.signature(command).parameters
-    listed = [p for name in own for p in (shared.values() if name == stand_for else [own[name]])]
+@dataclass(frozen=True)
+class RequestOptions:
+    """A request on a log, as the options name it."""
 
-    def run(**given: Any) -> Any:
-        value = read(**{name: given.pop(name) for name in shared if name in given})
-        return command(**{stand_for: value}, **given)
+    log: str
+    users: list[str] | None
+    rows: str | None
+    source: opt.LogOptions
+    learner: str | None
+    parameters: Mapping[str, Any]
 
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in listed]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
+    def __post_init__(self) -> None:
+        if bool(self.users) == (self.rows is not None):
+            raise InvalidInputError("name what to forget by --user (repeatable) or by --rows, not both")
+
+    def read(self, learner: type[Learner]) -> LogRequest:
+        """Read the log and look the records up in it."""
+        log = self.source.read(self.log, with_users=bool(self.users))
+        statistics = log.statistics()
+        bound = opt.make_learner(learner, self.parameters, statistics)
+        return LogRequest(bound, statistics, self._request(log))
+
+    def _request(self, log: Log) -> DeletionRequest:
+        if self.users:
+            return log.request(users=self.users)
+        try:
+            numbers = [int(number) for number in (self.rows or "").split(",")]
+        except ValueError:
+            raise InvalidInputError(
+                f"--rows must be whole numbers such as 3,17,20; got {self.rows!r}"
+            ) from None
+        return log.request(rows=numbers)
 
 
-def with_variants(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that takes `variants` the options of all unlearners instead."""
-    return with_options_of(read_variants, command, "variants")
-
-
-@with_variants
-def read_case(
+@with_parameters(UNLEARNERS, LEARNERS)
+@with_options_of(opt.LogOptions, "source")
+def request_options(
     log: opt.LogArgument,
     user: opt.Users = None,
-    rows: opt.Rows = None,
+    rows: Rows = None,
+    source: Any = None,
+    learner: opt.LearnerName = None,
+    parameters: Any = None,
+) -> RequestOptions:
+    """The options of a command about a request on a log."""
+    return RequestOptions(log, user, rows, source, learner, parameters)
+
+
+@with_options_of(request_options, "request")
+def read_case(
+    request: RequestOptions,
     unlearner: opt.UnlearnerName = "rollback",
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,
-    action: opt.ActionColumn = "action",
-    reward: opt.RewardColumn = "reward",
-    user_column: opt.UserColumn = "user",
-    actions: opt.Actions = None,
-    reward_range: opt.RewardRange = "0,1",
-    learner: opt.LearnerName = None,
-    confidence: opt.Confidence = None,
-    variants: Any = None,
 ) -> Case:
-    """Turn options into a case; everything cheap is checked before the log is read."""
-    method = opt.make_unlearner(unlearner, **variants)
-    budget = opt.make_budget(epsilon, delta, gamma, UNLEARNERS[unlearner])
-    wanted = opt.WhatToForget(user, rows)
-    source = opt.open_log(log, action, reward, user_column if user else None, actions, reward_range)
-    statistics = source.statistics()
-    bound = opt.make_learner(learner, confidence, statistics, unlearner)
-    return Case(bound, statistics, wanted.request(source), method, budget)
-
-
-def on_a_case(command: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
-    """Give a command that takes `case` the options of `read_case` instead; some may be left out."""
-    return with_options_of(read_case, command, "case", without)
+    """Read a case; whatever can be checked without the log is checked before it is read."""
+    kind, learner = opt.chosen_kinds(unlearner, request.learner, request.parameters)
+    method = opt.make_unlearner(kind, request.parameters)
+    budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
+    return Case(request.read(learner), method, budget)
 
 
 def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, Any]]:
-    """One row an arm: what the decision was made from."""
+    """One row per arm: what the decision was made from."""
     columns = (
         statistics.actions,
         statistics.counts.tolist(),
@@ -123,43 +138,9 @@ def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, An
 
 
 def arm_table(title: str, statistics: ArmStatistics, decision: Decision) -> Any:
-    """The same rows for people, the served arm marked."""
+    """The same rows as a table, the served arm marked."""
     rows = [
         [*row.values(), "← served" if row["action"] == decision.action else ""]
         for row in arm_rows(statistics, decision)
     ]
     return table(title, ["action", "count", "mean", "score", ""], rows)
-
-
-def learner_facts(learner: Learner) -> dict[str, Any]:
-    """The learner as JSON names it."""
-    confidence = learner.confidence if isinstance(learner, ConfidenceLearner) else None
-    return {"name": learner.name, "confidence": confidence}
-
-
-def guarantee_facts(guarantee: Guarantee) -> dict[str, Any]:
-    """The guarantee as JSON names it."""
-    return {
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "level": guarantee.level,
-        "meaning": guarantee.level.meaning,
-    }
-
-
-def case_facts(case: Case, release: Release) -> dict[str, Any]:
-    """The result of a release as JSON names it."""
-    actions = case.statistics.actions
-    return {
-        "unlearner": case.unlearner.name,
-        "learner": learner_facts(case.learner),
-        "decision_before": case.learner.decide(case.statistics).action,
-        "request": {
-            "records": case.request.counts.sum(),
-            "counts": dict(zip(actions, case.request.counts.tolist(), strict=True)),
-        },
-        "budget": {"epsilon": case.budget.epsilon, "delta": case.budget.delta, "gamma": case.budget.gamma},
-        "probabilities": dict(zip(actions, release.probabilities.tolist(), strict=True)),
-        "branch": release.branch,
-        "guarantee": guarantee_facts(release.guarantee),
-    }

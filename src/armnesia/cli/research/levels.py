@@ -1,4 +1,4 @@
-"""The command that checks an unlearner at every level, on all small data sets."""
+"""The command `levels`."""
 
 from typing import Annotated, Any
 
@@ -7,39 +7,38 @@ import typer
 from armnesia.auditing import feasible_reference
 from armnesia.auditing.small_worlds import LARGEST_COUNT
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import learner_facts
-from armnesia.cli.output import emit, progress_bar, table
+from armnesia.cli.output import progress_bar, table, tell
+from armnesia.cli.parameters import with_parameters
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.statistics import ArmStatistics
+from armnesia.learners import LEARNERS
 from armnesia.privacy import Level
 from armnesia.unlearners import UNLEARNERS
 
 
+@with_parameters(UNLEARNERS, LEARNERS)
 def levels(
     unlearner: opt.UnlearnerName = "rollback",
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,
     learner: opt.LearnerName = None,
-    confidence: opt.Confidence = None,
-    threshold: opt.ThresholdOption = None,
-    threshold_scale: opt.ThresholdScale = None,
-    sensitivity: opt.SensitivityOption = None,
-    max_count: Annotated[int, typer.Option(help="Records an arm, at most.")] = 6,
+    parameters: Any = None,
+    max_count: Annotated[int, typer.Option(help="Records per arm, at most.")] = 6,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Check each level on all small data sets: the smallest δ for which any reference exists.
+    """Find the smallest δ at which each level holds.
 
-    Two arms, rewards 0 and 1. A level that fails here is refuted; one that holds is confirmed here only.
+    Over all data sets of two arms with rewards 0 and 1, and any reference. A level that fails here is
+    refuted; one that holds is confirmed for these data sets only. Exit code 1 if the claimed level fails.
     """
-    method = opt.make_unlearner(
-        unlearner, threshold=threshold, threshold_scale=threshold_scale, sensitivity=sensitivity
-    )
-    budget = opt.make_budget(epsilon, delta, gamma, UNLEARNERS[unlearner])
+    kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
+    method = opt.make_unlearner(kind, parameters)
+    budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
     if not 1 <= max_count <= LARGEST_COUNT:
         raise InvalidInputError(f"--max-count must lie between 1 and {LARGEST_COUNT}; got {max_count}")
-    biggest = ArmStatistics.from_rewards({0: [0] * max_count, 1: [0] * max_count})
-    bound = opt.make_learner(learner, confidence, biggest, unlearner)
+    largest = ArmStatistics.from_rewards({0: [0] * max_count, 1: [0] * max_count})
+    bound = opt.make_learner(learner_kind, parameters, largest)
     rows: list[dict[str, Any]] = []
     branches: dict[str, int] = {}
     with progress_bar(quiet=as_json) as bar:
@@ -65,19 +64,19 @@ def levels(
         "epsilon": budget.epsilon,
         "delta": budget.delta,
         "max_count": max_count,
-        "learner": learner_facts(bound),
+        "learner": opt.learner_facts(bound),
         "branches": branches,
         "levels": rows,
     }
     title = f"{unlearner} at ε = {budget.epsilon:.6g}, δ = {budget.delta:.3g}"
-    took = ", ".join(f"{branch}: {times}" for branch, times in branches.items())
-    emit(
+    taken = ", ".join(f"{branch}: {times}" for branch, times in branches.items())
+    tell(
         result,
         as_json,
         table(title, ["level", "smallest δ", "holds", ""], [row.values() for row in rows]),
-        f"All data sets of two arms with up to {max_count} records an arm. What was done: {took}.",
-        "A level that fails here is refuted. One that holds is confirmed here only; where no noise was added,"
-        " nothing but rollback was tested.",
+        f"All data sets of two arms with up to {max_count} records per arm. Branches taken: {taken}.",
+        "A level that fails here is refuted. One that holds is confirmed for these data sets only; where no"
+        " noise was added, only rollback was tested.",
     )
     if any(row["holds"] is False and row["note"] == "claimed" for row in rows):
         raise typer.Exit(1)

@@ -1,12 +1,13 @@
-"""Commands about noise and privacy alone: calibrate, curve."""
+"""The commands `calibrate` and `curve`: noise and privacy alone."""
 
 from typing import Annotated
 
 import typer
 
 from armnesia.cli.options import AsJson, Picture
-from armnesia.cli.output import emit, table
+from armnesia.cli.output import table, tell
 from armnesia.core.errors import InvalidInputError
+from armnesia.plotting import picture_of_curve, save
 from armnesia.privacy import Budget, privacy_curve
 
 DEFAULT_EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
@@ -19,7 +20,7 @@ def calibrate(
     classic: Annotated[bool, typer.Option(help="The paper's formula, where it holds.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The noise γ = σ/Δ that (ε, δ) needs."""
+    """Compute the noise γ = σ/Δ that (ε, δ) needs."""
     budget = (Budget.classic if classic else Budget)(epsilon=epsilon, delta=delta)
     result = {
         "gamma": budget.gamma,
@@ -28,19 +29,18 @@ def calibrate(
         "method": "classic" if classic else "analytic",
         "exact_delta": privacy_curve(budget.gamma).delta(epsilon),
     }
-    emit(
-        result, as_json, table("Calibration", result, [[f"{budget.gamma:.10g}", *list(result.values())[1:]]])
-    )
+    row = [f"{budget.gamma:.10g}", *list(result.values())[1:]]
+    tell(result, as_json, table("Calibration", result, [row]))
 
 
 def curve(
     gamma: Annotated[float, typer.Option(help="Noise γ = σ/Δ.")],
-    epsilon: Annotated[list[float] | None, typer.Option(help="Show δ at this ε (repeatable).")] = None,
-    delta: Annotated[list[float] | None, typer.Option(help="Show ε at this δ (repeatable).")] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Print δ at this ε (repeatable).")] = None,
+    delta: Annotated[list[float] | None, typer.Option(help="Print ε at this δ (repeatable).")] = None,
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """The exact trade-off between ε and δ of noise γ."""
+    """Compute the exact trade-off between ε and δ of noise γ."""
     if epsilon is None and delta is None:
         epsilon, delta = list(DEFAULT_EPSILONS), list(DEFAULT_DELTAS)
     exact = privacy_curve(gamma)
@@ -49,8 +49,6 @@ def curve(
     points = [{"epsilon": value, "delta": exact.delta(value)} for value in epsilon or []]
     points += [{"epsilon": exact.epsilon(value), "delta": value} for value in delta or []]
     if picture is not None:
-        from armnesia.plotting import picture_of_curve, save  # noqa: PLC0415 (matplotlib is an extra)
-
         save(picture_of_curve(exact), picture)
     shown = table(f"Privacy of noise γ = {gamma:g}", ["ε", "δ"], [point.values() for point in points])
-    emit({"gamma": gamma, "points": points, "picture": picture}, as_json, shown)
+    tell({"gamma": gamma, "points": points, "picture": picture}, as_json, shown)

@@ -1,166 +1,83 @@
-"""Commands that make a vault and look at it: init, status, and what decide says of one."""
+"""The command `init`."""
 
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table
-from armnesia.cli.vault.options import (
-    BeyondPolicy,
-    Keys,
-    Levels,
-    MaxDelta,
-    MaxEpsilon,
-    Url,
-    changed_policy,
-    policy_words,
-    tell,
+from armnesia.cli.output import tell
+from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
+from armnesia.cli.vault.options import Keys, Url, epsilon_and_delta, policy_changes
+from armnesia.learners import LEARNERS
+from armnesia.unlearners import UNLEARNERS
+from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, Configuration, Vault
+
+
+@with_parameters(
+    UNLEARNERS,
+    LEARNERS,
+    without=["default_action"],  # a vault without records serves its first action
+    notes={"confidence": f"In a vault {DEFAULT_CONFIDENCE:g} if not given."},
 )
-from armnesia.core.errors import InvalidInputError
-from armnesia.learners import Imitation
-from armnesia.unlearners import UNLEARNERS, ImitationRollback
-from armnesia.vault import DEFAULT_URL, Configuration, Served, Vault
-from armnesia.vault.configuration import DEFAULT_CONFIDENCE
-from armnesia.vault.state.connection import keys_path_of
-from armnesia.vault.storage.schema import EXTERNAL, MANAGED
-
-OPERATOR_ONLY = "For the operator only: published before and after a deletion, this tells what was deleted."
-_WHY_SERVED = {
-    "default": "by default: there is no record to decide from",
-    "learner": "decided by the learner, from all records",
-    "release": "drawn, once, when records were last forgotten",
-}
-
-
+@with_options_of(policy_changes, "policy")
 def init(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
-    actions: Annotated[
-        str | None, typer.Option(help="The whole action set, in order: A,B,C; else that of the first batch.")
-    ] = None,
+    actions: opt.Actions = None,
+    actions_file: opt.ActionsFile = None,
     reward_range: opt.RewardRange = "0,1",
     learner: opt.LearnerName = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(help=f"The LCB level τ, for good; {DEFAULT_CONFIDENCE:g} if not given."),
-    ] = None,
     unlearner: opt.UnlearnerName = "rollback",
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
-    penalty: Annotated[str, typer.Option(help="retained, or frozen: see docs/streams.md.")] = "retained",
+    gamma: opt.Gamma = None,
+    parameters: Any = None,
+    penalty: Annotated[
+        str, typer.Option(metavar="retained|frozen", help="The penalty of the learner: see docs/streams.md.")
+    ] = "retained",
     external: Annotated[
         bool, typer.Option("--external", help="Leave the rows at their source; hold statistics and digests.")
     ] = False,
-    max_epsilon: MaxEpsilon = None,
-    max_delta: MaxDelta = None,
-    levels: Levels = None,
-    beyond: BeyondPolicy = None,
-    variants: Any = None,
+    policy: Any = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Make a vault and its keys. Without more words it answers requests by exact rollback."""
-    name = learner or (Imitation.name if unlearner == ImitationRollback.name else "lcb")
-    if confidence is not None and name == Imitation.name:
-        raise InvalidInputError(f"--confidence belongs to lcb and kl_lcb; got it with {name}")
-    if unlearner in UNLEARNERS and UNLEARNERS[unlearner].needs_budget and None in (epsilon, delta):
-        raise InvalidInputError(f"--unlearner {unlearner} needs both --epsilon and --delta")
+    """Create a vault and its keys.
+
+    By default it answers requests by exact rollback.
+    """
+    kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
+    epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
+    if kind.needs_budget:
+        opt.make_budget(epsilon, delta, None)  # refuses half a budget
     configuration = Configuration(
-        actions=opt.action_labels(actions),
+        actions=opt.declared_actions(actions, actions_file),
         reward_range=opt.two_numbers(reward_range),
-        learner=name,
-        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+        learner=learner_kind.name,
         unlearner=unlearner,
-        options=variants,
+        options=of_kind(parameters, kind),
         epsilon=epsilon or 0.0,
         delta=delta or 0.0,
-        penalty=cast(Any, penalty),  # any text comes in; what is not known is refused there
+        penalty=cast(Any, penalty),  # any text; Configuration refuses an unknown one
         mode=EXTERNAL if external else MANAGED,
+        **of_kind(parameters, learner_kind),
     )
-    policy = changed_policy(configuration.requests, max_epsilon, max_delta, levels, beyond)
-    with Vault.create(url, replace(configuration, policy=policy), keys=keys) as vault:
+    configuration = replace(configuration, policy=replace(configuration.requests, **policy))
+    with Vault.create(url, configuration, keys=keys) as vault:
         status = vault.status()
-        keys_file = keys_path_of(url, keys)
         result = {
             "vault": status.vault,
             "location": status.location,
-            "keys": keys_file,
+            "keys": vault.keys_path,
             "public_key": vault.public_key(),
             "head": status.head,
-            "configuration": status.configuration.to_facts(),
+            "configuration": status.configuration.to_dict(),
         }
-        tell(
-            result,
-            as_json,
-            f"Vault {status.vault} at {status.location}",
-            f"Its keys: {keys_file}. Back this file up, apart from the vault: without it nobody can be"
-            " forgotten, and whoever has both can test who was.",
-            f"Head of the ledger, to be kept elsewhere: {status.head}",
-        )
-
-
-def decide_in_vault(url: str, keys: Path | None, as_json: bool) -> None:
-    """What the vault serves."""
-    with Vault.open(url, keys=keys) as vault:
-        served = vault.decide()
-    result = {"action": served.action, "by": served.by, "head": served.head}
-    tell(result, as_json, f"Served: {_served_words(served)}")
-
-
-def status(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="Also every arm's count, mean and score: FOR THE OPERATOR ONLY.")
-    ] = False,
-    as_json: opt.AsJson = False,
-) -> None:
-    """How the vault stands. For the operator: numbers of records before and after tell what was deleted."""
-    with Vault.open(url, keys=keys) as vault:
-        found = vault.status(scores=scores)
-    configuration = found.configuration
-    result = {
-        "vault": found.vault,
-        "location": found.location,
-        "served": {"action": found.served.action, "by": found.served.by},
-        "configuration": configuration.to_facts(),
-        "records": found.records,
-        "suppressed": found.suppressed,
-        "head": found.head,
-        "erasure": found.erasure,
-        "digest_key": found.digest_key,
-        "signing_key": found.signing_key,
-        "sources": [asdict(source) for source in found.sources],
-        "scores": None if found.scores is None else [asdict(arm) for arm in found.scores],
-        "note": OPERATOR_ONLY,
-    }
-    facts: list[list[Any]] = [
-        ["vault", found.vault],
-        ["location", found.location],
-        ["rows", f"{found.records}, {configuration.mode}"],
-        ["served", _served_words(found.served)],
-        ["learner", f"{configuration.learner}, τ = {configuration.confidence:g}"],
-        ["unlearner", configuration.unlearner],
-        ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
-        ["penalty", configuration.penalty],
-        ["policy", policy_words(configuration.requests)],
-        ["on the suppression list", found.suppressed],
-        ["erasure", found.erasure],
-        ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
-    ]
-    shown = [table("The vault", ["", ""], facts)]
-    if found.sources:
-        sources = [[source.name, source.records] for source in found.sources]
-        shown.append(table("Its sources", ["source", "rows counted from it"], sources))
-    if found.scores is not None:
-        rows = [list(asdict(arm).values()) for arm in found.scores]
-        shown.append(table("Its arms", ["action", "count", "mean", "score"], rows))
-    tell(result, as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)
-
-
-def _served_words(served: Served) -> str:
-    if served.action is None:
-        return "nothing yet: the vault has no actions before a log is ingested"
-    return f"{served.action} ({_WHY_SERVED[served.by]})"
+    tell(
+        result,
+        as_json,
+        f"Vault {status.vault} at {status.location}",
+        f"Keys: {vault.keys_path}. Back this file up, apart from the vault: without it nobody can be"
+        " forgotten, and with both files anyone can test whether a person was.",
+        f"Head of the ledger; store a copy elsewhere: {status.head}",
+    )

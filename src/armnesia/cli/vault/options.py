@@ -1,17 +1,15 @@
-"""What the vault's commands share: where the vault is, its policy, and how results are told."""
+"""Options of the vault's commands: where the vault is, its policy, and the files that they write."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from armnesia.cli.output import emit
+from armnesia.cli import options as opt
+from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Level
 from armnesia.vault import DEFAULT_URL, Policy
-from armnesia.vault.ledger.certificate_text import printable
 
 Url = Annotated[
     str,
@@ -21,34 +19,40 @@ Url = Annotated[
 ]
 Keys = Annotated[
     Path | None,
-    typer.Option("--keys", envvar="ARMNESIA_KEYS", help="The keys' file, if not beside the SQLite vault."),
+    typer.Option(
+        "--keys", envvar="ARMNESIA_KEYS", help="The file of the keys; by default beside the SQLite file."
+    ),
 ]
 MaxEpsilon = Annotated[float | None, typer.Option(help="Policy: the largest ε of a request.")]
 MaxDelta = Annotated[float | None, typer.Option(help="Policy: the largest δ of a request.")]
 Levels = Annotated[str | None, typer.Option(help=f"Policy: the levels allowed, of {','.join(Level)}.")]
-BeyondPolicy = Annotated[str | None, typer.Option("--beyond", help="Policy: beyond it, refuse or rollback.")]
+BeyondPolicy = Annotated[
+    str | None,
+    typer.Option("--beyond", metavar="refuse|rollback", help="Policy: what happens to a request beyond it."),
+]
+NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
 
 
-def tell(result: Mapping[str, Any], as_json: bool, *shown: Any) -> None:
-    """Print the result as JSON, or what is shown to people; names may hold anything, so none is markup."""
-    lines = [
-        escape("\n".join(map(printable, each.split("\n")))) if isinstance(each, str) else each
-        for each in shown
-    ]
-    emit(result, as_json, *lines)
+def epsilon_and_delta(
+    epsilon: float | None, delta: float | None, gamma: float | None
+) -> tuple[float | None, float | None]:
+    """The budget as the vault stores it: --gamma with --delta becomes the ε of the exact curve."""
+    if gamma is None:
+        return unsigned_zero(epsilon), unsigned_zero(delta)
+    budget = opt.make_budget(epsilon, delta, gamma)
+    return budget.epsilon, budget.delta
 
 
-def changed_policy(
-    policy: Policy,
-    max_epsilon: float | None,
-    max_delta: float | None,
-    levels: str | None,
-    beyond: str | None,
-) -> Policy:
-    """The policy with what was given.
+def policy_changes(
+    max_epsilon: MaxEpsilon = None,
+    max_delta: MaxDelta = None,
+    levels: Levels = None,
+    beyond: BeyondPolicy = None,
+) -> dict[str, Any]:
+    """The fields of the policy that the options give.
 
-    >>> changed_policy(Policy(0.0, 0.0, (Level.RETAINED,)), 1.0, None, None, "rollback").max_epsilon
-    1.0
+    >>> policy_changes(max_epsilon=1.0, levels="retained, request_shape")
+    {'max_epsilon': 1.0, 'levels': ('retained', 'request_shape')}
     """
     given = {
         "max_epsilon": unsigned_zero(max_epsilon),
@@ -56,14 +60,13 @@ def changed_policy(
         "levels": None if levels is None else tuple(level.strip() for level in levels.split(",")),
         "beyond": beyond,
     }
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(policy, **changes)
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def policy_words(policy: Policy) -> str:
-    """The policy for people.
+def policy_text(policy: Policy) -> str:
+    """The policy in words.
 
-    >>> policy_words(Policy(1.0, 1e-5, (Level.RETAINED,)))
+    >>> policy_text(Policy(1.0, 1e-5, (Level.RETAINED,)))
     'up to ε = 1 and δ = 1e-05 at level retained; beyond that: refuse'
     """
     levels = " or ".join(policy.levels)
@@ -74,9 +77,19 @@ def policy_words(policy: Policy) -> str:
 
 
 def unsigned_zero(number: float | None) -> float | None:
-    """The number; zero has no sign here, though floats keep one and would show it.
+    """The number; −0, which Python would print with its sign, becomes 0.
 
     >>> unsigned_zero(-0.0), unsigned_zero(-1.0), unsigned_zero(None)
     (0.0, -1.0, None)
     """
     return None if number is None else number + 0.0
+
+
+def check_can_be_written(file: Path) -> None:
+    """Refuse a file that exists, or whose folder cannot be written, before the command does anything."""
+    if file.exists():
+        raise InvalidInputError(f"the file must be a new one; {file} exists already")
+    if not file.parent.is_dir():
+        raise InvalidInputError(f"the file must be in a folder that exists; {file.parent} does not")
+    if not os.access(file.parent, os.W_OK):
+        raise InvalidInputError(f"the file must be in a writable folder; {file.parent} is not writable")

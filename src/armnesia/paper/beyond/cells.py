@@ -1,13 +1,13 @@
-"""The paper's settings at a fixed (ε, δ), with our methods beside its own, and requests that it leaves out.
+"""The cells beyond the paper: its settings at a fixed (ε, δ) with our methods too, and further requests.
 
-The paper fixes the noise γ, which is no promise by itself. Here every method keeps the same exact (ε, δ).
+The paper fixes the noise γ, which is not a guarantee by itself. Here every method has the same exact (ε, δ).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from armnesia.paper.cells import Cell
-from armnesia.paper.figures.cells import Plan
+from armnesia.paper.plan import Plan
 from armnesia.paper.settings import (
     ARM_OF_CASE,
     ARMS_OF_MULTI_CASE,
@@ -23,10 +23,10 @@ from armnesia.paper.settings import (
 FIGURE = "beyond"
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 FEW_EPSILONS = (1.0, 3.0, 5.0)
-"""In a quick run, and where every data set drawn takes an integral."""
+"""For quick runs, and for requests over several arms, where every data set needs an integral."""
 
 WITHOUT_BUDGET = ("oracle", "rollback", "frozen_rollback")
-"""Methods that no ε changes: evaluated once a setting."""
+"""Methods that do not depend on ε: evaluated once per setting."""
 ONE_ARM_METHODS = ("gaussian", "mixing", "adaptive", "strict_adaptive", "tilt")
 TWO_ARM_METHODS = ("gaussian joint", "multi_source", "strict_adaptive", "tilt")
 PEOPLE_METHODS = ("multi_source", "strict_adaptive", "tilt")
@@ -34,20 +34,20 @@ PEOPLE_METHODS = ("multi_source", "strict_adaptive", "tilt")
 SPREAD, EVEN = (160, 20, 20, 20, 20), (48,) * 5
 PEOPLE_N, PEOPLE_K = 2000, sum(SPREAD)
 FEWEST_RECORDS, MOST_RECORDS = 1500, 5000
-"""A plan's number of data sets is meant for the largest N; it shrinks with N, to the smaller of these."""
+"""The plan's number of data sets is for the larger N; it is proportional to N, down to the smaller N."""
 
 Deletions = tuple[tuple[int, int], ...]
 Sweep = list[tuple[str, int, int]]
-"""What is varied, N and k."""
+"""Varied parameter, N and k."""
 
 
-def beyond(plan: Plan) -> list[Cell]:
+def beyond_cells(plan: Plan) -> list[Cell]:
     """All cells, in the order of the report."""
-    return [*one_arm(plan), *mixing_parts(plan), *two_arms(plan), *people(plan)]
+    return [*one_arm_cells(plan), *mixing_cells(plan), *two_arm_cells(plan), *people_cells(plan)]
 
 
-def one_arm(plan: Plan) -> list[Cell]:
-    """Figure 1's settings over N and k, for every ε; under M_d, which is sampled, on a coarser grid."""
+def one_arm_cells(plan: Plan) -> list[Cell]:
+    """The settings of Figure 1 over N and k, for every ε; on a coarser grid under M_d, which is sampled."""
     cells: list[Cell] = []
     for c_star, sweep in ((None, _fine(plan)), (C_STAR, _coarse(plan))):
         for case in (HARD, EASY):
@@ -57,8 +57,8 @@ def one_arm(plan: Plan) -> list[Cell]:
     return cells
 
 
-def mixing_parts(plan: Plan) -> list[Cell]:
-    """Figure 2's mixing with k′/k from 0 to 1: M_f, hard case, on the coarser grid."""
+def mixing_cells(plan: Plan) -> list[Cell]:
+    """Mixing with k′/k from 0 to 1, as in Figure 2: M_f, hard case, on the coarser grid."""
     return [
         replace(_setting(plan, HARD, n, ((ARM_OF_CASE[HARD], k),)), methods=FIGURE_2_METHODS, epsilon=epsilon)
         for _, n, k in _coarse(plan)
@@ -66,8 +66,8 @@ def mixing_parts(plan: Plan) -> list[Cell]:
     ]
 
 
-def two_arms(plan: Plan) -> list[Cell]:
-    """Figure 3's settings and N = 1000 under M_f, and two arms under M_d, which the paper leaves out."""
+def two_arm_cells(plan: Plan) -> list[Cell]:
+    """The settings of Figure 3 and N = 1000 under M_f, and two arms under M_d, which the paper omits."""
     if plan.quick:
         settings = [(None, HARD, 1000, 80), (C_STAR, HARD, 1000, 80)]
     else:
@@ -82,28 +82,28 @@ def two_arms(plan: Plan) -> list[Cell]:
     return cells
 
 
-def people(plan: Plan) -> list[Cell]:
-    """People's records, over all arms: most of them of the best arm, as many of each, or drawn at random."""
-    spread, even = (_setting(plan, "people", PEOPLE_N, tuple(enumerate(gone))) for gone in (SPREAD, EVEN))
-    by_chance = _setting(plan, "people", PEOPLE_N, (), C_STAR, people=PEOPLE_K)
+def people_cells(plan: Plan) -> list[Cell]:
+    """Requests over all arms: mostly records of the best arm, equally many of each, or drawn at random."""
+    spread, even = (_setting(plan, "people", PEOPLE_N, tuple(enumerate(counts))) for counts in (SPREAD, EVEN))
+    at_random = _setting(plan, "people", PEOPLE_N, (), C_STAR, people=PEOPLE_K)
     if plan.quick:
         return _at_budgets(spread, TWO_ARM_METHODS, FEW_EPSILONS[1:2])
     return [
         *_at_budgets(spread, TWO_ARM_METHODS, FEW_EPSILONS),
         *_at_budgets(even, TWO_ARM_METHODS, FEW_EPSILONS),
-        *_at_budgets(by_chance, PEOPLE_METHODS, FEW_EPSILONS),
+        *_at_budgets(at_random, PEOPLE_METHODS, FEW_EPSILONS),
     ]
 
 
 def _fine(plan: Plan) -> Sweep:
-    """Figure 1's grid over N and k; a part of it when quick."""
+    """The grid of Figure 1 over N and k; a part of it when quick."""
     if plan.quick:
         return _sweep((1000, 2000, 3000, 5000), (100, 300, 500))
     return _sweep([int(n) for n in plan.ns], [int(k) for k in plan.grid(20, 500, 20)])
 
 
 def _coarse(plan: Plan) -> Sweep:
-    """A part of the same, where sampling makes a point dear."""
+    """A part of the same grid, for cells that take long because they are sampled."""
     if plan.quick:
         return _sweep((1000, 3000), (300, 500))
     return _sweep((1000, 2000, 3000, 5000), (20, 200, 300, 500))
@@ -123,7 +123,7 @@ def _setting(
     varied: str = "N",
     people: int = 0,
 ) -> Cell:
-    """A setting, still without methods. A standard error of 1 % takes more data sets where N is large."""
+    """A cell without methods; larger N need more data sets for a standard error of 1 %."""
     return Cell(
         figure=FIGURE,
         panel=f"{'M_f' if c_star is None else 'M_d'} {case}",
@@ -142,16 +142,17 @@ def _setting(
 
 
 def _at_budgets(base: Cell, methods: tuple[str, ...], epsilons: Sequence[float]) -> list[Cell]:
-    """The methods at every ε, those that need none once; all on the same data sets.
+    """The methods at every ε, and those without a budget once; all on the same data sets.
 
-    Tilt on several arms is sampled, beside an oracle on the same data sets; the other methods stay exact.
+    Tilt on several arms is sampled, with an oracle on the same data sets; the other methods stay exact.
     """
     cells = [replace(base, methods=WITHOUT_BUDGET, epsilon=epsilons[0])]
-    apart = ("tilt",) if len(base.deletions) > 1 and base.c_star is None and base.protocol == "exact" else ()
-    together = tuple(name for name in methods if name not in apart)
-    cells += [replace(base, methods=together, epsilon=epsilon) for epsilon in epsilons]
-    if apart:
+    several_arms = len(base.deletions) > 1 and base.c_star is None
+    sampled_methods = ("tilt",) if several_arms and base.protocol == "exact" else ()
+    other_methods = tuple(name for name in methods if name not in sampled_methods)
+    cells += [replace(base, methods=other_methods, epsilon=epsilon) for epsilon in epsilons]
+    if sampled_methods:
         sampled = replace(base, protocol="sampled")
         cells.append(replace(sampled, methods=("oracle",), epsilon=epsilons[0]))
-        cells += [replace(sampled, methods=apart, epsilon=epsilon) for epsilon in epsilons]
+        cells += [replace(sampled, methods=sampled_methods, epsilon=epsilon) for epsilon in epsilons]
     return cells

@@ -1,45 +1,46 @@
-"""The part of the report that goes beyond the paper: pictures, tables, and words with computed numbers."""
+"""The report's section beyond the paper: pictures, tables, and paragraphs with computed numbers.
 
-from collections.abc import Iterable, Mapping, Sequence
+The section also shows bounds over ε: this slice uses the curves and the picture of `bounds`.
+"""
+
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from armnesia.paper.beyond.cells import EPSILONS, ONE_ARM_METHODS, WITHOUT_BUDGET
-from armnesia.paper.beyond.tables import (
-    COMPARED,
-    Place,
-    places,
-    table_of_distances,
-    table_of_mixing,
-    table_of_values,
-    table_of_worst,
+from armnesia.paper.beyond.cells import EPSILONS, beyond_cells
+from armnesia.paper.beyond.curves import epsilon_curves
+from armnesia.paper.beyond.picture import (
+    is_shown,
+    picture_of_beyond,
+    picture_of_distances,
+    rows_of_distances,
+    rows_of_figure,
 )
-from armnesia.paper.bounds.curves import Panel, epsilon_curves
+from armnesia.paper.beyond.results import SettingResults, distances, results_by_setting
+from armnesia.paper.beyond.tables import table_of_distances, table_of_mixing, table_of_values, table_of_worst
+from armnesia.paper.bounds.curves import BoundsPanel
 from armnesia.paper.bounds.picture import picture_of_bounds
 from armnesia.paper.cells import Row
-from armnesia.paper.figures.picture import picture_of_beyond, picture_of_distances
-from armnesia.paper.report import Section, save_picture
-from armnesia.paper.settings import BASE_K, BASE_N, DELTA
+from armnesia.paper.pictures import save_picture
+from armnesia.paper.run import Run
+from armnesia.paper.section import Section
+from armnesia.paper.settings import DELTA
 from armnesia.privacy import Budget
 
-SHOWN_EPSILON = 1.0
-TOLD_EPSILON = 3.0
-CHOSEN = {
-    "M_f hard": [(1000, "80 of arm 0"), (3000, "500 of arm 0"), (1000, "80 each of arms 0, 1")],
-    "M_f easy": [(3000, "500 of arm 2")],
-    "M_d hard": [(1000, "80 of arm 0"), (1000, "80 each of arms 0, 1")],
-    "M_f people": [(2000, "160 of arm 0, 20 each of the others"), (2000, "48 each of arms 0, 1, 2, 3, 4")],
-    "M_d people": [(2000, "240 of random people")],
-}
-"""The settings of the second picture and of the table of values."""
+TABLE_EPSILON = 3.0
 
 
-def beyond_section(rows: Sequence[Row], folder: Path, *, quick: bool) -> Section:
-    """Draw, tabulate and describe the finished cells; the pictures are saved as well."""
-    found, curves = places(rows), epsilon_curves(quick=quick)
+def beyond_section(run: Run) -> Section:
+    """Evaluate all cells, and describe the results."""
+    rows = run.evaluate_and_record(beyond_cells(run.plan))
+    return describe_results(rows, run.pictures, quick=run.plan.quick)
+
+
+def describe_results(rows: Sequence[Row], folder: Path, *, quick: bool) -> Section:
+    """Make pictures, tables and paragraphs of the rows; the pictures are also saved in the folder."""
+    settings, curves = results_by_setting(rows), epsilon_curves(quick=quick)
     pictures = {
         "beyond": picture_of_beyond(rows_of_figure(rows)),
-        "beyond-distance": picture_of_distances(rows_of_distances(found)),
+        "beyond-distance": picture_of_distances(rows_of_distances(settings)),
         "beyond-epsilon": picture_of_bounds(
             curves,
             title="What an ε buys: the lower bound, tilt, Algorithm 2 and rollback",
@@ -52,65 +53,29 @@ def beyond_section(rows: Sequence[Row], folder: Path, *, quick: bool) -> Section
         save_picture(picture, folder, name)
     return Section(
         "Beyond the paper: the same (ε, δ) for every method",
-        [*words_on_budgets(found), *words_on_distances(found), *words_on_bounds(curves)],
+        [
+            *paragraphs_on_budgets(settings),
+            *paragraphs_on_distances(settings),
+            *paragraphs_on_bounds(curves),
+        ],
         list(pictures.values()),
         [
-            table_of_values(found, is_chosen, TOLD_EPSILON),
-            table_of_worst(found),
-            table_of_mixing(found),
-            table_of_distances(found),
+            table_of_values(settings, is_shown, TABLE_EPSILON),
+            table_of_worst(settings),
+            table_of_mixing(settings),
+            table_of_distances(settings),
         ],
     )
 
 
-def is_chosen(place: Place) -> bool:
-    """Whether a setting is shown by itself."""
-    return (place.n, place.request) in CHOSEN.get(place.panel, [])
-
-
-def rows_of_figure(rows: Iterable[Row]) -> list[Row]:
-    """Rows for Figure 1's layout: over N and k at one ε, and over ε at the paper's N and k."""
-    methods = ("oracle", *(name for name in COMPARED if name in (*WITHOUT_BUDGET, *ONE_ARM_METHODS)))
-    one_arm = [row for row in rows if str(row["arms"]).isdigit() and row["method"] in methods]
-    at_one = [
-        {**row, "epsilon": SHOWN_EPSILON}
-        for row in one_arm
-        if row["method"] in WITHOUT_BUDGET or row["epsilon"] == SHOWN_EPSILON
-    ]
-    at_base = [row for row in one_arm if (row["varied"], row["n"], row["k"]) == ("N", BASE_N, BASE_K)]
-    epsilons = sorted({row["epsilon"] for row in at_base})
-    over_epsilon = [
-        {**row, "varied": "ε", "x": epsilon}
-        for row in at_base
-        for epsilon in (epsilons if row["method"] in WITHOUT_BUDGET else [row["epsilon"]])
-    ]
-    return sorted([*at_one, *over_epsilon], key=lambda row: methods.index(row["method"]))
-
-
-def rows_of_distances(found: Iterable[Place]) -> list[Row]:
-    """Rows for the picture of distances: the chosen settings, over ε, with the ratio as their value."""
-    rows = []
-    for place in filter(is_chosen, found):
-        if len(place.epsilons) < 2:
-            continue  # a curve needs two points
-        model, case = place.panel.split()
-        title = f"${model}$, {case}, N = {place.n}\n{place.request}"
-        for method in COMPARED:
-            for epsilon in place.epsilons:
-                row, measured = place.row(method, epsilon), place.distance(method, epsilon)
-                if row is not None and measured is not None:
-                    value = {"suboptimality": measured.value, "standard_error": measured.error}
-                    rows.append({**row, **value, "varied": "ε", "x": epsilon, "title": title})
-    return sorted(rows, key=lambda row: COMPARED.index(row["method"]))
-
-
-def words_on_budgets(found: Sequence[Place]) -> list[str]:
-    """What is compared, and what the paper's algorithms do at these budgets."""
+def paragraphs_on_budgets(settings: Sequence[SettingResults]) -> list[str]:
+    """What is compared, and how the paper's algorithms behave at these budgets."""
     noise = {epsilon: Budget(epsilon=epsilon, delta=DELTA).gamma for epsilon in (EPSILONS[0], 1.0, 5.0)}
     needed = ", ".join(f"γ = {gamma:.3g} at ε = {epsilon:g}" for epsilon, gamma in noise.items())
-    same, total = _same_as_rollback(found, ("adaptive", "multi_source"))
-    strict_same, strict_total = _same_as_rollback(found, ("strict_adaptive",))
-    errors = [row["standard_error"] / row["suboptimality"] for place in found for row in place.rows.values()]
+    same, total = _same_as_rollback(settings, ("adaptive", "multi_source"))
+    strict_same, strict_total = _same_as_rollback(settings, ("strict_adaptive",))
+    rows = [row for setting in settings for row in setting.rows.values()]
+    largest_error = max(row["standard_error"] / row["suboptimality"] for row in rows)
     return [
         "The paper fixes the noise γ, which is no promise by itself. Here every method keeps the same exact"
         f" (ε, δ), δ = 10⁻⁵; by the exact curve that takes {needed}. The levels differ:"
@@ -120,30 +85,30 @@ def words_on_budgets(found: Sequence[Place]) -> list[str]:
         f"At these budgets Algorithms 2 and 7 are rollback to the last digit at {same} of {total} points, and"
         f" strict adaptive at {strict_same} of {strict_total}: the noise that they would need is above their"
         " thresholds. Under M_f everything is exact but tilt on several arms; under M_d, and there, data sets"
-        f" are drawn, and the largest standard error of any value is {100 * max(errors):.1f} % of it.",
+        f" are drawn, and the largest standard error of any value is {100 * largest_error:.1f} % of it.",
     ]
 
 
-def _same_as_rollback(found: Iterable[Place], methods: Sequence[str]) -> tuple[int, int]:
-    """At how many points a method gives up just what rollback does, on the same data."""
+def _same_as_rollback(settings: Iterable[SettingResults], methods: Sequence[str]) -> tuple[int, int]:
+    """At how many points methods have the sub-optimality of rollback on the same data, and of how many."""
     pairs = [
-        (row["suboptimality"], place.rows["rollback", None]["suboptimality"])
-        for place in found
-        for (method, _), row in place.rows.items()
+        (row["suboptimality"], setting.rows["rollback", None]["suboptimality"])
+        for setting in settings
+        for (method, _), row in setting.rows.items()
         if method in methods
     ]
     return sum(abs(ours - rollbacks) <= 1e-12 for ours, rollbacks in pairs), len(pairs)
 
 
-def words_on_distances(found: Sequence[Place]) -> list[str]:
-    """How far tilt and rollback are from no deletion, and where tilt is weak."""
-    one_arm = [place for place in found if place.one_arm]
-    several = [place for place in found if not place.one_arm]
-    half = [place for place in one_arm if place.at_most_half_deleted]
-    weak = _weak(one_arm)
-    easy = sum("easy" in place.panel for place in weak)
+def paragraphs_on_distances(settings: Sequence[SettingResults]) -> list[str]:
+    """The distance of tilt and rollback to no deletion, and where tilt is worse than rollback."""
+    one_arm = [setting for setting in settings if setting.one_arm]
+    several = [setting for setting in settings if not setting.one_arm]
+    half = [setting for setting in one_arm if setting.at_most_half_deleted]
+    weak = _worse_than_rollback(one_arm)
+    easy = sum("easy" in setting.panel for setting in weak)
     which = "all" if easy == len(weak) else str(easy)
-    smallest = min(epsilon for place in one_arm for epsilon in place.epsilons)
+    smallest = min(epsilon for setting in one_arm for epsilon in setting.epsilons)
     return [
         f"In {len(one_arm)} settings with one requested arm (Figure 1's, both models, hard and easy) tilt"
         f" gives up at most {_worst(one_arm, 'tilt', 5.0):.2f} times what no deletion does at ε = 5 and"
@@ -159,40 +124,36 @@ def words_on_distances(found: Sequence[Place]) -> list[str]:
     ]
 
 
-def _worst(group: Iterable[Place], method: str, epsilon: float) -> float:
-    values = [m.value for place in group if (m := place.distance(method, epsilon)) is not None]
-    return max(values, default=float("nan"))
+def _worst(group: Iterable[SettingResults], method: str, epsilon: float) -> float:
+    return max(distances(group, method, epsilon), default=float("nan"))
 
 
-def _weak(group: Iterable[Place]) -> list[Place]:
-    """Where tilt at the smallest ε gives up more than rollback."""
+def _worse_than_rollback(group: Iterable[SettingResults]) -> list[SettingResults]:
+    """The settings in which tilt at the smallest ε is worse than rollback."""
     return [
-        place
-        for place in group
-        if place.rows["tilt", place.epsilons[0]]["suboptimality"]
-        > place.rows["rollback", None]["suboptimality"]
+        setting
+        for setting in group
+        if setting.rows["tilt", setting.epsilons[0]]["suboptimality"]
+        > setting.rows["rollback", None]["suboptimality"]
     ]
 
 
-def words_on_bounds(curves: Sequence[Panel]) -> list[str]:
-    """Tilt beside the lower bound, on the instances of its proof."""
+def paragraphs_on_bounds(curves: Sequence[BoundsPanel]) -> list[str]:
+    """Tilt beside the lower bound, on the instances of the proof."""
     hard, papers = curves
     lower, tilt = (hard["series"][name]["values"] for name in ("lower bound", "tilt, exact"))
     first, last = hard["x"][0], hard["x"][-1]
     upper = papers["series"]["upper bound of tilt"]["values"]
-    says = [epsilon for epsilon, value in zip(papers["x"], upper, strict=True) if value < _rollback(papers)]
-    untouched = hard["series"]["no deletion, exact"]["values"][-1]
+    rollback = papers["series"]["rollback, exact"]["values"][0]
+    below_rollback = [x for x, value in zip(papers["x"], upper, strict=True) if value < rollback]
+    smallest = min(below_rollback, default=float("nan"))
+    no_deletion = hard["series"]["no deletion, exact"]["values"][-1]
     return [
         "Over ε: on the two instances of the lower bound's proof tilt gives up"
         f" {tilt[0] / lower[0]:.1f} times the lower bound at ε = {first:g}. As ε grows the lower bound falls"
         " on by e^−ε, for it counts what the deletion costs and not what learning does, while tilt comes"
-        f" down to what no deletion gives up: {tilt[-1] / untouched:.3f} times that at ε = {last:g}. What"
+        f" down to what no deletion gives up: {tilt[-1] / no_deletion:.3f} times that at ε = {last:g}. What"
         " tilt adds to it falls by e^−ε too. In the paper's setting tilt's upper bound (no deletion and the"
         " most that tilt adds if its predictive is right) is below rollback's loss from ε ="
-        f" {min(says, default=float('nan')):g} on, while the bound of Algorithm 2 does not move with ε and"
-        " exceeds the largest gap.",
+        f" {smallest:g} on, while the bound of Algorithm 2 does not move with ε and exceeds the largest gap.",
     ]
-
-
-def _rollback(panel: Mapping[str, Any]) -> float:
-    return float(panel["series"]["rollback, exact"]["values"][0])

@@ -1,1 +1,1 @@
-"""The bounds of the paper, drawn over its settings."""
+"""The paper's bounds beside exact values."""

@@ -1,4 +1,4 @@
-"""The paper's bounds beside the exact values that they bound."""
+"""Pictures of bounds beside the exact values that they bound."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.plotting.panels import (
+from armnesia.paper.pictures import (
     BLACK,
     BLUE,
     GREEN,
@@ -26,21 +26,19 @@ KIND_LINES: dict[str, Any] = {"exact": "-", "upper": (0, (6, 2)), "lower": (0, (
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _WIDE_RANGE = 50
-"""From this factor between the ends on, x is drawn on a logarithmic scale, unless told otherwise."""
+"""If x spans at least this factor, its scale is logarithmic by default."""
 VACUOUS = "largest gap: bounds above say nothing"
-
-
-THE_PAPERS = "The paper's bounds beside the exact sub-optimality"
-LINES = "Solid: exact ($M_d$: averaged over 100 count vectors). Dashed: upper bounds. Dotted: lower bounds."
+TITLE = "The paper's bounds beside the exact sub-optimality"
+NOTE = "Solid: exact ($M_d$: averaged over 100 count vectors). Dashed: upper bounds. Dotted: lower bounds."
 
 
 def picture_of_bounds(
-    curves: Sequence[Mapping[str, Any]], *, title: str = THE_PAPERS, note: str = LINES
+    curves: Sequence[Mapping[str, Any]], *, title: str = TITLE, note: str = NOTE
 ) -> "Figure":
-    """Bounds and exact values over one parameter, on a logarithmic scale; one panel for each entry.
+    """Bounds and exact values over one parameter, with a logarithmic y axis; one panel for each entry.
 
     A panel has `title`, `x_name`, `x`, `series` (for each label its `values` and its `kind`: upper, lower or
-    exact), `largest_gap` (None: no line) and, if wanted, `x_log`. A label looks the same in every panel.
+    exact), `largest_gap` (None: no line) and optionally `x_log`. A label has one style in all panels.
     """
     if not curves:
         raise InvalidInputError("curves must not be empty: there is nothing to draw")
@@ -59,7 +57,7 @@ def picture_of_bounds(
 
 
 def _looks(curves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Colour, marker and line for each label; the line tells its kind."""
+    """Colour, marker and line of each label; the line style shows its kind."""
     kinds = {label: series["kind"] for panel in curves for label, series in panel["series"].items()}
     wrong = sorted(set(kinds.values()) - set(KIND_LINES))
     if wrong:
@@ -68,7 +66,7 @@ def _looks(curves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return {
         label: {
             "color": _COLOURS[number % len(_COLOURS)],
-            # Where the colours begin anew, they meet other markers.
+            # When the colours repeat, the markers differ.
             "marker": _MARKERS[(number + number // len(_COLOURS)) % len(_MARKERS)],
             "linestyle": KIND_LINES[kind],
             "linewidth": 4.0 if label in wide else 1.8,
@@ -82,7 +80,7 @@ def _looks(curves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _first_of_several_exact(panel: Mapping[str, Any]) -> list[str]:
-    """The exact curve to be drawn wide: where two coincide, it is still seen below the other."""
+    """The exact curve that is drawn wide, so that it is visible below another one with equal values."""
     exact = [label for label, series in panel["series"].items() if series["kind"] == "exact"]
     return exact[:1] if len(exact) > 1 else []
 
@@ -92,7 +90,7 @@ def _draw_panel(axis: Any, panel: Mapping[str, Any], looks: Mapping[str, dict[st
     if panel.get("x_log", max(panel["x"]) > _WIDE_RANGE * min(panel["x"])):
         axis.set_xscale("log")
     for number, (label, series) in enumerate(panel["series"].items()):
-        # A bound that is nought, infinite or missing has no place on a logarithmic scale.
+        # A logarithmic scale cannot show a bound that is 0, infinite or missing.
         values = np.array([np.nan if value is None else value for value in series["values"]], dtype=float)
         values[~(np.isfinite(values) & (values > 0))] = np.nan
         step = max(1, len(values) // 5)
@@ -105,9 +103,9 @@ def _draw_panel(axis: Any, panel: Mapping[str, Any], looks: Mapping[str, dict[st
 
 
 def _draw_largest_gap(axis: Any, gap: float) -> None:
-    """Draw the line above which a bound is vacuous, and leave out what is far from it."""
+    """Draw the line above which an upper bound is vacuous, and limit the y axis to its surroundings."""
     axis.axhline(gap, color="#555555", linewidth=1.2, zorder=1)
-    # Across in parts of the panel, up in data: the words stand on the line wherever it runs.
+    # x in fractions of the panel, y in data: the text is placed on the line.
     axis.annotate(
         VACUOUS,
         (0.99, gap),
@@ -119,11 +117,11 @@ def _draw_largest_gap(axis: Any, gap: float) -> None:
         fontsize=9,
         color="#333333",
         bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
-        zorder=1.5,  # below the curves: where one crosses the words, both can be read
+        zorder=1.5,  # below the curves, so that a curve that crosses the text stays visible
     )
     low, high = axis.get_ylim()
     low = max(low, gap * 1e-13)
-    # The words on the line need an eighth of the height.
+    # The text on the line needs an eighth of the height.
     axis.set_ylim(low, max(min(high, gap * 1e4), gap * (gap / low) ** 0.15, gap * 1.5))
 
 

@@ -1,1 +1,1 @@
-"""The phase diagram: which branch is better where."""
+"""Phase diagrams: which method is best where."""

@@ -1,4 +1,4 @@
-"""A figure the paper lacks: which base method is best, and where Algorithm 2 thinks that it is."""
+"""Which method is best at each (N, k) and (ε, δ), and where Algorithm 2 switches; not in the paper."""
 
 from typing import Any
 
@@ -17,17 +17,18 @@ THRESHOLDS: dict[str, tuple[Threshold, float]] = {
     "1.3 γ₀, as it is run": ("paper", 1.3),
     "exact γ₀": ("exact", 1.0),
 }
-"""The lines below which Algorithm 2 adds noise."""
+"""Algorithm 2 adds noise if γ is below its threshold."""
 
 TRUE_BALANCE = "where Algorithm 2's noise equals rollback"
 NOISE_IF_SERVED = "mixing 0"
-"""Algorithm 2's noise branch by itself: noise if the requested arm was served, rollback otherwise."""
+"""The noise branch of Algorithm 2: noise if the requested arm was served, rollback otherwise."""
 
-Phase = dict[str, Any]
+PhaseMap = dict[str, Any]
+"""A map of the best method, as in `picture_of_phases`."""
 
 
-def phases(*, quick: bool = False) -> list[Phase]:
-    """Both maps: over (N, k) at γ = 0.5, and over (ε, δ) at N = 1800, k = 80; M_f, hard case, exact."""
+def phase_maps(*, quick: bool = False) -> list[PhaseMap]:
+    """Maps over (N, k) at γ = 0.5 and over (ε, δ) at N = 1800, k = 80; M_f, hard case, exact."""
     step = 2 if quick else 1
     return [
         _over_n_and_k(
@@ -40,7 +41,7 @@ def phases(*, quick: bool = False) -> list[Phase]:
 
 
 def best_method(n: int, k: int, budget: Budget) -> str:
-    """The method of the three that gives up least, in the hard case with equal counts.
+    """The method of CANDIDATES with the least sub-optimality, in the hard case with equal counts.
 
     >>> best_method(1000, 80, Budget.from_gamma(0.05, delta=1e-5))
     'gaussian'
@@ -53,8 +54,8 @@ def best_method(n: int, k: int, budget: Budget) -> str:
     return min(found, key=lambda name: found[name].suboptimality)
 
 
-def _over_n_and_k(ns: list[int], shares: list[float]) -> Phase:
-    """The deleted part k/N(a₀) on the y axis, so that every point of the map exists."""
+def _over_n_and_k(ns: list[int], shares: list[float]) -> PhaseMap:
+    """The y axis is the deleted share k/N(a₀), so that every point of the map exists."""
     budget = Budget.from_gamma(BASE_GAMMA, delta=1e-5)
     m = ENVIRONMENT.n_actions
     return {
@@ -77,17 +78,17 @@ def _over_n_and_k(ns: list[int], shares: list[float]) -> Phase:
 
 
 def _share_at_threshold(n: int, kind: Threshold, scale: float) -> float | None:
-    """From which deleted share on Algorithm 2 adds noise, at γ = 0.5; None if at no share."""
+    """The smallest deleted share at which Algorithm 2 adds noise, at γ = 0.5; None if there is none."""
     count = n // ENVIRONMENT.n_actions
     ks = np.arange(1, count)
     adds_noise = scale * _gamma_0(n, count, ks, kind) > BASE_GAMMA
     return float(ks[np.argmax(adds_noise)] / count) if adds_noise.any() else None
 
 
-def noise_pays(n: int, k: int, budget: Budget) -> bool:
-    """Whether Algorithm 2's noise branch gives up less than rollback (hard case, equal counts, exact).
+def noise_beats_rollback(n: int, k: int, budget: Budget) -> bool:
+    """Whether Algorithm 2's noise branch has less sub-optimality than rollback (hard case, equal counts).
 
-    >>> noise_pays(1000, 80, Budget.from_gamma(0.5, delta=1e-5))
+    >>> noise_beats_rollback(1000, 80, Budget.from_gamma(0.5, delta=1e-5))
     True
     """
     model = FixedSample.round_robin(n, ENVIRONMENT.n_actions)
@@ -97,30 +98,31 @@ def noise_pays(n: int, k: int, budget: Budget) -> bool:
 
 
 def _share_at_balance(n: int, budget: Budget) -> float | None:
-    """The deleted share from which on noise pays, by bisection; None if it never does."""
+    """The smallest deleted share at which noise beats rollback, by bisection; None if there is none."""
     count, m = n // ENVIRONMENT.n_actions, ENVIRONMENT.n_actions
     ks = np.arange(1, count)
     certified = sensitivity_certified("paper", LCB(confidence=1 / n), np.full(count - 1, count), ks, m)
-    low, high = 0, int(ks[certified][-1])  # with more deleted there is no certificate, and no noise
-    if not noise_pays(n, high, budget):
+    # For larger k the sensitivity is not certified, and no noise is added.
+    low, high = 0, int(ks[certified][-1])
+    if not noise_beats_rollback(n, high, budget):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if noise_pays(n, middle, budget) else (middle, high)
+        low, high = (low, middle) if noise_beats_rollback(n, middle, budget) else (middle, high)
     return high / count
 
 
 def _gamma_at_balance(n: int, k: int) -> float:
-    """The γ below which noise pays, by bisection of its logarithm."""
+    """The γ below which noise beats rollback, by bisection of its logarithm."""
     low, high = 1e-3, 2.0
     for _ in range(20):
         middle = (low * high) ** 0.5
-        pays = noise_pays(n, k, Budget.from_gamma(middle, delta=1e-5))
-        low, high = (middle, high) if pays else (low, middle)
+        is_better = noise_beats_rollback(n, k, Budget.from_gamma(middle, delta=1e-5))
+        low, high = (middle, high) if is_better else (low, middle)
     return low
 
 
-def _over_epsilon_and_delta(epsilons: list[float], deltas: list[float]) -> Phase:
+def _over_epsilon_and_delta(epsilons: list[float], deltas: list[float]) -> PhaseMap:
     n, k = 1800, 80
     count = n // ENVIRONMENT.n_actions
     lines = {}

@@ -1,4 +1,4 @@
-"""Maps of which method is best where, with the paper's thresholds drawn in."""
+"""Maps of the best method, with the thresholds of Algorithm 2 as lines."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.plotting.panels import (
+from armnesia.paper.pictures import (
     BLACK,
     METHOD_STYLE,
-    WIDEST,
+    WIDTH,
     label_figure,
     plain_log_scale,
     title_panel,
@@ -21,22 +21,15 @@ if TYPE_CHECKING:
 
 _LINES = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 _OTHER_COLOUR = "#999999"
-_INCHES_OF_A_LETTER = 0.1
-
-
+_INCHES_PER_LETTER = 0.1
 NOTE = "Colour: the method of least sub-optimality at that point. Lines: where Algorithm 2 would switch."
 
 
-def picture_of_phase(panel: Mapping[str, Any], *, note: str = NOTE) -> "Figure":
-    """One map of the best method; see `picture_of_phases`."""
-    return picture_of_phases([panel], note=note)
-
-
-def picture_of_phases(panels: Sequence[Mapping[str, Any]], *, note: str = NOTE) -> "Figure":
-    """Several maps of the best method, with one legend.
+def picture_of_phases(panels: Sequence[Mapping[str, Any]]) -> "Figure":
+    """Maps of the best method, with one legend.
 
     A panel has `title`, `x_name`, `y_name`, `x`, `y`, `best` (a row of method names for each y), `lines` (for
-    each label a y, or None, for each x) and, if wanted, `x_log` and `y_log`.
+    each label one y or None for each x) and optionally `x_log` and `y_log`.
     """
     if not panels:
         raise InvalidInputError("panels must not be empty: there is nothing to draw")
@@ -47,7 +40,7 @@ def picture_of_phases(panels: Sequence[Mapping[str, Any]], *, note: str = NOTE) 
     }
     figure, axes = wrapped_panels(len(panels), row_height=4.3)
     for axis, panel in zip(axes, panels, strict=True):
-        _draw_map(axis, panel, methods, panel_inches=0.85 * WIDEST / min(len(panels), 3))
+        _draw_map(axis, panel, methods, panel_inches=0.85 * WIDTH / min(len(panels), 3))
         _draw_lines(axis, panel, line_styles)
         title_panel(axis, panel["title"])
         axis.set_xlabel(panel["x_name"])
@@ -55,7 +48,7 @@ def picture_of_phases(panels: Sequence[Mapping[str, Any]], *, note: str = NOTE) 
     label_figure(
         figure,
         "Which method gives up least",
-        note,
+        NOTE,
         _handles(methods, line_styles),
         columns=4,
     )
@@ -63,7 +56,7 @@ def picture_of_phases(panels: Sequence[Mapping[str, Any]], *, note: str = NOTE) 
 
 
 def _methods_of(panels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All names that are best somewhere: the known methods in their usual order, then others."""
+    """All methods that are best at some point: the known ones in their usual order, then others."""
     found = dict.fromkeys(name for panel in panels for line in panel["best"] for name in line)
     return sorted(found, key=lambda name: [*METHOD_STYLE, name].index(name))
 
@@ -73,7 +66,7 @@ def _name(method: str) -> str:
 
 
 def _pale(method: str) -> tuple[float, ...]:
-    """The method's colour mixed with white, so that lines and names on it can be read."""
+    """The method's colour mixed with white, so that lines and names are readable on it."""
     from matplotlib.colors import to_rgb  # noqa: PLC0415 (an extra)
 
     colour = METHOD_STYLE[method].colour if method in METHOD_STYLE else _OTHER_COLOUR
@@ -91,7 +84,7 @@ def _draw_map(axis: Any, panel: Mapping[str, Any], methods: list[str], panel_inc
             f"for {len(panel['y'])} y and {len(panel['x'])} x"
         )
     colours = ListedColormap([_pale(method) for method in methods])
-    # An image of many cells has no place in a vector file: there it is drawn as a picture.
+    # Rasterized, because many small cells would make the SVG large.
     axis.pcolormesh(x, y, best, cmap=colours, vmin=-0.5, vmax=len(methods) - 0.5, rasterized=True)
     for letter in "xy":
         _scale(axis, letter, panel)
@@ -104,13 +97,13 @@ def _draw_map(axis: Any, panel: Mapping[str, Any], methods: list[str], panel_inc
         if not region.any():
             continue
         place, width = _place_for_name(region)
-        if width * panel_inches > _INCHES_OF_A_LETTER * len(_name(method)):
+        if width * panel_inches > _INCHES_PER_LETTER * len(_name(method)):
             row, column = place
             _write(axis, panel["x"][column], panel["y"][row], _name(method))
 
 
 def _scale(axis: Any, letter: str, panel: Mapping[str, Any]) -> None:
-    """Plain numbers where they are short; powers of ten for the likes of δ."""
+    """Set a logarithmic scale: plain numbers if they are short, otherwise powers of ten (δ)."""
     values = panel[letter]
     if not panel.get(f"{letter}_log", False):
         return
@@ -121,7 +114,7 @@ def _scale(axis: Any, letter: str, panel: Mapping[str, Any]) -> None:
 
 
 def _edges(centres: Sequence[float], log: bool) -> Any:
-    """The borders of cells around the given centres, halfway between them on the axis's scale."""
+    """The borders between cells: halfway between their centres, on the scale of the axis."""
     values = np.log(centres) if log else np.asarray(centres, dtype=float)
     if len(values) < 2:
         raise InvalidInputError(f"a map needs at least two values on each axis; got {len(values)}")
@@ -131,12 +124,12 @@ def _edges(centres: Sequence[float], log: bool) -> Any:
 
 
 def _cells_with_a_line(panel: Mapping[str, Any], y_edges: Any) -> Any:
-    """Which cells a line runs through: no place for a name."""
+    """The cells that a line crosses: names are not written there."""
     crossed = np.zeros((len(panel["y"]), len(panel["x"])), dtype=bool)
     for values in panel["lines"].values():
         y = np.array([np.nan if value is None else value for value in values], dtype=float)
         for column in range(len(y)):
-            # From the value before to the one after, because between columns a steep line passes many rows.
+            # From the previous value to the next one, because a steep line crosses many rows between columns.
             near = y[max(column - 1, 0) : column + 2]
             if np.isnan(near).all():
                 continue
@@ -146,13 +139,13 @@ def _cells_with_a_line(panel: Mapping[str, Any], y_edges: Any) -> Any:
 
 
 def _place_for_name(region: Any) -> tuple[tuple[int, int], float]:
-    """The cell of a region where a name has most room, and the width there as a part of the panel's."""
+    """The cell of a region with most room for a name, and the width there as a share of the panel's width."""
     from scipy.ndimage import distance_transform_edt  # noqa: PLC0415 (slow to load)
 
     rows, columns = region.shape
-    # In a frame of "outside", so that the panel's border counts as a border too.
+    # Padded with "outside", so that the border of the panel counts as a border.
     framed = np.pad(region, 1)
-    # A name is wider than high: room to the sides counts less.
+    # A name is wider than high, so that room to the sides counts less.
     room = distance_transform_edt(framed, sampling=(1 / rows, 0.3 / columns))[1:-1, 1:-1]
     row, column = (int(place) for place in np.unravel_index(int(room.argmax()), region.shape))
     outside = np.flatnonzero(~framed[row + 1])

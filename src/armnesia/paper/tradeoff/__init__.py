@@ -1,1 +1,1 @@
-"""Tilt's predictives compared."""
+"""A comparison of tilt's predictives."""

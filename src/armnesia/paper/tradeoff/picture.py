@@ -1,4 +1,4 @@
-"""What tilt's predictive decides, over ε: one line for each method."""
+"""A picture of tilt with each of its predictives, over ε."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.plotting.panels import (
+from armnesia.paper.pictures import (
     BLACK,
     BLUE,
     GREEN,
@@ -26,14 +26,14 @@ _LOOKS: tuple[dict[str, Any], ...] = (
     {"color": VERMILION, "marker": "D", "linestyle": "-"},
     {"color": GREEN, "marker": "^", "linestyle": (0, (7, 2, 1.5, 2))},
 )
-"""In the order of the methods; line and marker tell them apart without colours too."""
+"""In the order of the methods; line and marker identify them in a print without colours."""
 
-Panel = Mapping[str, Any]
-"""`title`, `y_name`, `y_log`, `epsilons`, and `lines`: of each method the `values` and standard `errors`."""
+EpsilonPanel = Mapping[str, Any]
+"""`title`, `y_name`, `y_log`, `epsilons`, and `lines`: for each method its `values` and standard `errors`."""
 
 
-def picture_of_tradeoff(panels: Sequence[Panel]) -> "Figure":
-    """Panels over ε, on a logarithmic scale; bands are two standard errors."""
+def picture_of_tradeoff(panels: Sequence[EpsilonPanel]) -> "Figure":
+    """Draw panels over ε, with a logarithmic x axis; bands are two standard errors."""
     methods = list(dict.fromkeys(method for panel in panels for method in panel["lines"]))
     if not methods:
         raise InvalidInputError("panels must not be empty: there is nothing to draw")

@@ -1,42 +1,59 @@
-"""The report's section on tilt's predictive: the picture, the table and what is to be seen in them."""
+"""The report's section on tilt's predictive: picture, table and paragraphs with computed numbers."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from armnesia.paper.measures import Measured
-from armnesia.paper.report import Section, Table, save_picture
+from armnesia.paper.comparisons import Estimate
+from armnesia.paper.pictures import save_picture
+from armnesia.paper.run import Run
+from armnesia.paper.section import Section, Table, with_error
 from armnesia.paper.settings import ARM_OF_CASE, DELTA, EASY, HARD
-from armnesia.paper.tradeoff.picture import Panel, picture_of_tradeoff
-from armnesia.paper.tradeoff.simulation import MAIN, METHODS, NO_DELETION, ROLLBACK, SPARSE, TILTS, Found
+from armnesia.paper.tradeoff.picture import EpsilonPanel, picture_of_tradeoff
+from armnesia.paper.tradeoff.simulation import (
+    MAIN_SETTING,
+    METHODS,
+    NO_DELETION,
+    ONE_GOOD_ARM_SETTING,
+    ROLLBACK,
+    TILTS,
+    SettingResults,
+    result_rows,
+    simulate,
+)
 
 FLAT, PRIOR = TILTS["flat"], TILTS["empirical_bayes"]
-TOLD_EPSILON = 1.0
+TEXT_EPSILON = 1.0
 CASES: dict[str, tuple[int, ...] | None] = {
     HARD: (ARM_OF_CASE[HARD],),
     EASY: (ARM_OF_CASE[EASY],),
     "every arm": None,
 }
-"""Whose records are deleted: the best arm's, those of the arm of mean 0.06, any arm's."""
+"""The arms that may be requested: the best one, the one of mean 0.06, or any (None)."""
 
 
-def tradeoff_section(found: Sequence[Found], folder: Path) -> Section:
-    """Draw, tabulate and describe the places."""
-    picture = picture_of_tradeoff([*_panels_of(_main(found)), _panel_of_all(_papers(found))])
+def tradeoff_section(run: Run) -> Section:
+    """Simulate all settings, and describe the results."""
+    found = simulate(run.plan, run.n_jobs)
+    run.rows += result_rows(found)
+    return describe_results(found, run.pictures)
+
+
+def describe_results(found: Sequence[SettingResults], folder: Path) -> Section:
+    """Make a picture, a table and paragraphs of the results; the picture is also saved in the folder."""
+    (main,) = (each for each in found if each.setting == MAIN_SETTING)
+    (one_good_arm,) = (each for each in found if each.setting == ONE_GOOD_ARM_SETTING)
+    papers_arms = [each for each in found if each is not one_good_arm]
+    picture = picture_of_tradeoff([*_panels_of_setting(main), _panel_of_averages(papers_arms)])
     save_picture(picture, folder, "tradeoff")
-    words = [*_words_on_one_place(_main(found)), *_words_on_all(_papers(found)), *_words_on_sparse(found)]
-    return Section("Tilt's predictive: a trade-off", words, [picture], [_table(found)])
+    paragraphs = [
+        *_paragraphs_on_setting(main),
+        _paragraph_on_averages(papers_arms),
+        _paragraph_on_one_good_arm(one_good_arm),
+    ]
+    return Section("Tilt's predictive: a trade-off", paragraphs, [picture], [_table(found)])
 
 
-def _main(found: Sequence[Found]) -> Found:
-    return next(each for each in found if each.place == MAIN)
-
-
-def _papers(found: Sequence[Found]) -> list[Found]:
-    """The places of the paper's world."""
-    return [each for each in found if each.place != SPARSE]
-
-
-def _panels_of(found: Found) -> list[Panel]:
+def _panels_of_setting(found: SettingResults) -> list[EpsilonPanel]:
     titles = {
         HARD: "the best arm's",
         EASY: "an easy arm's",
@@ -44,12 +61,12 @@ def _panels_of(found: Found) -> list[Panel]:
     }
     return [
         {
-            "title": f"N = {found.place.n}, {found.place.k} records deleted: {titles[case]}",
+            "title": f"N = {found.setting.n}, {found.setting.k} records deleted: {titles[case]}",
             "y_name": "sub-optimality (log scale)",
             "y_log": True,
             "epsilons": found.epsilons,
             "lines": {
-                method: _line([found.value(method, epsilon, arms) for epsilon in found.epsilons])
+                method: _line([found.suboptimality(method, epsilon, arms) for epsilon in found.epsilons])
                 for method in METHODS
             },
         }
@@ -57,7 +74,7 @@ def _panels_of(found: Found) -> list[Panel]:
     ]
 
 
-def _panel_of_all(found: Sequence[Found]) -> Panel:
+def _panel_of_averages(found: Sequence[SettingResults]) -> EpsilonPanel:
     epsilons = found[0].epsilons
     return {
         "title": f"Of any arm, at random: average over {len(found)} settings",
@@ -65,100 +82,101 @@ def _panel_of_all(found: Sequence[Found]) -> Panel:
         "y_log": False,
         "epsilons": epsilons,
         "lines": {
-            method: _line([summary(found, method, epsilon) for epsilon in epsilons]) for method in METHODS
+            method: _line([average_distance(found, method, epsilon) for epsilon in epsilons])
+            for method in METHODS
         },
     }
 
 
-def _line(measured: Sequence[Measured]) -> dict[str, list[float]]:
-    return {"values": [each.value for each in measured], "errors": [each.error for each in measured]}
+def _line(estimates: Sequence[Estimate]) -> dict[str, list[float]]:
+    return {"values": [each.value for each in estimates], "errors": [each.error for each in estimates]}
 
 
-def summary(found: Sequence[Found], method: str, epsilon: float) -> Measured:
-    """The fair summary: times no deletion, the arm drawn at random, averaged over the places."""
-    each = [place.times(method, epsilon) for place in found]
+def average_distance(found: Sequence[SettingResults], method: str, epsilon: float) -> Estimate:
+    """The distance to no deletion with the requested arm drawn at random, averaged over the settings."""
+    each = [results.distance(method, epsilon) for results in found]
     error = sum(one.error**2 for one in each) ** 0.5 / len(each)
-    return Measured(sum(one.value for one in each) / len(each), error, epsilon)
+    return Estimate(sum(one.value for one in each) / len(each), error, epsilon)
 
 
-def _words_on_one_place(found: Found) -> list[str]:
-    def told(method: str) -> str:
-        values = [found.value(method, TOLD_EPSILON, arms) for arms in CASES.values()]
+def _paragraphs_on_setting(found: SettingResults) -> list[str]:
+    def values_of(method: str) -> str:
+        values = [found.suboptimality(method, TEXT_EPSILON, arms) for arms in CASES.values()]
         return " / ".join(f"{value.value:.5f}" for value in values)
 
     return [
         "Tilt keeps the old decision as often as (ε, δ) allows, and to do so it must guess what the old"
         " decision was. Flat: the deleted records had about the mean of those that are left. Empirical"
         " Bayes: their mean is shrunk to those of the other arms. Neither touches the guarantee.",
-        f"At N = {found.place.n}, k = {found.place.k}, ε = {TOLD_EPSILON:g} (hard / easy / the arm drawn at"
-        f" random): no deletion {told(NO_DELETION)}; flat {told(FLAT)}; empirical Bayes {told(PRIOR)};"
-        f" rollback {told(ROLLBACK)}. Who leans on the other arms serves the easy cases better and the hard"
-        " one worse; rollback is the extreme, because it takes a bad arm's lost records for a lost cause.",
+        f"At N = {found.setting.n}, k = {found.setting.k}, ε = {TEXT_EPSILON:g} (hard / easy / the arm drawn"
+        f" at random): no deletion {values_of(NO_DELETION)}; flat {values_of(FLAT)}; empirical Bayes"
+        f" {values_of(PRIOR)}; rollback {values_of(ROLLBACK)}. Who leans on the other arms serves the easy"
+        " cases better and the hard one worse; rollback is the extreme, because it takes a bad arm's lost"
+        " records for a lost cause.",
     ]
 
 
-def _words_on_all(found: Sequence[Found]) -> list[str]:
+def _paragraph_on_averages(found: Sequence[SettingResults]) -> str:
     epsilons = found[0].epsilons
 
     def listed(method: str) -> str:
-        values = [summary(found, method, epsilon) for epsilon in epsilons]
-        return ", ".join(f"{value.value:.3f} ± {value.error:.3f}" for value in values)
+        values = [average_distance(found, method, epsilon) for epsilon in epsilons]
+        return ", ".join(with_error(value.value, value.error, 3) for value in values)
 
     better = sum(
-        each.value(PRIOR, epsilon).value < each.value(FLAT, epsilon).value
+        each.suboptimality(PRIOR, epsilon).value < each.suboptimality(FLAT, epsilon).value
         for each in found
         for epsilon in epsilons
     )
     worst = {
-        method: max(each.times(method, TOLD_EPSILON, CASES[HARD]).value for each in found)
+        method: max(each.distance(method, TEXT_EPSILON, CASES[HARD]).value for each in found)
         for method in (FLAT, PRIOR)
     }
-    return [
+    return (
         "The fair summary draws the requested arm at random and divides by what no deletion gives up;"
         f" averaged over {len(found)} settings, for ε = {', '.join(f'{e:g}' for e in epsilons)}: flat"
         f" {listed(FLAT)}; empirical Bayes {listed(PRIOR)}. Empirical Bayes has the smaller value in {better}"
         f" of the {len(found) * len(epsilons)} pairs of setting and ε. Its worst hard case at"
-        f" ε = {TOLD_EPSILON:g} is {worst[PRIOR]:.2f} times no deletion, flat's {worst[FLAT]:.2f}.",
-    ]
+        f" ε = {TEXT_EPSILON:g} is {worst[PRIOR]:.2f} times no deletion, flat's {worst[FLAT]:.2f}."
+    )
 
 
-def _words_on_sparse(found: Sequence[Found]) -> list[str]:
-    sparse = next(each for each in found if each.place == SPARSE)
-    best = [sparse.place.environment.best]
-    flat, prior = (sparse.times(method, TOLD_EPSILON, best) for method in (FLAT, PRIOR))
-    fair_flat, fair_prior = (sparse.times(method, TOLD_EPSILON) for method in (FLAT, PRIOR))
-    return [
+def _paragraph_on_one_good_arm(found: SettingResults) -> str:
+    setting = found.setting
+    best = [setting.environment.best]
+    flat, prior = (found.distance(method, TEXT_EPSILON, best) for method in (FLAT, PRIOR))
+    fair_flat, fair_prior = (found.distance(method, TEXT_EPSILON) for method in (FLAT, PRIOR))
+    return (
         "Flat is the default. Empirical Bayes has the better average, by little, and pays for it where most"
         " is at stake, when the best arm's records go. The more so where the other arms say nothing of the"
-        f" best one: with one arm of mean {max(SPARSE.means):g} and {len(SPARSE.means) - 1} of"
-        f" {min(SPARSE.means):g}, {SPARSE.k} of {SPARSE.n // len(SPARSE.means)} records deleted and"
-        f" ε = {TOLD_EPSILON:g}, a request for the best arm costs {prior.value:.1f} ± {prior.error:.1f} times"
+        f" best one: with one arm of mean {max(setting.means):g} and {len(setting.means) - 1} of"
+        f" {min(setting.means):g}, {setting.k} of {setting.n // len(setting.means)} records deleted and"
+        f" ε = {TEXT_EPSILON:g}, a request for the best arm costs {prior.value:.1f} ± {prior.error:.1f} times"
         f" no deletion with empirical Bayes and {flat.value:.1f} ± {flat.error:.1f} times with flat; with the"
         f" arm drawn at random {fair_prior.value:.2f} ± {fair_prior.error:.2f} and {fair_flat.value:.2f} ±"
-        f" {fair_flat.error:.2f} times.",
-    ]
+        f" {fair_flat.error:.2f} times."
+    )
 
 
-def _table(found: Sequence[Found]) -> Table:
+def _table(found: Sequence[SettingResults]) -> Table:
     rows: list[list[object]] = []
     for each in found:
         shown = [epsilon for epsilon in each.epsilons if epsilon in (0.1, 1.0, 3.0)]
         for epsilon in shown:
-            fair = [each.times(method, epsilon) for method in (ROLLBACK, FLAT, PRIOR)]
+            fair = [each.distance(method, epsilon) for method in (ROLLBACK, FLAT, PRIOR)]
             hard = [
-                each.times(method, epsilon, [each.place.environment.best])
+                each.distance(method, epsilon, [each.setting.environment.best])
                 for method in (ROLLBACK, FLAT, PRIOR)
             ]
-            oracle = each.value(NO_DELETION, epsilon)
+            no_deletion = each.suboptimality(NO_DELETION, epsilon)
             rows.append(
                 [
-                    each.place.name,
-                    each.place.n,
-                    each.place.k,
+                    each.setting.name,
+                    each.setting.n,
+                    each.setting.k,
                     f"{epsilon:g}",
-                    f"{oracle.value:.5f} ± {oracle.error:.5f}",
-                    *(f"{one.value:.3f} ± {one.error:.3f}" for one in fair),
-                    *(f"{one.value:.3f} ± {one.error:.3f}" for one in hard),
+                    with_error(no_deletion.value, no_deletion.error),
+                    *(with_error(one.value, one.error, 3) for one in (*fair, *hard)),
                 ]
             )
     header = ["model", "N", "k", "ε", "no deletion"]

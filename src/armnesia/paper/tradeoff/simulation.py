@@ -1,8 +1,8 @@
-"""What tilt's predictive decides: the best arm's deletions against everybody else's, and a fair summary.
+"""Tilt with each of its predictives, for requests that concern the best arm, an easy arm or a random one.
 
-Matching the old decision is not the same as deciding well. A predictive that trusts what is left of an arm
-serves well where the best arm lost records, one that leans on the other arms where a worse one did. The fair
-summary draws the requested arm at random. Data sets are drawn once for all methods and every ε.
+Reproducing the old decision is not the same as deciding well. A predictive that relies on the retained
+records of the arm is better if the best arm lost records; one that relies on the other arms is better if a
+worse arm did. The average over arms is the fair comparison. All methods and every ε share their data sets.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +16,8 @@ from armnesia.core.arrays import FloatArray
 from armnesia.core.randomness import generators
 from armnesia.learners import LCB
 from armnesia.paper.cells import Row
-from armnesia.paper.figures.cells import Plan
-from armnesia.paper.measures import Measured
+from armnesia.paper.comparisons import Estimate
+from armnesia.paper.plan import Plan
 from armnesia.paper.settings import C_STAR, DELTA, MEANS
 from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, DistributionModel, Environment, FixedSample, OneArm, draw_data_sets
@@ -29,15 +29,17 @@ from armnesia.unlearners.predictive import PREDICTIVES
 NO_DELETION, ROLLBACK = "no deletion", "rollback"
 TILTS = {"flat": "tilt, flat", "empirical_bayes": "tilt, empirical Bayes"}
 METHODS = (NO_DELETION, ROLLBACK, *TILTS.values())
-EPSILONS, EPSILONS_WHEN_QUICK = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0), (0.1, 1.0, 3.0)
+EPSILONS, QUICK_EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0), (0.1, 1.0, 3.0)
 ONE_GOOD_ARM = (0.10, *[0.05] * 5)
-"""A world in which the other arms say nothing of the best one."""
-_BLOCKS, _SHARE_OF_DATASETS = 10, 8
+"""Means with which the other arms carry no information about the best one."""
+_BLOCKS = 10
+_SHARE_OF_DATASETS = 8
+"""Each setting uses the plan's number of data sets divided by this."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """A setting in which any one arm may lose records: the means, N, k, and C* under M_d."""
+class Setting:
+    """The means, N, k and, under M_d, C*; any one arm may be requested."""
 
     n: int
     k: int
@@ -60,39 +62,39 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The model, and the world where it is not the paper's."""
+        """The model, and the arms if they are not the paper's."""
         model = "M_f" if self.c_star is None else "M_d"
         return model if self.means == MEANS else f"{model}, one good arm of {len(self.means)}"
 
 
-MAIN = Place(3000, 500)
+MAIN_SETTING = Setting(3000, 500)
 GRID = tuple(
-    Place(n, k, c_star)
+    Setting(n, k, c_star)
     for c_star in (None, C_STAR)
     for n, k in ((1000, 80), (1000, 160), (2000, 80), (2000, 350), (3000, 80), (3000, 300), (3000, 500))
 )
-SPARSE = Place(2400, 332, None, ONE_GOOD_ARM)
+ONE_GOOD_ARM_SETTING = Setting(2400, 332, None, ONE_GOOD_ARM)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """Losses in a place: for each method and ε, by arm and block of data sets."""
+class SettingResults:
+    """The losses of each method and ε in a setting, by requested arm and block of data sets."""
 
-    place: Place
+    setting: Setting
     losses: dict[tuple[str, float], FloatArray]
     datasets: int = 0
     epsilons: tuple[float, ...] = field(default=())
 
-    def value(self, method: str, epsilon: float, arms: Sequence[int] | None = None) -> Measured:
-        """Expected sub-optimality if one of these arms (any) is drawn at random for the request."""
+    def suboptimality(self, method: str, epsilon: float, arms: Sequence[int] | None = None) -> Estimate:
+        """The expected sub-optimality if the requested arm is drawn uniformly from `arms` (None: all)."""
         blocks = self._blocks(method, epsilon, arms)
-        return Measured(float(blocks.mean()), _error(blocks), epsilon)
+        return Estimate(float(blocks.mean()), _error(blocks), epsilon)
 
-    def times(self, method: str, epsilon: float, arms: Sequence[int] | None = None) -> Measured:
-        """The same as a multiple of what no deletion gives up, on the same data sets."""
+    def distance(self, method: str, epsilon: float, arms: Sequence[int] | None = None) -> Estimate:
+        """The same, divided by the sub-optimality of no deletion on the same data sets."""
         mine, none = self._blocks(method, epsilon, arms), self._blocks(NO_DELETION, epsilon, arms)
         ratio = float(mine.mean() / none.mean())
-        return Measured(ratio, _error((mine - ratio * none) / none.mean()), epsilon)
+        return Estimate(ratio, _error((mine - ratio * none) / none.mean()), epsilon)
 
     def _blocks(self, method: str, epsilon: float, arms: Sequence[int] | None) -> FloatArray:
         losses = self.losses[method, epsilon]
@@ -103,86 +105,87 @@ def _error(blocks: FloatArray) -> float:
     return float(blocks.std(ddof=1) / np.sqrt(blocks.size))
 
 
-def tradeoff(plan: Plan, n_jobs: int) -> list[Found]:
-    """Every place of the grid; when quick, the main one, a mild one and the one where the prior misleads."""
-    places = (MAIN, Place(1000, 80), SPARSE) if plan.quick else (*GRID, SPARSE)
-    epsilons = EPSILONS_WHEN_QUICK if plan.quick else EPSILONS
+def simulate(plan: Plan, n_jobs: int) -> list[SettingResults]:
+    """Simulate all settings; when quick, the main one, one with few deletions, and ONE_GOOD_ARM_SETTING."""
+    settings = (MAIN_SETTING, Setting(1000, 80)) if plan.quick else GRID
+    settings = (*settings, ONE_GOOD_ARM_SETTING)
+    epsilons = QUICK_EPSILONS if plan.quick else EPSILONS
     size = max(2, plan.datasets // (_SHARE_OF_DATASETS * _BLOCKS))
-    jobs = [(place, arm) for place in places for arm in range(len(place.means))]
-    work = partial(_of_one_arm, epsilons=epsilons, size=size, seed=plan.seed)
+    jobs = [(setting, arm) for setting in settings for arm in range(len(setting.means))]
+    work = partial(_simulate_arm, epsilons=epsilons, size=size, seed=plan.seed)
     with ExitStack() as stack:
-        # To start processes takes longer than a quick run does.
+        # A quick run is shorter than the start of the worker processes.
         parallel = n_jobs > 1 and not plan.quick
         run_all = stack.enter_context(worker_pool(n_jobs)).map if parallel else map
         found = dict(zip(jobs, run_all(work, jobs), strict=True))
     return [
-        Found(
-            place,
+        SettingResults(
+            setting,
             {
-                key: np.stack([found[place, arm][key] for arm in range(len(place.means))])
-                for key in found[place, 0]
+                key: np.stack([found[setting, arm][key] for arm in range(len(setting.means))])
+                for key in found[setting, 0]
             },
             size * _BLOCKS,
             epsilons,
         )
-        for place in places
+        for setting in settings
     ]
 
 
-def _of_one_arm(
-    job: tuple[Place, int], *, epsilons: tuple[float, ...], size: int, seed: int
+def _simulate_arm(
+    job: tuple[Setting, int], *, epsilons: tuple[float, ...], size: int, seed: int
 ) -> dict[tuple[str, float], FloatArray]:
-    """The mean losses of every block, if the requests are for this arm."""
-    place, arm = job
-    rng = generators(seed, arm + 1)[arm]  # other data for every arm
-    losses = _losses(place, arm, epsilons, _BLOCKS * size, rng)
+    """The mean losses of every block if this arm is requested."""
+    setting, arm = job
+    rng = generators(seed, arm + 1)[arm]  # different data for each arm
+    losses = _losses(setting, arm, epsilons, _BLOCKS * size, rng)
     return {key: each.reshape(_BLOCKS, size).mean(axis=1) for key, each in losses}
 
 
 def _losses(
-    place: Place, arm: int, epsilons: Iterable[float], size: int, rng: np.random.Generator
+    setting: Setting, arm: int, epsilons: Iterable[float], size: int, rng: np.random.Generator
 ) -> Iterator[tuple[tuple[str, float], FloatArray]]:
-    environment, learner = place.environment, LCB(confidence=1 / place.n)
-    drawn = draw_data_sets(environment, place.model, OneArm(arm, place.k), rng, size)
-    world = learner, drawn.statistics, drawn.request
+    environment, learner = setting.environment, LCB(confidence=1 / setting.n)
+    drawn = draw_data_sets(environment, setting.model, OneArm(arm, setting.k), rng, size)
+    data = learner, drawn.statistics, drawn.request
     retained = drawn.statistics.without(drawn.request)
-    # What an ε does not change is computed once: the guesses are most of the work.
-    guesses = {name: PREDICTIVES[name](learner, retained, drawn.request.counts) for name in TILTS}
-    without = served(learner, drawn.statistics)
-    rolled_back = Rollback().release(*world, Budget(epsilon=0.0, delta=0.0)).probabilities
+    # The predictives, which take most of the time, do not depend on ε.
+    predictives = {name: PREDICTIVES[name](learner, retained, drawn.request.counts) for name in TILTS}
+    no_deletion = served(learner, drawn.statistics)
+    rolled_back = Rollback().release(*data, Budget(epsilon=0.0, delta=0.0)).probabilities
     for epsilon in epsilons:
         budget = Budget(epsilon=epsilon, delta=DELTA)
-        released = {NO_DELETION: without, ROLLBACK: rolled_back}
-        for name, guess in guesses.items():
-            known = Tilt(predictive=lambda *_, guess=guess: guess)
-            released[TILTS[name]] = known.release(*world, budget).probabilities
+        released = {NO_DELETION: no_deletion, ROLLBACK: rolled_back}
+        for name, predictive in predictives.items():
+            tilt = Tilt(predictive=lambda *_, predictive=predictive: predictive)
+            released[TILTS[name]] = tilt.release(*data, budget).probabilities
         for method, p in released.items():
             yield (method, epsilon), p @ environment.gaps
 
 
-def tidy_rows(found: Iterable[Found]) -> list[Row]:
-    """One line a method, arm and ε."""
+def result_rows(found: Iterable[SettingResults]) -> list[Row]:
+    """One row per method, arm and ε."""
     return [
         {
             "figure": "tradeoff",
-            "panel": of_place.place.name,
-            "model": "fixed" if of_place.place.c_star is None else "distribution",
+            "panel": results.setting.name,
+            "model": "fixed" if results.setting.c_star is None else "distribution",
             "varied": "ε",
             "x": epsilon,
-            "n": of_place.place.n,
+            "n": results.setting.n,
             "arms": str(arm),
-            "k": of_place.place.k,
+            "k": results.setting.k,
             "gamma": Budget(epsilon=epsilon, delta=DELTA).gamma,
             "epsilon": epsilon,
-            "c_star": of_place.place.c_star,
+            "c_star": results.setting.c_star,
             "method": method,
-            "suboptimality": of_place.value(method, epsilon, [arm]).value,
-            "standard_error": of_place.value(method, epsilon, [arm]).error,
+            "suboptimality": results.suboptimality(method, epsilon, [arm]).value,
+            "standard_error": results.suboptimality(method, epsilon, [arm]).error,
             "protocol": "sampled",
-            "datasets": of_place.datasets,
+            "datasets": results.datasets,
             "short_share": 0.0,
         }
-        for of_place in found
-        for method, epsilon in of_place.losses
-        for arm in range(len(of_place.place.means))
+        for results in found
+        for method, epsilon in results.losses
+        for arm in range(len(results.setting.means))
     ]

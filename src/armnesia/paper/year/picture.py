@@ -1,4 +1,4 @@
-"""A year of deletions, month by month: one line for each way of forgetting."""
+"""A picture of a year of deletions: one line for each strategy."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.plotting.panels import (
+from armnesia.paper.pictures import (
     BLACK,
     BLUE,
     GREEN,
@@ -14,8 +14,8 @@ from armnesia.plotting.panels import (
     PURPLE,
     SKY,
     VERMILION,
+    full_width_panels,
     label_figure,
-    panel_grid,
     plain_log_scale,
     title_panel,
 )
@@ -28,18 +28,18 @@ _MARKERS = (".", "o", "s", "D", "P", "v", "^", "*")
 _PENALTY_LINES: dict[str, Any] = {"retained": (0, (5, 2)), "frozen": "-"}
 
 Line = Mapping[str, Any]
-"""`method`, `penalty`, and by month the `values` and their standard `errors`."""
+"""`method`, `penalty`, and the `values` of the months with their standard `errors`."""
 
 
 def picture_of_year(panels: Mapping[str, Sequence[Line]]) -> "Figure":
-    """Sub-optimality by month on a logarithmic scale; a colour a method, the penalty told by the line.
+    """Sub-optimality by month, with a logarithmic y axis; one colour per method.
 
-    Lines of a frozen penalty are solid, those of a retained one dashed; bands are two standard errors.
+    Lines are solid for a frozen penalty and dashed for a retained one; bands are two standard errors.
     """
     if not panels or not all(panels.values()):
         raise InvalidInputError("panels must not be empty: there is nothing to draw")
     looks = _looks(panels)
-    figure, (axes,) = panel_grid(1, len(panels), height=5.6, sharey="row")
+    figure, (axes,) = full_width_panels(1, len(panels), height=5.6, sharey="row")
     for column, (axis, (title, lines)) in enumerate(zip(axes, panels.items(), strict=True)):
         for line in lines:
             _draw_line(axis, line, looks[line["method"], line["penalty"]])
@@ -59,7 +59,7 @@ def picture_of_year(panels: Mapping[str, Sequence[Line]]) -> "Figure":
 
 
 def _looks(panels: Mapping[str, Sequence[Line]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """A colour and marker for each method; a wide line for those that others may cover."""
+    """A colour and marker for each method; wide lines for those that others may cover."""
     every = list(
         dict.fromkeys((line["method"], line["penalty"]) for lines in panels.values() for line in lines)
     )
@@ -76,7 +76,7 @@ def _looks(panels: Mapping[str, Sequence[Line]]) -> dict[tuple[str, str], dict[s
             "color": _COLOURS[number % len(_COLOURS)],
             "marker": _MARKERS[(number + number // len(_COLOURS)) % len(_MARKERS)],
             "linestyle": _PENALTY_LINES[penalty],
-            # Methods that decide alike lie on top of each other: the earlier ones are wider and below.
+            # Methods with equal decisions coincide: the earlier ones are wider and below.
             "linewidth": max(1.4, 3.6 - 0.4 * number),
             "markersize": max(5.0, 8.5 - 0.7 * number),
             "markeredgecolor": "white",
@@ -88,7 +88,7 @@ def _looks(panels: Mapping[str, Sequence[Line]]) -> dict[tuple[str, str], dict[s
 
 def _draw_line(axis: Any, line: Line, look: Mapping[str, Any]) -> None:
     values, errors = (np.array(line[key], dtype=float) for key in ("values", "errors"))
-    # Where nothing at all is given up there is no place on a logarithmic scale.
+    # A logarithmic scale cannot show 0.
     shown = np.where(values > 0, values, np.nan)
     months = np.arange(1, len(values) + 1)
     axis.plot(months, shown, **look)

@@ -1,23 +1,23 @@
-"""The report's section on a year of deletions: the picture, the table and what is to be seen in them."""
+"""The report's section on a year of deletions: picture, table and paragraphs with computed numbers."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from armnesia.paper.cells import Row
-from armnesia.paper.figures.cells import Plan
-from armnesia.paper.report import Section, Table, save_picture
+from armnesia.paper.pictures import save_picture
+from armnesia.paper.run import Run
+from armnesia.paper.section import Section, Table, with_error
 from armnesia.paper.year.picture import picture_of_year
 from armnesia.paper.year.simulation import (
     BUDGET,
-    FIRST,
-    MONTHLY,
+    INITIAL_LOG,
+    K_OF_MAIN_ARM,
+    MONTHLY_LOG,
     MONTHS,
-    MOSTLY,
     REQUESTS,
-    WAYS,
+    STRATEGIES,
     K,
-    Year,
-    years,
+    YearResult,
+    simulate,
 )
 
 TITLES = {
@@ -26,31 +26,32 @@ TITLES = {
     "even": "anybody",
 }
 _SHARE_OF_DATASETS, _SHARE_WHEN_QUICK = 50, 125
-"""A year is twelve decisions of thirteen methods: so many times fewer data sets than a point of a figure."""
+"""The plan's number of data sets is divided by this: a year is twelve releases of thirteen strategies."""
 
-Years = Mapping[str, Mapping[str, Year]]
-"""By requests and by way of forgetting."""
+Results = Mapping[str, Mapping[str, YearResult]]
+"""By requests and by strategy."""
 
 
-def year_section(folder: Path, plan: Plan, n_jobs: int) -> tuple[Section, list[Row]]:
-    """Live the years, draw them and put them into words; and the tidy rows behind it."""
+def year_section(run: Run) -> Section:
+    """Simulate the years, and describe the results."""
+    plan = run.plan
     datasets = max(2, plan.datasets // (_SHARE_WHEN_QUICK if plan.quick else _SHARE_OF_DATASETS))
-    # To start processes takes longer than a quick run does.
-    jobs = 1 if plan.quick else n_jobs
+    # A quick run is shorter than the start of the worker processes.
+    n_jobs = 1 if plan.quick else run.n_jobs
     found = {
-        name: years(requests, datasets=datasets, seed=plan.seed, n_jobs=jobs)
+        name: simulate(requests, datasets=datasets, seed=plan.seed, n_jobs=n_jobs)
         for name, requests in REQUESTS.items()
     }
+    run.rows += _result_rows(found)
     picture = picture_of_year(
-        {f"Who asks: {TITLES[name]}": _lines(of_requests) for name, of_requests in found.items()}
+        {f"Who asks: {TITLES[name]}": _lines(by_strategy) for name, by_strategy in found.items()}
     )
-    save_picture(picture, folder, "stream")
-    tables = [_table(found, datasets)]
-    return Section("A year of monthly deletions", _words(found), [picture], tables), _rows(found)
+    save_picture(picture, run.pictures, "stream")
+    return Section("A year of monthly deletions", _paragraphs(found), [picture], [_table(found, datasets)])
 
 
-def _rows(found: Years) -> list[Row]:
-    """One line a method and month."""
+def _result_rows(found: Results) -> list[Row]:
+    """One row per strategy and month."""
     return [
         {
             "figure": "stream",
@@ -58,7 +59,7 @@ def _rows(found: Years) -> list[Row]:
             "model": "fixed",
             "varied": "month",
             "x": float(month),
-            "n": FIRST.n + month * MONTHLY.n,
+            "n": INITIAL_LOG.n + month * MONTHLY_LOG.n,
             "arms": "any",
             "k": K,
             "gamma": BUDGET.gamma,
@@ -71,30 +72,32 @@ def _rows(found: Years) -> list[Row]:
             "datasets": len(year.losses),
             "short_share": 0.0,
         }
-        for requests, ways in found.items()
-        for name, year in ways.items()
+        for requests, by_strategy in found.items()
+        for name, year in by_strategy.items()
         for month, (value, error) in enumerate(zip(*year.by_month, strict=True), start=1)
     ]
 
 
-def _lines(found: Mapping[str, Year]) -> list[dict[str, object]]:
+def _lines(found: Mapping[str, YearResult]) -> list[dict[str, object]]:
     lines: list[dict[str, object]] = []
     for name, year in found.items():
         values, errors = year.by_month
         lines.append(
-            {"method": _method(name), "penalty": WAYS[name].penalty, "values": values, "errors": errors}
+            {"method": _method(name), "penalty": STRATEGIES[name].penalty, "values": values, "errors": errors}
         )
     return lines
 
 
-def _words(found: Years) -> list[str]:
-    hard, rival = ({name: _last(year) for name, year in found[case].items()} for case in ("hard", "rival"))
+def _paragraphs(found: Results) -> list[str]:
+    hard, rival = (
+        {name: _last_month(year) for name, year in found[case].items()} for case in ("hard", "rival")
+    )
     return [
-        f"The log begins with {FIRST.n} records; every month {MONTHLY.n} new ones come in, each arm in turn,"
-        f" and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g}, {BUDGET.delta:g}). What"
-        f" is released in answer is served for the month. {MOSTLY} of the deleted records are of the best arm"
-        " (hard) or of the second best (rival), or any records are as likely as others (even). Which records"
-        " of an arm are deleted does not depend on their rewards.",
+        f"The log begins with {INITIAL_LOG.n} records; every month {MONTHLY_LOG.n} new ones come in, each arm"
+        f" in turn, and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g},"
+        f" {BUDGET.delta:g}). What is released in answer is served for the month. {K_OF_MAIN_ARM} of the"
+        " deleted records are of the best arm (hard) or of the second best (rival), or any records are"
+        " as likely as others (even). Which records of an arm are deleted does not depend on their rewards.",
         "With a retained penalty the statistics are rolled back and nothing else is kept. The gain of tilt"
         " and of frozen rollback then lasts one release, and in the hard case the loss grows as the best arm"
         f" looks less and less certain: in month {MONTHS} rollback, which is retraining, gives up"
@@ -112,25 +115,25 @@ def _words(found: Years) -> list[str]:
     ]
 
 
-def _last(year: Year) -> str:
+def _last_month(year: YearResult) -> str:
     values, errors = year.by_month
-    return _shown(values[-1], errors[-1], 5)
+    return with_error(values[-1], errors[-1])
 
 
-def _table(found: Years, datasets: int) -> Table:
+def _table(found: Results, datasets: int) -> Table:
     rows: list[list[object]] = []
-    for requests, ways in found.items():
-        for name, year in ways.items():
-            kept = "" if year.level is None else WAYS[name].penalty
+    for requests, by_strategy in found.items():
+        for name, year in by_strategy.items():
+            kept = "" if year.level is None else STRATEGIES[name].penalty
             rows.append(
                 [
                     requests,
                     _method(name),
                     kept,
                     year.level or "",
-                    _shown(*year.average, 5),
-                    _last(year),
-                    _shown(*year.churn, 2),
+                    with_error(*year.average),
+                    _last_month(year),
+                    with_error(*year.churn, digits=2),
                 ]
             )
     header = ["requests", "method", "penalty", "level", "year's average", f"month {MONTHS}", "changes a year"]
@@ -144,7 +147,3 @@ def _table(found: Years, datasets: int) -> Table:
 
 def _method(name: str) -> str:
     return name.removesuffix(", frozen")
-
-
-def _shown(value: float, error: float, digits: int) -> str:
-    return f"{value:.{digits}f} ± {error:.{digits}f}"

@@ -1,4 +1,4 @@
-"""A year of monthly deletions with new records every month: what each way of forgetting costs over time."""
+"""A year in which records arrive and are deleted every month, simulated with different strategies."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -22,58 +22,62 @@ from armnesia.unlearners import Adaptive, FrozenRollback, Gaussian, Rollback, St
 from armnesia.unlearners.stream import Penalty, Stream
 
 MONTHS = 12
-FIRST, MONTHLY = (FixedSample.round_robin(n, ENVIRONMENT.n_actions) for n in (3000, 250))
-"""The log at the beginning, and what comes in every month: each arm in turn, as in the paper."""
+INITIAL_LOG, MONTHLY_LOG = (FixedSample.round_robin(n, ENVIRONMENT.n_actions) for n in (3000, 250))
+"""The first records, and the new records of each month; the arms take turns, as in the paper."""
 BUDGET = Budget(epsilon=1.0, delta=DELTA)
-K, MOSTLY, OTHERS = 60, 48, 3
+K, K_OF_MAIN_ARM, K_OF_OTHER_ARMS = 60, 48, 3
+"""Records deleted each month: in all, of the arm that most requests are about, and of each other arm."""
 
 
 def _mostly_of(arm: int) -> SeveralArms:
-    return SeveralArms({other: MOSTLY if other == arm else OTHERS for other in range(ENVIRONMENT.n_actions)})
+    arms = range(ENVIRONMENT.n_actions)
+    return SeveralArms({other: K_OF_MAIN_ARM if other == arm else K_OF_OTHER_ARMS for other in arms})
 
 
 REQUESTS: dict[str, RequestModel] = {"hard": _mostly_of(0), "rival": _mostly_of(1), "even": AcrossArms(K)}
-"""Each month's K deletions: mostly by people who were shown the best arm, the second best, or by anybody."""
-_BLOCK = 50  # data sets a piece of work
-_ONE_IN = 10  # blocks in which the costly ways are lived too
+"""The deletions of each month: mostly of the best arm, mostly of the second best, or of any records."""
+_BLOCK = 50
+"""Data sets that are simulated together."""
+_SLOW_EVERY = 10
+"""Slow strategies are simulated in every tenth block."""
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to forget over a year; without an unlearner nothing is ever deleted.
+class Strategy:
+    """The unlearner that answers all requests of a year, and its penalty; None deletes nothing.
 
-    A costly way, whose noise on all arms takes an integral a release, is lived on a tenth of the data sets.
+    A slow strategy, whose noise on all arms needs an integral per release, uses a tenth of the data sets.
     """
 
     unlearner: Unlearner | None
     penalty: Penalty = "retained"
-    costly: bool = False
+    slow: bool = False
 
 
-WAYS: dict[str, Way] = {
-    "no deletion": Way(None),
-    "rollback": Way(Rollback()),
-    "gaussian": Way(Gaussian(), costly=True),
-    "gaussian, frozen": Way(Gaussian(), "frozen", costly=True),
-    "adaptive": Way(Adaptive()),
-    "adaptive, frozen": Way(Adaptive(), "frozen"),
-    "strict adaptive": Way(StrictAdaptive()),
-    "strict adaptive, frozen": Way(StrictAdaptive(), "frozen"),
-    "frozen rollback": Way(FrozenRollback()),
-    "frozen rollback, frozen": Way(FrozenRollback(), "frozen"),
-    "tilt, share assumed": Way(Tilt(assumed_share=0.05)),
-    "tilt": Way(Tilt()),
-    "tilt, frozen": Way(Tilt(), "frozen"),
+STRATEGIES: dict[str, Strategy] = {
+    "no deletion": Strategy(None),
+    "rollback": Strategy(Rollback()),
+    "gaussian": Strategy(Gaussian(), slow=True),
+    "gaussian, frozen": Strategy(Gaussian(), "frozen", slow=True),
+    "adaptive": Strategy(Adaptive()),
+    "adaptive, frozen": Strategy(Adaptive(), "frozen"),
+    "strict adaptive": Strategy(StrictAdaptive()),
+    "strict adaptive, frozen": Strategy(StrictAdaptive(), "frozen"),
+    "frozen rollback": Strategy(FrozenRollback()),
+    "frozen rollback, frozen": Strategy(FrozenRollback(), "frozen"),
+    "tilt, share assumed": Strategy(Tilt(assumed_share=0.05)),
+    "tilt": Strategy(Tilt()),
+    "tilt, frozen": Strategy(Tilt(), "frozen"),
 }
-"""Rollback is retraining. With a frozen penalty it would give up each month's penalty for that month only."""
+"""Rollback is retraining. With a frozen penalty, deletions would raise its penalty in their month only."""
 
 
 @dataclass(frozen=True, eq=False)
-class Year:
-    """What a way of forgetting gave up in each month and data set, and how often the served arm changed.
+class YearResult:
+    """The sub-optimality of a strategy by data set and month, and the expected changes of the served arm.
 
-    Both are exact given the data set: `losses` (data sets × months) are Σ p·gap, `changes` (data sets) the
-    expected number of changes Σ_t (1 − Σ_a p_{t−1}(a)·p_t(a)) of independent draws.
+    Both are exact given the data set: `losses` (data sets × months) are Σ p·gap, and `changes` (data sets)
+    are the expected number of changes of independent draws, Σ_t (1 − Σ_a p_{t−1}(a)·p_t(a)).
     """
 
     losses: FloatArray
@@ -87,7 +91,7 @@ class Year:
 
     @property
     def average(self) -> tuple[float, float]:
-        """The expected sub-optimality over the year, and its standard error over data sets."""
+        """The mean of the expected sub-optimality over the year, and its standard error."""
         return _mean_and_error(self.losses.mean(axis=1))
 
     @property
@@ -96,50 +100,55 @@ class Year:
         return _mean_and_error(self.changes)
 
 
-def years(
-    requests: RequestModel, ways: Mapping[str, Way] = WAYS, *, datasets: int, seed: int = 0, n_jobs: int = 1
-) -> dict[str, Year]:
-    """Live the same simulated years with every way of forgetting; the result does not depend on `n_jobs`.
+def simulate(
+    requests: RequestModel,
+    strategies: Mapping[str, Strategy] = STRATEGIES,
+    *,
+    datasets: int,
+    seed: int = 0,
+    n_jobs: int = 1,
+) -> dict[str, YearResult]:
+    """Simulate a year with every strategy on the same data sets; the result does not depend on `n_jobs`.
 
-    >>> found = years(REQUESTS["hard"], {"rollback": WAYS["rollback"]}, datasets=4)
+    >>> found = simulate(REQUESTS["hard"], {"rollback": STRATEGIES["rollback"]}, datasets=4)
     >>> found["rollback"].losses.shape, str(found["rollback"].level)
     ((4, 12), 'retained')
     """
     n_blocks = max(2, math.ceil(datasets / _BLOCK))
-    few = {name: way for name, way in ways.items() if not way.costly}
-    ways_of_blocks = [dict(few if block % _ONE_IN else ways) for block in range(n_blocks)]
-    live = partial(_live, requests, math.ceil(datasets / n_blocks))
+    fast = {name: strategy for name, strategy in strategies.items() if not strategy.slow}
+    strategies_of_blocks = [dict(fast if block % _SLOW_EVERY else strategies) for block in range(n_blocks)]
+    work = partial(_simulate_block, requests, math.ceil(datasets / n_blocks))
     with ExitStack() as stack:
         run_all = stack.enter_context(worker_pool(n_jobs)).map if n_jobs > 1 else map
-        blocks = list(run_all(live, generators(seed, n_blocks), ways_of_blocks))
-    return {name: _together([block[name] for block in blocks if name in block]) for name in ways}
+        blocks = list(run_all(work, generators(seed, n_blocks), strategies_of_blocks))
+    return {name: _concatenate([block[name] for block in blocks if name in block]) for name in strategies}
 
 
-def _together(blocks: list[Year]) -> Year:
+def _concatenate(blocks: list[YearResult]) -> YearResult:
     losses, changes = ([getattr(block, name) for block in blocks] for name in ("losses", "changes"))
-    return Year(np.concatenate(losses), np.concatenate(changes), blocks[0].level)
+    return YearResult(np.concatenate(losses), np.concatenate(changes), blocks[0].level)
 
 
-def _live(
-    requests: RequestModel, size: int, rng: np.random.Generator, ways: dict[str, Way]
-) -> dict[str, Year]:
-    first = _records(FIRST, rng, size)
-    months = list(_months(first, requests, rng, size))
-    return {name: _lived(way, first, months) for name, way in ways.items()}
+def _simulate_block(
+    requests: RequestModel, size: int, rng: np.random.Generator, strategies: dict[str, Strategy]
+) -> dict[str, YearResult]:
+    initial = _draw_records(INITIAL_LOG, rng, size)
+    months = list(_draw_months(initial, requests, rng, size))
+    return {name: _apply(strategy, initial, months) for name, strategy in strategies.items()}
 
 
-def _records(model: FixedSample, rng: np.random.Generator, size: int) -> ArmStatistics:
+def _draw_records(model: FixedSample, rng: np.random.Generator, size: int) -> ArmStatistics:
     counts = model.draw_counts(rng, size)
     sums = [arm.draw_sums(rng, counts[:, place]) for place, arm in enumerate(ENVIRONMENT.arms)]
     return ArmStatistics(tuple(range(ENVIRONMENT.n_actions)), counts, np.stack(sums, axis=-1))
 
 
-def _months(
+def _draw_months(
     statistics: ArmStatistics, requests: RequestModel, rng: np.random.Generator, size: int
 ) -> Iterator[tuple[ArmStatistics, DeletionRequest]]:
-    """Each month's new records, and then the deletion of randomly chosen ones of all that are there."""
+    """The new records of each month, and the deletion of randomly chosen records at its end."""
     for _ in range(MONTHS):
-        new = _records(MONTHLY, rng, size)
+        new = _draw_records(MONTHLY_LOG, rng, size)
         statistics = statistics.merge(new)
         deleted, _ = requests.draw_deleted(rng, statistics.counts)
         ones = statistics.sums // UNIT
@@ -151,22 +160,24 @@ def _months(
         yield new, request
 
 
-def _lived(way: Way, first: ArmStatistics, months: list[tuple[ArmStatistics, DeletionRequest]]) -> Year:
-    """One way through the same months; what is served in a month is what answers its request."""
-    stream = Stream(LCB(confidence=1 / FIRST.n), first, way.penalty)
+def _apply(
+    strategy: Strategy, initial: ArmStatistics, months: list[tuple[ArmStatistics, DeletionRequest]]
+) -> YearResult:
+    """Apply one strategy; the release that answers the request of a month is served in that month."""
+    stream = Stream(LCB(confidence=1 / INITIAL_LOG.n), initial, strategy.penalty)
     before = one_hot(stream.decision().index, ENVIRONMENT.n_actions)
     losses, changes, level = [], np.zeros(len(before)), None
     for new, request in months:
         stream = stream.add(new)
-        if way.unlearner is None:
+        if strategy.unlearner is None:
             p = one_hot(stream.decision().index, ENVIRONMENT.n_actions)
         else:
-            release, stream = stream.forget(way.unlearner, request, BUDGET)
+            release, stream = stream.forget(strategy.unlearner, request, BUDGET)
             p, level = release.probabilities, release.guarantee.level
         losses.append(p @ ENVIRONMENT.gaps)
         changes += 1 - (before * p).sum(axis=-1)
         before = p
-    return Year(np.stack(losses, axis=-1), changes, level)
+    return YearResult(np.stack(losses, axis=-1), changes, level)
 
 
 def _mean_and_error(values: FloatArray) -> tuple[float, float]:

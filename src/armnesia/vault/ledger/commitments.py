@@ -1,23 +1,33 @@
-"""Commitments: how the ledger refers to a request, and how it is opened for one name without the others.
+"""Commitments: how the ledger refers to a request without naming anyone, and how one name is opened.
 
-Each name in a request has a salted commitment of its own; the ledger entry holds the root of the hash tree
-over them. An opening is the salt, the name, and the hashes along the path to the root: it names nobody else.
-With one name in the request the root is its commitment itself.
+Each name in a request has a salted commitment. The ledger entry has the root of the hash tree over them; with
+one name, the root is the commitment itself. An opening is the salt, the name, and the hashes on the path to
+the root: it names nobody else.
+
+The vault stores an `Opening` per name: a nonce, which can be erased, and the position of the name's leaf.
+For a request with several names it also stores the leaves. A leaf alone reveals nothing: computing it from a
+name takes the keys and the nonce.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.randomness import secret_bytes
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical, sha256_hex
+from armnesia.vault.keys.keyring import Keyring
 
 LEFT, RIGHT = "left", "right"
+HELD, NOTHING = "held", "nothing"
+_LEAF_BYTES = 32
 _STEP = re.compile(rf"({LEFT}|{RIGHT}):[0-9a-f]{{64}}")
 
 
 def commitment(salt: bytes, request: Mapping[str, Any]) -> str:
-    """Hide a request behind a salt: SHA-256(salt ‖ canonical JSON), which only the salt opens.
+    """The commitment to a request, SHA-256(salt ‖ canonical JSON): it can be tested only with the salt.
 
     >>> commitment(bytes(16), {"users": ["ann"]}) == commitment(bytes(15) + b"1", {"users": ["ann"]})
     False
@@ -50,7 +60,7 @@ def inclusion_path(leaves: Sequence[str], place: int) -> list[str]:
 
 
 def root_from_path(leaf: str, path: Sequence[str]) -> str:
-    """The root that follows from a commitment and its path.
+    """The root, computed from a commitment and its path.
 
     >>> leaves = ["aa" * 32, "bb" * 32, "cc" * 32]
     >>> root_from_path(leaves[2], inclusion_path(leaves, 2)) == tree_root(leaves)
@@ -63,12 +73,88 @@ def root_from_path(leaf: str, path: Sequence[str]) -> str:
 
 
 def is_path(path: Any) -> bool:
-    """Whether this has the form of a path that `inclusion_path` returns."""
+    """Whether this has the form of what `inclusion_path` returns, and is not empty."""
     return (
         isinstance(path, list)
         and bool(path)
         and all(isinstance(step, str) and _STEP.fullmatch(step) for step in path)
     )
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the vault stores per name of a request; the salt is computed from the keys and the nonce.
+
+    In a request with several names, `held` says whether the vault had records of this one, and `place` is the
+    position of its leaf. Vaults created with schema version 1 may have the `path` to the root instead.
+
+    >>> str(Opening("00ff", held=False, place=7))
+    '00ff nothing 7'
+    >>> Opening.read("00ff nothing 7").request({"users": ["ann"]})
+    {'users': ['ann'], 'held': False}
+    >>> Opening.read("00ff left:ab right:cd").path
+    ('left:ab', 'right:cd')
+    """
+
+    nonce: str
+    held: bool | None = None
+    place: int | None = None
+    path: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        held = [] if self.held is None else [HELD if self.held else NOTHING]
+        place = [] if self.place is None else [str(self.place)]
+        return " ".join([self.nonce, *held, *place, *self.path])
+
+    @classmethod
+    def read(cls, text: str) -> "Opening":
+        """Read an opening from its text."""
+        nonce, *rest = text.split()
+        held = rest.pop(0) == HELD if rest and rest[0] in (HELD, NOTHING) else None
+        place = int(rest.pop(0)) if rest and rest[0].isdecimal() else None
+        return cls(nonce, held, place, tuple(rest))
+
+    def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request in the form that the commitment hashes."""
+        return {**request} if self.held is None else {**request, "held": self.held}
+
+    def path_in(self, leaves: bytes) -> list[str]:
+        """The path from this name's leaf to the root of the hash tree with these leaves."""
+        assert self.place is not None
+        hashes = [leaves[at : at + _LEAF_BYTES].hex() for at in range(0, len(leaves), _LEAF_BYTES)]
+        return inclusion_path(hashes, self.place)
+
+
+@dataclass(frozen=True)
+class RequestCommitment:
+    """The commitment to a request, and the openings of its names in their order."""
+
+    root: str
+    openings: list[Opening]
+    leaves: bytes | None
+    """The leaves of the hash tree; None for a request with one name."""
+    revealed: dict[str, Any] | None
+    """The opening of a request with one name, as its certificate has it."""
+
+
+def commit_to(
+    target: ErasureTarget, ring: Keyring, sequence: int, digest_key: int, held: set[bytes]
+) -> RequestCommitment:
+    """Commit to a request in the ledger entry `sequence`; `held` are the row keys that had records.
+
+    The entry is about all names together; each leaf says whether its own name had records.
+    """
+    leaves, openings, revealed = [], [], None
+    alone = len(target.names) == 1
+    for place, (one, key) in enumerate(zip(target.each(), target.row_keys(ring), strict=True)):
+        nonce = secret_bytes(16).hex()
+        opening = Opening(nonce) if alone else Opening(nonce, key in held, place)
+        salt, request = ring.salt(sequence, digest_key, one.names[0], nonce), opening.request(one.request)
+        leaves.append(commitment(salt, request))
+        openings.append(opening)
+        revealed = {"salt": salt.hex(), "request": request} if alone else None
+    root = leaves[0] if alone else tree_root(leaves)
+    return RequestCommitment(root, openings, None if alone else bytes.fromhex("".join(leaves)), revealed)
 
 
 def _levels(leaves: Sequence[str]) -> list[list[str]]:

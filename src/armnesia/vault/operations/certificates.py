@@ -3,8 +3,8 @@
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
-from armnesia.vault.ledger.openings import Opening
-from armnesia.vault.ledger.stored_certificate import StoredCertificate, store_issued
+from armnesia.vault.ledger.commitments import Opening
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -25,9 +25,7 @@ def certificate_of_target(connection: VaultConnection, target: ErasureTarget) ->
         if opening is not None and opening.place is not None:
             leaves = tables.read_tree(transaction.session, sequence)
     certificate = certificate_of_entry(connection, int(sequence))
-    return (
-        certificate if opening is None else open_certificate(certificate, connection, target, opening, leaves)
-    )
+    return certificate if opening is None else _open(certificate, connection, target, opening, leaves)
 
 
 def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certificate:
@@ -38,16 +36,17 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     certificate = stored.issue(ring, erasure="complete" if erased else "pending")
     if certificate is not stored.issued:
         with connection.writing() as transaction:
-            transaction.store(transaction.state, store_issued(certificate))
+            to_certificates = tables.put_certificate(sequence, certificate.text, certificate.signature)
+            transaction.store(transaction.state, to_certificates)
     return certificate
 
 
-def open_certificate(
+def _open(
     certificate: Certificate,
     connection: VaultConnection,
     target: ErasureTarget,
     opening: Opening,
-    leaves: bytes = b"",
+    leaves: bytes,
 ) -> Certificate:
     """The certificate with the opening of its commitment; the salt is made from the keys and the nonce.
 
@@ -56,7 +55,7 @@ def open_certificate(
     if len(target.names) > 1:
         return certificate
     entry = certificate.body["entry"]
-    salt = connection.keyring.salt(entry["sequence"], entry["salt_key"], target.name, opening.nonce)
+    salt = connection.keyring.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
     path = opening.path if opening.place is None else opening.path_in(leaves)
     return certificate.with_opening(salt, opening.request(target.request), path)
 

@@ -14,7 +14,7 @@ from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.sealed_state import State, empty_stream, store_statements
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import append_entry
-from armnesia.vault.storage.databases import open_database
+from armnesia.vault.storage.database import open_database
 from armnesia.vault.storage.schema import VERSION, create_tables
 
 

@@ -15,9 +15,8 @@ from armnesia.vault.configuration import Configuration, make_unlearner, meaningf
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
-from armnesia.vault.ledger.openings import Opening, commit_to
-from armnesia.vault.ledger.stored_certificate import store_draft
-from armnesia.vault.operations.certificates import certificate_of_target, open_certificate
+from armnesia.vault.ledger.commitments import Opening, commit_to
+from armnesia.vault.operations.certificates import certificate_of_target
 from armnesia.vault.results import Forgotten, Preview
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.records import RecordSet
@@ -58,8 +57,7 @@ class ResolvedRequest:
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
-    records = connection.records.select(target, connection.keyring)
-    records.prepare(connection.reading)
+    records = connection.records.select(target, connection.keyring, connection.reading)
     with connection.writing() as transaction:
         before, ring = transaction.state, transaction.ring
         resolved = options.resolve(before.configuration)  # refused before anything is looked up
@@ -67,9 +65,9 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         listed = digests.read(transaction.session)
         repeated = digests.answered_before(listed)
         if repeated:
-            _refuse_returned_records(records, transaction.session)
+            _refuse_returned_records(transaction.session, target, ring)
         else:
-            answer = _answer(connection, transaction, records, resolved, digests, listed)
+            answer = _answer(connection, transaction, target, records, resolved, digests, listed)
     if repeated:
         certificate = certificate_of_target(connection, target)
         served = before.served_action
@@ -79,7 +77,6 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
             certificate=certificate,
         )
     erased = connection.erase(answer.state.head.sequence)
-    certificate = answer.draft.issue(ring, erasure="complete" if erased else "pending")
     return Forgotten(
         repeated=False,
         named=len(target.names),
@@ -89,21 +86,22 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         served=answer.state.served_action,
         release=answer.release,
         head=answer.state.head,
-        certificate=open_certificate(certificate, connection, target, answer.opening),
+        certificate=answer.draft.issue(
+            ring, erasure="complete" if erased else "pending", opening=answer.opening
+        ),
     )
 
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    records = connection.records.select(target, connection.keyring)
-    records.prepare(connection.reading)
+    records = connection.records.select(target, connection.keyring, connection.reading)
     with connection.reading() as transaction:
         session, state = transaction.session, transaction.state
         resolved = options.resolve(state.configuration)
         digests = RequestDigests.of(transaction.ring, target)
         repeated = digests.answered_before(digests.read(session))
         found = records.find(session, state)
-        held = 0 if found is None else records.count_names_with_records(session)
+        held = 0 if found is None else _count_names_with_records(session, target, transaction.ring)
     unlearner, release = None, None
     if found is not None:
         used, release, _ = _release(state, found, resolved)
@@ -119,19 +117,20 @@ class _Answer(NamedTuple):
     held: int
     release: Release | None
     draft: CertificateDraft
-    opening: Opening
+    opening: dict[str, Any] | None
     state: State
 
 
 def _answer(
     connection: VaultConnection,
     transaction: Transaction,
+    target: ErasureTarget,
     records: RecordSet,
     resolved: ResolvedRequest,
     digests: "RequestDigests",
     listed: SuppressionRows,
 ) -> _Answer:
-    before, ring, target = transaction.state, transaction.ring, records.target
+    before, ring = transaction.state, transaction.ring
     found, rows = records.delete(transaction.session, before)
     held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
     commitment = commit_to(target, ring, before.head.sequence + 1, before.digest_key, held)
@@ -156,8 +155,9 @@ def _answer(
         digests.noted(listed, commitment.openings, entry.sequence), ring, table_digests
     )
     state = replace(state, digests=table_digests)
-    transaction.store(state, to_ledger, store_draft(draft, ring), *to_lists, *to_tree)
-    return _Answer(found, len(held), release, draft, commitment.openings[0], state)
+    to_certificates = tables.put_certificate(entry.sequence, draft.text, draft.seal(ring))
+    transaction.store(state, to_ledger, to_certificates, *to_lists, *to_tree)
+    return _Answer(found, len(held), release, draft, commitment.revealed, state)
 
 
 def _release(
@@ -206,9 +206,14 @@ def _ledger_facts(
     return facts | ({"counts": list(found.counts.tolist())} if guarantee.level.sees_shape else {})
 
 
-def _refuse_returned_records(records: RecordSet, session: Session) -> None:
+def _count_names_with_records(session: Session, target: ErasureTarget, ring: Keyring) -> int:
+    """How many of the names in the request have records."""
+    return tables.count_keys_with_records(session, target.row_column, target.row_keys(ring))
+
+
+def _refuse_returned_records(session: Session, target: ErasureTarget, ring: Keyring) -> None:
     """Refuse to answer "done before" while rows of the request are in the vault again."""
-    if records.count_names_with_records(session):
+    if _count_names_with_records(session, target, ring):
         raise VaultError(
             "rows of a person or record forgotten by this request are in the vault again, put there by"
             " something other than armnesia: run armnesia verify, and armnesia rebuild to remove them"

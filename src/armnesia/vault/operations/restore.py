@@ -13,7 +13,6 @@ from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.ledger import Head, check_chain
-from armnesia.vault.ledger.stored_certificate import store_draft
 from armnesia.vault.operations.rebuild import replace_state
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
@@ -58,6 +57,7 @@ def restore(connection: VaultConnection, export: Mapping[str, Any], *, as_it_is:
         entry, state, to_ledger = append_entry(state, "restore", replayed=missing, as_it_was=intact)
         digests = compute_digests(session, ring, connection.records.layout)
         transaction.store(replace(state, digests=digests), to_ledger)
+        transaction.ring = ring  # from here on with the later keys
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
     connection.erase(entry.sequence)
@@ -124,7 +124,8 @@ def _replace_lists(session: Session, export: Mapping[str, Any], copied: Head, ri
         if row["sequence"] > copied.sequence:
             certificate = Certificate.from_stored(canonical(row["body"]), bytes.fromhex(row["signature"]))
             # The deleted bytes came back with the copy: the certificate is issued again when handed out.
-            statements.append(store_draft(certificate.draft, ring))
+            draft = certificate.draft
+            statements.append(tables.put_certificate(row["sequence"], draft.text, draft.seal(ring)))
     session.execute_together(statements)
     tables.replace_table(session, "suppressed", map(_with_digest, export["suppressed"]))
     tables.replace_table(session, "request", map(_with_digest, export["requests"]))

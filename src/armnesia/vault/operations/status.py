@@ -3,19 +3,7 @@
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.results import ArmScore, Served, Status
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage import tables
-
-
-def decide(connection: VaultConnection) -> Served:
-    """The arm that is served now."""
-    with connection.reading() as transaction:
-        return served_in(transaction.state)
-
-
-def served_in(state: State) -> Served:
-    """The served arm of a state."""
-    return Served(state.served_action, state.served_by, state.head)
 
 
 def status_of(connection: VaultConnection, *, scores: bool) -> Status:
@@ -30,7 +18,7 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
     return Status(
         vault=state.vault,
         location=connection.database.location,
-        served=served_in(state),
+        served=Served(state.served_action, state.served_by, state.head),
         configuration=state.configuration,
         records=0 if stream is None else int(stream.statistics.total),
         suppressed=suppressed,

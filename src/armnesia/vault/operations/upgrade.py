@@ -11,11 +11,11 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.results import Upgraded
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.sealed_state import changed_outside, seal_on
+from armnesia.vault.state.sealed_state import changed_outside, check_version, seal_on
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION, RecordLayout, check_version
+from armnesia.vault.storage.schema import VERSION, RecordLayout
 
 _FIRST = (
     "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"

@@ -15,7 +15,7 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.transaction import ring_of
-from armnesia.vault.storage import record_tables, tables
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
@@ -47,7 +47,7 @@ def verify(
             found, remarks = _row_problems(session, connection, state, RowCounter(progress))
             problems += found
             notes += remarks
-        records = record_tables.count_records(session)
+        records = tables.count_records(session)
     return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, len(ledger), certificates)
 
 
@@ -67,13 +67,15 @@ def _heads(connection: VaultConnection, head: Head | None) -> list[Head]:
 
 def _state(session: Session, connection: VaultConnection) -> tuple[State | None, list[str]]:
     """The state to compare with, even if its seal does not match; None if it cannot be read at all."""
+    problems: list[str] = []
     try:
         stored = StoredState.read(session)
-        return connection.unseal(stored), []
-    except ArmnesiaError as error:
-        problems = [f"state: {error}"]
-    try:
-        return StoredState.read(session).unseal(connection.keyring, check_seal=False), problems
+        try:
+            ring = connection.check_seal(stored)
+        except ArmnesiaError as error:
+            problems.append(f"state: {error}")
+            ring = connection.keyring
+        return stored.state(ring), problems
     except (ArmnesiaError, ValueError, KeyError, TypeError) as error:
         return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
 

@@ -12,14 +12,21 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.pinned_head import PinnedHead
+from armnesia.vault.results import Served
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.records import Records
-from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_keys
-from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.state.sealed_state import (
+    LENGTH,
+    State,
+    StoredState,
+    changed_outside,
+    check_keys,
+    check_version,
+)
+from armnesia.vault.state.transaction import Transaction, ring_of
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session
-from armnesia.vault.storage.databases import open_database
-from armnesia.vault.storage.schema import VERSION, check_version
+from armnesia.vault.storage.database import Database, Session, open_database
+from armnesia.vault.storage.schema import VERSION
 
 
 @dataclass
@@ -43,10 +50,10 @@ class VaultConnection:
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Begin a transaction that sees one snapshot of the vault, not older than the pinned head."""
-        self.read_pin()
+        self.pinned = None if self.allow_older else self.pinned_head.read()
         with self.database.reading() as session:
             state = self.load(session)
-            yield Transaction(session, self.keyring, state)
+            yield Transaction(session, self.keyring, ring_of(self.keyring, state), state)
 
     @contextmanager
     def writing(self, load: Callable[[Session], tuple[State, bool]] | None = None) -> Iterator[Transaction]:
@@ -54,48 +61,57 @@ class VaultConnection:
 
         `load` replaces the reading of the state where that may be broken; it also says whether it is intact.
         """
-        self.read_pin()
+        self.pinned = None if self.allow_older else self.pinned_head.read()
         with self.database.writing() as session:
             before, intact = (self.load(session), True) if load is None else load(session)
-            transaction = Transaction(session, self.keyring, before, intact)
+            ring = ring_of(self.keyring, before)
+            transaction = Transaction(session, self.keyring, ring, before, intact)
             yield transaction
         if transaction.stored is not None:
             self.known = (transaction.stored, transaction.state)
         if transaction.state.head != before.head:
             self.pinned_head.write(transaction.state.head)
 
-    def read_pin(self) -> None:
-        """Note the pinned head, before a transaction begins."""
-        self.pinned = None if self.allow_older else self.pinned_head.read()
-
     def load(self, session: Session) -> State:
-        """Read the state, with what this process knows of erasure; refuse one older than the pinned head."""
-        stored = StoredState.read(session)
-        self._refuse_older(stored)
+        """Read the state, with what this process knows of erasure."""
+        stored = self.read(session)
         if self.known is None or self.known[0] != stored:
-            self.known = (stored, self.unseal(stored))
+            self.known = (stored, stored.state(self.check_seal(stored)))
         state = self.known[1]
         return replace(state, erased_through=max(state.erased_through, self.erased_through))
 
-    def _refuse_older(self, stored: StoredState) -> None:
-        # A backup may have been put in the database's place while this process had it open.
-        length, hash_ = stored.head
+    def read(self, session: Session) -> StoredState:
+        """Read the rows of the state; refuse a state older than the pinned head.
+
+        A backup may have been put in the database's place while this process had it open.
+        """
+        stored = StoredState.read(session)
+        length, hash_ = stored.row[LENGTH], stored.row[LENGTH + 1]
         if self.pinned is not None and (length, hash_) != (self.pinned.sequence, self.pinned.hash):
             if not isinstance(length, int) or length < self.pinned.sequence:
                 raise older_than(self.pinned)
             if length == self.pinned.sequence:
                 raise rewritten_since(self.pinned)
+        return stored
 
-    def unseal(self, stored: StoredState) -> State:
-        """Unseal the state; if that fails, read keys that another process may have added meanwhile."""
+    def check_seal(self, stored: StoredState) -> Keyring:
+        """Check the seal; if it does not match, with keys that another process may have added meanwhile."""
         try:
-            return stored.unseal(self.keyring)
+            return stored.check_seal(self.keyring)
         except VaultError:
             newer = Keyring.load(self.keys_path)
             if newer == self.keyring or not newer.extends(self.keyring):
                 raise
             self.keyring = newer
-            return stored.unseal(newer)
+            return stored.check_seal(newer)
+
+    def served(self) -> Served:
+        """The served arm, read in a transaction of its own, without the statistics."""
+        self.pinned = None if self.allow_older else self.pinned_head.read()
+        with self.database.reading() as session:
+            stored = self.read(session)
+        self.check_seal(stored)
+        return stored.served()
 
     def erase(self, sequence: int) -> bool:
         """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""

@@ -23,7 +23,8 @@ from armnesia.vault.state.records import (
     Records,
     RecordScan,
     RecordSet,
-    deletion_request_of_rows,
+    deletion_request,
+    single_records,
     statistics_problems,
     unknown_source,
 )
@@ -31,21 +32,22 @@ from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests, compute_digests
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import record_tables, tables
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
 
 
-class ExternalRecordSet(RecordSet):
+class ExternalRecordSet:
     """The rows of one request, at the sources that brought them."""
 
     def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        super().__init__(target, keyring)
+        self._target, self._keyring = target, keyring
+        self._column, self._keys = target.row_column, target.row_keys(keyring)
         self._at_source: dict[bytes, tuple[bytes, int, int]] = {}
         """By identity, the content digest, arm and units of the rows at the sources."""
 
-    def prepare(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:
-        """Look the rows up at their sources, which may take long, before the write lock is taken."""
+    def look_up(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:
+        """Look the rows up at their sources, which may take long."""
         with reading() as transaction:
             sources, state = self._sources(transaction.session), transaction.state
         self._look_up(sources, state)
@@ -54,8 +56,8 @@ class ExternalRecordSet(RecordSet):
         """Compare what the vault counted with the rows at the sources, and add them up."""
         held = {
             bytes(identity): bytes(content)
-            for identity, content in record_tables.select_records(
-                session, "identity, content", self.target.row_column, self.keys
+            for identity, content in tables.select_records(
+                session, "identity, content", self._column, self._keys
             )
         }
         if not held.keys() <= self._at_source.keys():
@@ -72,18 +74,16 @@ class ExternalRecordSet(RecordSet):
                 f" longer at their source and {changed} have changed there: forget before deleting at the"
                 " source; now run armnesia rebuild"
             )
-        return deletion_request_of_rows(state, (self._at_source[identity][1:] for identity in held))
+        return deletion_request(state, single_records(self._at_source[identity][1:] for identity in held))
 
     def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Compare, then delete the digests."""
         found = self.find(session, state)
-        return found, record_tables.delete_records(
-            session, EXTERNAL_LAYOUT, self.target.row_column, self.keys
-        )
+        return found, tables.delete_records(session, EXTERNAL_LAYOUT, self._column, self._keys)
 
     def _sources(self, session: Session) -> list[dict[str, Any]]:
         """The sources that brought rows of this request: other sources need not be readable."""
-        rows = record_tables.select_records(session, "DISTINCT source", self.target.row_column, self.keys)
+        rows = tables.select_records(session, "DISTINCT source", self._column, self._keys)
         needed = {number for (number,) in rows}
         known = tables.read_table(session, "source")
         return [json.loads(description) for number, description in known if number in needed]
@@ -91,22 +91,22 @@ class ExternalRecordSet(RecordSet):
     def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
         for description in sources:
             source = reopen_source(description)
-            if self.target.users and source.columns.user is None:
+            if self._target.users and source.columns.user is None:
                 continue  # its rows have no user
             with Occurrences() as occurrences:
                 for rows in self._rows(source, state.known_stream.statistics):
                     for place, identity in enumerate(
-                        identities(self.keyring.record_identity, rows, occurrences)
+                        identities(self._keyring.record_identity, rows, occurrences)
                     ):
                         arm, units = rows.arms[place], rows.units[place]
-                        content = self.keyring.record_content(identity, rows.users[place], arm, units)
+                        content = self._keyring.record_content(identity, rows.users[place], arm, units)
                         self._at_source[identity] = (content, arm, units)
 
     def _rows(self, source: Source, statistics: ArmStatistics) -> Iterator[Rows]:
         """The rows of one person are selected at the source; for several names the source is read once."""
-        users, ids = set(self.target.users), set(self.target.records)
+        users, ids = set(self._target.users), set(self._target.records)
         if len(users) == 1:
-            yield from source.rows(statistics.actions, statistics.reward_range, user=self.target.name)
+            yield from source.rows(statistics.actions, statistics.reward_range, user=self._target.names[0])
             return
         for rows in source.rows(statistics.actions, statistics.reward_range):
             labels: Sequence[str | None] = rows.users if users else rows.ids or []
@@ -121,9 +121,16 @@ class ExternalRecords(Records):
         "; not the source of the records, where they stay until they are deleted there"
     )
 
-    def select(self, target: ErasureTarget, keyring: Keyring) -> RecordSet:
-        """The records of a request."""
-        return ExternalRecordSet(target, keyring)
+    def select(
+        self,
+        target: ErasureTarget,
+        keyring: Keyring,
+        reading: Callable[[], AbstractContextManager[Transaction]],
+    ) -> RecordSet:
+        """The records of a request, looked up at their sources."""
+        records = ExternalRecordSet(target, keyring)
+        records.look_up(reading)
+        return records
 
     def check_source(self, source: Source) -> None:
         """Refuse a dataframe: it cannot be opened again."""
@@ -164,7 +171,7 @@ class ExternalRecords(Records):
         """Compare with the sources as they are now, without the rows of forgotten people."""
         problems: list[str] = []
         notes: list[str] = []
-        held = record_tables.count_by_source(session)
+        held = tables.count_by_source(session)
         comparison = _SourceComparison(session, state, ring)
         for number, description in tables.read_table(session, "source"):
             where = f"source {source_name(json.loads(description))!r}"
@@ -197,7 +204,7 @@ class ExternalRecords(Records):
         if transaction.state.stream is None:
             return transaction.state
         session, state, stream = transaction.session, transaction.state, transaction.state.stream
-        record_tables.delete_all_records(session)
+        tables.delete_all_records(session)
         nothing = stream.statistics.without(stream.statistics)
         digests = state.digests._replace(record=0)
         transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
@@ -214,7 +221,7 @@ class ExternalRecords(Records):
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """Each source, and how many records it brought."""
-        counts = record_tables.count_by_source(session)
+        counts = tables.count_by_source(session)
         return tuple(
             HeldSource(source_name(json.loads(description)), int(counts.get(number, 0)))
             for number, description in tables.read_table(session, "source")
@@ -272,7 +279,7 @@ class _SourceComparison:
         ring, session = self._ring, self._session
         held = {
             bytes(identity): row
-            for identity, *row in record_tables.select_records(
+            for identity, *row in tables.select_records(
                 session, "identity, owner, content, source", "identity", list(names.values())
             )
         }

@@ -1,7 +1,8 @@
 """Managed records: the rows are in the vault, with the action, the reward and a digest of the user."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import ClassVar
 
@@ -20,30 +21,33 @@ from armnesia.vault.state.records import (
     RecordScan,
     RecordSet,
     deletion_request,
-    deletion_request_of_rows,
+    single_records,
     statistics_problems,
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests, compute_digests
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import record_tables
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, RecordLayout
 
 
-class ManagedRecordSet(RecordSet):
+class ManagedRecordSet:
     """The rows of one request, in the vault."""
+
+    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
+        self._column, self._keys = target.row_column, target.row_keys(keyring)
 
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
-        sums = record_tables.sum_records(session, self.target.row_column, self.keys)
+        sums = tables.sum_records(session, self._column, self._keys)
         return deletion_request(state, ((arm, n, total, bool(binary)) for arm, n, total, binary in sums))
 
     def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Delete the rows and add them up."""
-        rows = record_tables.delete_records(session, MANAGED_LAYOUT, self.target.row_column, self.keys)
-        return deletion_request_of_rows(state, ((arm, units) for *_, arm, units in rows)), rows
+        rows = tables.delete_records(session, MANAGED_LAYOUT, self._column, self._keys)
+        return deletion_request(state, single_records((arm, units) for *_, arm, units in rows)), rows
 
 
 class ManagedRecords(Records):
@@ -51,8 +55,13 @@ class ManagedRecords(Records):
 
     layout: ClassVar[RecordLayout] = MANAGED_LAYOUT
 
-    def select(self, target: ErasureTarget, keyring: Keyring) -> RecordSet:
-        """The records of a request."""
+    def select(
+        self,
+        target: ErasureTarget,
+        keyring: Keyring,
+        reading: Callable[[], AbstractContextManager[Transaction]],
+    ) -> RecordSet:
+        """The records of a request, by their key."""
         return ManagedRecordSet(target, keyring)
 
     def check_source(self, source: Source) -> None:
@@ -104,8 +113,8 @@ class ManagedRecords(Records):
         if state.stream is None:
             return state
         statistics = _statistics(scan, state.stream.statistics)
-        deleted = record_tables.delete_records(transaction.session, self.layout, "identity", scan.forgotten)
-        forgotten = deletion_request_of_rows(state, ((arm, units) for *_, arm, units in deleted))
+        deleted = tables.delete_records(transaction.session, self.layout, "identity", scan.forgotten)
+        forgotten = deletion_request(state, single_records((arm, units) for *_, arm, units in deleted))
         if forgotten is not None:
             statistics = statistics.without(forgotten)
             state = replace(state, digests=state.digests.update(transaction.ring, "record", deleted))

@@ -14,7 +14,7 @@ from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS
 from armnesia.vault.state.transaction import Transaction, append_entry
-from armnesia.vault.storage import record_tables, tables
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
 
@@ -39,7 +39,7 @@ class RecordLoader:
         self._counts = np.zeros(len(actions), dtype=np.int64)
         self._sums = np.zeros(len(actions), dtype=object)
         self.seen = self.added = self.already_there = self.suppressed = 0
-        record_tables.create_incoming(self._session, self._layout)
+        tables.create_incoming(self._session, self._layout)
 
     def take(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
@@ -47,16 +47,16 @@ class RecordLoader:
         names = identities(self._ring.record_identity, rows, self._occurrences)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
-        record_tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
+        tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
         self._refuse_contradictions(rows, names)
-        if record_tables.drop_known_incoming(session):
-            new = {identity: new[identity] for identity in record_tables.incoming_identities(session)}
-        for arm, count, total in record_tables.sum_incoming(session):
+        if tables.drop_known_incoming(session):
+            new = {identity: new[identity] for identity in tables.incoming_identities(session)}
+        for arm, count, total in tables.sum_incoming(session):
             self._counts[arm] += count
             self._sums[arm] += int(total)
         width = len(layout.columns.split(","))
         self._digests = self._digests.update(self._ring, "record", (row[:width] for row in new.values()))
-        added = record_tables.insert_incoming(session, layout)
+        added = tables.insert_incoming(session, layout)
         self.seen += len(names)
         self.added += added
         self.already_there += len(incoming) - added
@@ -76,7 +76,7 @@ class RecordLoader:
             statements.append(to_ledger)
         if state != self._before:
             self._transaction.store(state, *statements)
-        record_tables.drop_incoming(self._session)
+        tables.drop_incoming(self._session)
         return state
 
     def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
@@ -107,7 +107,7 @@ class RecordLoader:
         return places
 
     def _refuse_contradictions(self, rows: Rows, names: list[bytes]) -> None:
-        contradicted = record_tables.contradicted_identities(self._session, self._layout)
+        contradicted = tables.contradicted_identities(self._session, self._layout)
         if contradicted:
             first = next(place for place, name in enumerate(names) if name in contradicted)
             raise VaultError(

@@ -5,10 +5,10 @@ vault, `RecordSet` about those of one request.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -26,33 +26,18 @@ from armnesia.vault.state.sealed_state import State, arm_rows
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import record_tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import RecordLayout
 
 
-class RecordSet(ABC):
+class RecordSet(Protocol):
     """The records of one request; None stands for no records at all."""
 
-    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self.target = target
-        self.keyring = keyring
-        self.keys = target.row_keys(keyring)
-
-    def prepare(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:  # noqa: B027
-        """Do what takes long before the write lock is taken: nothing, unless records are external."""
-
-    @abstractmethod
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add up what the vault holds."""
 
-    @abstractmethod
     def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Delete the rows; return what the vault held, and the deleted rows."""
-
-    def count_names_with_records(self, session: Session) -> int:
-        """How many of the names in the request have records."""
-        return record_tables.count_keys_with_records(session, self.target.row_column, self.keys)
 
 
 @dataclass(frozen=True)
@@ -76,8 +61,13 @@ class Records(ABC):
     """What erasure does not cover, in words that follow the database's own in a certificate."""
 
     @abstractmethod
-    def select(self, target: ErasureTarget, keyring: Keyring) -> RecordSet:
-        """The records of a request."""
+    def select(
+        self,
+        target: ErasureTarget,
+        keyring: Keyring,
+        reading: Callable[[], AbstractContextManager[Transaction]],
+    ) -> RecordSet:
+        """The records of a request; what takes long to find is found now, before the write lock is taken."""
 
     @abstractmethod
     def check_source(self, source: Source) -> None:
@@ -140,9 +130,9 @@ def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
     )
 
 
-def deletion_request(state: State, sums: Iterable[tuple[int, int, int, bool]]) -> DeletionRequest | None:
+def deletion_request(state: State, rows: Iterable[tuple[int, int, int, bool]]) -> DeletionRequest | None:
     """Sums (arm, count, sum of units, whether all are 0 or 1) as a request; None if there are none."""
-    found = list(sums)
+    found = list(rows)
     if not found:
         return None
     statistics = state.known_stream.statistics
@@ -154,9 +144,9 @@ def deletion_request(state: State, sums: Iterable[tuple[int, int, int, bool]]) -
     return DeletionRequest(records, all(binary for *_, binary in found))
 
 
-def deletion_request_of_rows(state: State, rows: Iterable[tuple[int, int]]) -> DeletionRequest | None:
-    """Rows (arm, units) as a request; None if there are none."""
-    return deletion_request(state, ((arm, 1, units, units in (0, UNIT)) for arm, units in rows))
+def single_records(rows: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, int, bool]]:
+    """Records (arm, units) as sums of one each."""
+    return ((arm, 1, units, units in (0, UNIT)) for arm, units in rows)
 
 
 def statistics_problems(state: State, found: Mapping[int, tuple[int, int]], source: str) -> list[str]:

@@ -16,10 +16,11 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.results import Served
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.schema import check_version
+from armnesia.vault.storage.schema import VERSION
 
 LARGEST = 2**63 - 1
 """Counts and sums are stored as 64-bit integers: 9.2·10⁹ rows per arm."""
@@ -98,49 +99,68 @@ class StoredState:
             raise changed_outside()
         return cls(rows[0], tables.read_arms(session))
 
-    @property
-    def head(self) -> tuple[Any, Any]:
-        """The length and the hash of the ledger, as the row has them, unchecked."""
-        return self.row[_LENGTH], self.row[_LENGTH + 1]
-
-    def unseal(self, keyring: Keyring, *, check_seal: bool = True) -> State:
-        """The state that the rows mean; refused if the seal does not match them."""
-        *columns, seal = self.row
-        vault, version, text, served, by, length, hash_, erased, digest_key, signing_key, digests = columns
-        check_version(version)
-        check_keys(vault, keyring)
+    def check_seal(self, keyring: Keyring) -> Keyring:
+        """Refuse another version, other keys, and rows that do not match the seal; return the keys in use."""
+        check_version(self.row[_VERSION])
+        check_keys(self.row[_ID], keyring)
         try:
-            ring = keyring.at(digest_version=digest_key, signing_version=signing_key)
+            ring = keyring.at(digest_version=self.row[_DIGEST_KEY], signing_version=self.row[_SIGNING_KEY])
             # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
-            sealed = seal_on(columns, self.arms, ring)
-            if check_seal and sealed != bytes(seal):
-                raise changed_outside()
-            configuration, head = Configuration.from_text(text), Head(length, hash_)
-            return State(
-                vault,
-                version,
-                configuration,
-                _stream(configuration, self.arms) if self.arms else None,
-                served,
-                by,
-                head,
-                erased,
-                digest_key,
-                signing_key,
-                TableDigests.unmasked(digests, ring, head),
-            )
-        except (ValueError, KeyError, TypeError):
-            if check_seal:
-                raise changed_outside() from None
-            raise
+            if seal_on(self.row[:-1], self.arms, ring) == bytes(self.row[-1]):
+                return ring
+        except (ValueError, TypeError):
+            pass
+        raise changed_outside()
+
+    def served(self) -> Served:
+        """The served arm, which is known without the statistics."""
+        position = self.row[_SERVED]
+        action = None if position is None else json.loads(self.arms[position][1])
+        return Served(action, self.row[_SERVED + 1], Head(self.row[LENGTH], self.row[LENGTH + 1]))
+
+    def state(self, ring: Keyring) -> State:
+        """The state that the rows mean."""
+        vault, version, text, served, by, length, hash_, erased, digest_key, signing_key, digests, _ = (
+            self.row
+        )
+        configuration, head = Configuration.from_text(text), Head(length, hash_)
+        return State(
+            vault,
+            version,
+            configuration,
+            _stream(configuration, self.arms) if self.arms else None,
+            served,
+            by,
+            head,
+            erased,
+            digest_key,
+            signing_key,
+            TableDigests.unmasked(digests, ring, head),
+        )
 
 
-_LENGTH = tables.VAULT_COLUMNS.split(", ").index("ledger_length")
+_ID, _VERSION, _SERVED, LENGTH, _DIGEST_KEY, _SIGNING_KEY = (
+    tables.VAULT_COLUMNS.split(", ").index(name)
+    for name in ("id", "schema_version", "served", "ledger_length", "digest_key", "signing_key")
+)
 
 
 def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes:
     """The seal on every column of the state but the seal itself, and on the arms."""
     return ring.seal(canonical([columns, arms]))
+
+
+def check_version(version: int) -> None:
+    """Refuse a schema version that this code does not know, and one that must be upgraded first."""
+    if version > VERSION:
+        raise VaultError(
+            f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"
+        )
+    if version < VERSION:
+        raise VaultError(
+            f"the vault has schema version {version}, this armnesia needs {VERSION}: back it up and run"
+            " armnesia upgrade"
+        )
 
 
 def check_keys(vault: str, keyring: Keyring) -> None:

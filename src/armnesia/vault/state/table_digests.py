@@ -13,7 +13,7 @@ from armnesia.core.progress import RowCounter
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.storage import record_tables, tables
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import COLUMNS, RecordLayout
 
@@ -93,7 +93,7 @@ def compute_digests(
 ) -> TableDigests:
     """Compute the digests from the rows that the tables hold now."""
     counter = counter or RowCounter()
-    records = counter.each(record_tables.stream_records(session, layout))
+    records = counter.each(tables.stream_records(session, layout))
     digests = TableDigests().update(
         ring, "record", records if observer is None else observer.observe(records)
     )

@@ -21,16 +21,13 @@ class Transaction:
 
     session: Session
     keyring: Keyring
+    ring: Keyring
+    """The keys that the state used when the transaction began."""
     state: State
     intact: bool = True
     """False if the stored state was changed by something else, and was replaced by a replayed one."""
     stored: StoredState | None = None
     """The rows of the state, if this transaction stored one."""
-
-    @property
-    def ring(self) -> Keyring:
-        """The keys that the state uses."""
-        return ring_of(self.keyring, self.state)
 
     def store(self, state: State, *others: Statement) -> None:
         """Store a new state, together with other statements."""

@@ -1,12 +1,18 @@
-"""What the vault needs of a database: transactions, rows, and deleted bytes that leave the files."""
+"""What the vault needs of a database: transactions, rows, and deleted bytes that leave the files.
 
+A new database is one module with a function `connect`, and one line in `DATABASES`. Its module is imported
+when an address names it: an SQLite vault needs nothing of PostgreSQL.
+"""
+
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from armnesia.core.errors import VaultBusyError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
+from armnesia.logs.urls import shown
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -30,7 +36,9 @@ class Dialect:
 class Session(Protocol):
     """One transaction. SQL uses `?` for parameters and only what all databases understand."""
 
-    dialect: Dialect
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL of this database."""
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""
@@ -98,3 +106,32 @@ def database_error(location: str, meaning: str) -> VaultError:
     """Say in one sentence what a database refused."""
     kind = VaultBusyError if meaning == IN_USE else VaultError
     return kind(f"the vault {location!r} {meaning}")
+
+
+DATABASES = {
+    "sqlite": "armnesia.vault.storage.sqlite",
+    "postgresql": "armnesia.vault.storage.postgres",
+    "postgres": "armnesia.vault.storage.postgres",
+}
+"""The module of each database, by the scheme of its address."""
+
+
+def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> Database:
+    """Connect to `sqlite:///file.db` or `postgresql://…`; `create` makes the file of a new SQLite vault.
+
+    A relative file has three slashes and an absolute one four, as in other tools with such addresses.
+    """
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in DATABASES:
+        raise unknown_address(url)
+    database: Database = importlib.import_module(DATABASES[scheme]).connect(
+        url, create=create, timeout=timeout
+    )
+    return database
+
+
+def unknown_address(url: str) -> InvalidInputError:
+    """Refuse an address that names no database."""
+    return InvalidInputError(
+        f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {shown(url)!r}"
+    )

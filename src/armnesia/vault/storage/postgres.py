@@ -7,6 +7,7 @@ together. The ledger is a chain, so deletions are serial anyway.
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -53,13 +54,12 @@ def connect(url: str, *, create: bool, timeout: float) -> "PostgresDatabase":
     return PostgresDatabase(url, timeout=timeout)
 
 
+@dataclass(frozen=True)
 class PostgresSession:
     """A transaction on PostgreSQL."""
 
-    dialect = DIALECT
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+    _connection: Any
+    dialect: Dialect = DIALECT
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from armnesia.core.errors import VaultError
 from armnesia.vault.storage.database import Session
 
 VERSION = 2
@@ -81,16 +80,3 @@ def create_tables(session: Session, layout: RecordLayout) -> None:
         f"CREATE TABLE request (digest {blob} PRIMARY KEY, sequence BIGINT NOT NULL, opening TEXT NOT NULL)",
     ):
         session.execute(statement)
-
-
-def check_version(version: int) -> None:
-    """Refuse a version that this code does not know, and one that must be upgraded first."""
-    if version > VERSION:
-        raise VaultError(
-            f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"
-        )
-    if version < VERSION:
-        raise VaultError(
-            f"the vault has schema version {version}, this armnesia needs {VERSION}: back it up and run"
-            " armnesia upgrade"
-        )

@@ -6,16 +6,27 @@ overwritten pages into the file and empties the write-ahead log.
 
 import os
 import sqlite3
+import stat
+import urllib.parse
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from armnesia.core.errors import VaultError
 from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
-from armnesia.vault.storage import sqlite_files
-from armnesia.vault.storage.database import IN_USE, Database, Dialect, Row, Statement, database_error
-from armnesia.vault.storage.databases import unknown_address
+from armnesia.vault.storage.database import (
+    IN_USE,
+    Database,
+    Dialect,
+    Row,
+    Statement,
+    database_error,
+    unknown_address,
+)
+from armnesia.vault.storage.sqlite_rewriting import run_with_temporary_files
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
 _ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
@@ -41,18 +52,22 @@ DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO")
 def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
     """Connect to the address `sqlite:///FILE`."""
     path = url.removeprefix("sqlite:///")
-    if path == url or not path or may_hold_password(path):
+    if path == url or not path:
         raise unknown_address(url)
+    if not os.path.isfile(path):
+        if may_hold_password(path):
+            raise unknown_address(url)
+        if not create:
+            raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
     return SqliteDatabase(path, create=create, timeout=timeout)
 
 
+@dataclass(frozen=True)
 class SqliteSession:
     """A transaction on SQLite."""
 
-    dialect = DIALECT
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    _connection: sqlite3.Connection
+    dialect: Dialect = DIALECT
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""
@@ -84,38 +99,39 @@ class SqliteDatabase(Database):
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
         self.location = path
-        self._path, *_ = self._names = sqlite_files.names_of(path)
         self._timeout = timeout
+        # Absolute, because the process may change its folder. SQLite puts the write-ahead log and its index
+        # beside the file itself, also where a link leads to it.
+        itself = os.path.realpath(path)
+        self._path = os.path.abspath(path)
+        self._names = (self._path, f"{itself}-wal", f"{itself}-shm")
         if sqlite3.sqlite_version_info < _OLDEST:
             raise VaultError(f"SQLite 3.37 or newer is needed; this Python has {sqlite3.sqlite_version}")
         if create:
-            sqlite_files.create_private(path)
-        elif not os.path.isfile(path):
-            raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
+            _create_private(path)
         elif not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             # SQLite would open it read-only and leave files beside it that keep it read-only.
             raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
-        with ExitStack() as undoing:
+        with ExitStack() as undo:
             if create:
-                undoing.callback(sqlite_files.remove, self._names)
+                undo.callback(self._remove)
             with self._translating_errors():
-                self._connection = sqlite3.connect(
-                    sqlite_files.address_of(self._path), uri=True, timeout=timeout, isolation_level=None
-                )
-                undoing.callback(self._connection.close)
+                self._uri = f"file:{urllib.parse.quote(self._path)}?mode=rw"
+                self._connection = sqlite3.connect(self._uri, uri=True, timeout=timeout, isolation_level=None)
+                undo.callback(self._connection.close)
                 self._set_up(create)
-            undoing.pop_all()
+            undo.pop_all()
 
     def _set_up(self, create: bool) -> None:
         is_vault = self.has_vault()
         if is_vault:
-            sqlite_files.check_private(self._names)
+            self._check_private()
         if create or is_vault:  # a file that is no vault is left as it is
             self._connection.execute("PRAGMA journal_mode = WAL")
         for setting in _SETTINGS:
             self._connection.execute(setting)
-        self.has_vault()  # reading makes the write-ahead log, which is there from now on
-        self._files = sqlite_files.files_at(self._names)
+        self.has_vault()  # reading creates the write-ahead log, which exists from now on
+        self._files = self._present_files()
 
     def has_vault(self) -> bool:
         """Whether the file contains a vault."""
@@ -163,7 +179,7 @@ class SqliteDatabase(Database):
         """Rewrite the whole file, then run the checkpoint."""
         with self._translating_errors():
             self._check_same_files()
-            if not sqlite_files.run_with_temporary_files(self._path, _REWRITING, self._timeout):
+            if not run_with_temporary_files(self._path, self._uri, _REWRITING, self._timeout):
                 self._connection.execute("VACUUM")
         return self.erase()
 
@@ -182,7 +198,7 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the connection."""
-        if sqlite_files.files_at(self._names) != self._files:
+        if self._present_files() != self._files:
             # On close SQLite would write its log into the file at this path; interrupted, it does not.
             with suppress(sqlite3.ProgrammingError):  # it is closed already
                 self._connection.interrupt()
@@ -191,7 +207,7 @@ class SqliteDatabase(Database):
     def discard(self) -> None:
         """Close the connection and remove the new file."""
         self.close()
-        sqlite_files.remove(self._names)
+        self._remove()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[SqliteSession]:
@@ -210,10 +226,39 @@ class SqliteDatabase(Database):
 
     def _check_same_files(self) -> None:
         """Refuse to continue if the vault's file was replaced or removed."""
-        if sqlite_files.files_at(self._names) != self._files:
+        if self._present_files() != self._files:
             raise database_error(
                 self.location, "was replaced by another file while it was open; open it again"
             )
+
+    def _present_files(self) -> list[tuple[int, int] | None]:
+        """The identity of each of the vault's files, without opening them.
+
+        Closing a file would release all locks that this process has on it, SQLite's own among them.
+        """
+        found: list[tuple[int, int] | None] = []
+        for name in self._names:
+            try:
+                status = os.stat(name)
+                found.append((status.st_dev, status.st_ino))
+            except OSError:
+                found.append(None)
+        return found
+
+    def _check_private(self) -> None:
+        """Refuse a vault that others may read or change, as such keys are refused."""
+        for name in filter(os.path.exists, self._names):
+            mode = stat.S_IMODE(os.stat(name).st_mode)
+            if os.name == "posix" and mode & 0o077:
+                raise VaultError(
+                    f"{name} is accessible to other users (mode {mode:04o}); restrict it with:"
+                    f" chmod 600 {name}"
+                )
+
+    def _remove(self) -> None:
+        """Remove the vault's file and what SQLite has put beside it."""
+        for name in self._names:
+            Path(name).unlink(missing_ok=True)
 
     @contextmanager
     def _translating_errors(self) -> Iterator[None]:
@@ -222,6 +267,16 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise database_error(self.location, _meaning(error)) from None
+
+
+def _create_private(path: str) -> None:
+    """Create an empty file of mode 0600; refuse an existing one."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        raise VaultError(f"there is already a file {path!r}; choose another name") from None
+    except OSError as error:
+        raise VaultError(f"the file {path!r} cannot be made: {error.strerror}") from None
 
 
 _MEANINGS = {

@@ -1,0 +1,38 @@
+"""The command `audit`."""
+
+import typer
+
+from armnesia.auditing import audit as run_audit
+from armnesia.cli import options as opt
+from armnesia.cli.log.case import Case, read_case
+from armnesia.cli.output import table, tell
+from armnesia.cli.parameters import with_options_of
+
+
+@with_options_of(read_case, "case")
+def audit(case: Case, as_json: opt.AsJson = False) -> None:
+    """Compare release and reference of an unlearner exactly.
+
+    Exit code 1 if the claim does not hold on this log and request.
+    """
+    on, budget = case.on, case.budget
+    found = run_audit(case.unlearner, on.learner, on.statistics, on.request, budget)
+    shown = table(
+        f"Audit of {case.unlearner.name}",
+        ["action", "P(released)", "P(reference)"],
+        zip(
+            on.statistics.actions, found.release.probabilities.tolist(), found.reference.tolist(), strict=True
+        ),
+    )
+    tell(
+        {**case.to_dict(), **found.to_dict()},
+        as_json,
+        shown,
+        f"Claimed: {found.guarantee}",
+        f"Measured here: δ = {float(found.delta):.6g} at ε = {budget.epsilon:.6g}"
+        f" (release → reference {float(found.delta_forward):.6g}, back {float(found.delta_backward):.6g});"
+        f" ε = {float(found.smallest_epsilon):.6g} at δ = {budget.delta:.3g}",
+        f"The claim {'holds' if found.holds else 'does not hold'} on this log and request.",
+    )
+    if not found.holds:
+        raise typer.Exit(1)

@@ -1,0 +1,51 @@
+"""The command `unlearn`."""
+
+from typing import Annotated
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.log.case import Case, read_case
+from armnesia.cli.output import table, tell
+from armnesia.cli.parameters import with_options_of
+from armnesia.plotting import picture_of_forgetting, save
+
+
+@with_options_of(read_case, "case")
+def unlearn(
+    case: Case,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw the released arm, once.")] = False,
+    picture: opt.Picture = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Forget records: the exact distribution of the released arm.
+
+    An arm is drawn only with --draw.
+    """
+    learner, statistics, request = case.on.learner, case.on.statistics, case.on.request
+    release = case.unlearner.release(learner, statistics, request, case.budget)
+    drawn = release.draw() if draw else None
+    if picture is not None:
+        save(picture_of_forgetting(learner, statistics, request, {case.unlearner.name: release}), picture)
+    after = learner.decide(statistics.without(request))
+    shown = table(
+        f"Forgetting {request.counts.sum()} records by {case.unlearner.name}",
+        ["action", "forgotten", "score before", "score after", "P(released)"],
+        zip(
+            statistics.actions,
+            request.counts.tolist(),
+            case.on.decision_before.scores.tolist(),
+            after.scores.tolist(),
+            release.probabilities.tolist(),
+            strict=True,
+        ),
+    )
+    tell(
+        {**case.to_dict(), **release.to_dict(), "drawn": drawn, "picture": picture},
+        as_json,
+        shown,
+        f"Served before: {case.on.decision_before.action}",
+        f"Branch: {release.branch}",
+        f"Guarantee: {release.guarantee}",
+        *([f"Released: {drawn}"] if draw else []),
+    )

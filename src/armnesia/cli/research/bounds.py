@@ -1,0 +1,57 @@
+"""The command `bounds`."""
+
+from typing import Annotated, Any, cast
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import table, tell
+from armnesia.cli.parameters import with_options_of, with_parameters
+from armnesia.cli.research.setting import SettingOptions, as_in_the_paper, setting_options
+from armnesia.simulation import FixedSample
+from armnesia.theory import Setting
+from armnesia.theory import bounds as all_bounds
+from armnesia.unlearners import Adaptive
+
+
+@with_parameters({Adaptive.name: Adaptive})
+@with_options_of(setting_options, "setting")
+def bounds(
+    setting: SettingOptions,
+    n_actions: Annotated[int, typer.Option(help="Number of arms, with --n.")] = 5,
+    best: Annotated[int | None, typer.Option(help="The best arm, if known.")] = None,
+    parameters: Any = None,
+    form: Annotated[str, typer.Option(metavar="printed|derived|exact", help="Which constants.")] = "derived",
+    as_json: opt.AsJson = False,
+) -> None:
+    """Print every bound of the paper for a setting.
+
+    With the conditions that each bound needs.
+    """
+    common: dict[str, Any] = {
+        "deletions": setting.deletions,
+        "budget": setting.budget,
+        "best": best,
+        **as_in_the_paper(Adaptive, parameters),
+    }
+    if setting.model == "fixed":
+        sizes = setting.counts or FixedSample.round_robin(setting.size, n_actions).counts
+        described = Setting.fixed(counts=sizes, **common)
+    else:
+        described = Setting.distribution(n=setting.size, n_actions=n_actions, c_star=setting.c_star, **common)
+    found = all_bounds(described, form=cast(Any, form))  # any text; an unknown one is refused there
+    rows = [
+        [
+            bound.kind,
+            bound.name,
+            bound.value,
+            bound.holds,
+            "; ".join(condition.text for condition in bound.unmet),
+        ]
+        for bound in found
+    ]
+    tell(
+        {**opt.budget_facts(setting.budget), "bounds": [bound.to_dict() for bound in found]},
+        as_json,
+        table("Bounds", ["", "bound", "value", "proved here", "missing conditions"], rows),
+    )

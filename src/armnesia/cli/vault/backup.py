@@ -1,0 +1,18 @@
+"""The command `backup`."""
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import tell
+from armnesia.cli.vault.options import Keys, NewFile, Url
+from armnesia.vault import DEFAULT_URL, Vault
+
+
+def backup(file: NewFile, url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
+    """Copy an SQLite vault, as of one moment, to a new file."""
+    with Vault.open(url, keys=keys) as vault:
+        done = vault.back_up(file)
+    tell(
+        done.to_dict(),
+        as_json,
+        f"Written to {file}. It has the records of people who may be forgotten later: after copying it back,"
+        " run armnesia restore with the file of a later armnesia export --for-restore.",
+    )

@@ -1,0 +1,43 @@
+"""The commands `public-key` and `rotate-key`."""
+
+from typing import Annotated
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import tell
+from armnesia.cli.vault.options import Keys, Url
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault import DEFAULT_URL, Vault
+
+
+def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
+    """Print the public keys of the vault, the current one last.
+
+    One per line: every key that the vault has signed with.
+    """
+    with Vault.open(url, keys=keys) as vault:
+        found = vault.public_keys()
+    result = {"version": len(found), "public_key": found[-1], "public_keys": found}
+    tell(result, as_json, *found)
+
+
+def rotate_key(
+    which: Annotated[str, typer.Argument(metavar="signing|digest", help="Which key.")],
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Make a new signing key or a new digest key.
+
+    The digest key is that of the suppression list. Back the key file up afterwards.
+    """
+    if which not in ("signing", "digest"):
+        raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
+    with Vault.open(url, keys=keys) as vault:
+        done = vault.rotate_signing_key() if which == "signing" else vault.rotate_digest_key()
+    tell(
+        done.to_dict(),
+        as_json,
+        f"The {done.key} key is version {done.version} now. Back the key file up: earlier copies lack it.",
+    )

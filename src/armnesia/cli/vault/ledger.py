@@ -1,0 +1,88 @@
+"""The command `ledger`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import table, tell
+from armnesia.cli.vault.options import Keys, Url, check_can_be_written
+from armnesia.cli.vault.verify import number_of_problems
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import atomic_write
+from armnesia.vault import DEFAULT_URL, Entry, Head, Vault
+
+
+def ledger(
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    head: Annotated[bool, typer.Option("--head", help="Only the head, to be stored elsewhere.")] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Write the entries to this new file, one per line, as they are hashed."),
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option(help="Check the ledger against a head that was stored elsewhere.")
+    ] = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Print or check the ledger.
+
+    It has no identifier and no reward. Exit code 1 if --check finds problems.
+    """
+    if sum((head, export is not None, check is not None)) > 1:
+        raise InvalidInputError("--head, --export and --check exclude each other; give one")
+    if check is not None:
+        _check(url, keys, Head.parse(check), as_json)
+        return
+    if export is not None:
+        check_can_be_written(export)
+    with Vault.open(url, keys=keys) as vault:
+        last, entries = vault.head, [] if head else list(vault.ledger())
+    if head:
+        tell({"head": last}, as_json, str(last))
+    elif export is not None:
+        with atomic_write(export, mode=0o600) as file:
+            file.write_bytes("".join(f"{entry.text}\n" for entry in entries).encode("utf-8"))
+        result = {"head": last, "entries": len(entries), "file": export}
+        tell(result, as_json, f"{len(entries)} entries written to {export}; head {last}")
+    else:
+        result = {"head": last, "entries": [dict(entry.fields) for entry in entries]}
+        tell(result, as_json, _table(entries), f"Head: {last}")
+
+
+def _check(url: str, keys: Path | None, stored: Head, as_json: bool) -> None:
+    with Vault.open(url, keys=keys, allow_older=True) as vault:
+        found = vault.check_ledger(stored)
+    tell(
+        found.to_dict(),
+        as_json,
+        *(f"Problem: {problem}" for problem in found.problems),
+        f"The ledger against head {stored}: {number_of_problems(found.problems)}",
+    )
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def _table(entries: Sequence[Entry]) -> Any:
+    """One row per entry, readable in 80 columns: only the unlearner and its level are wrapped."""
+    rows = [
+        [
+            entry.sequence,
+            entry.time[:19].replace("T", " "),
+            entry.kind,
+            _unlearner_and_level(entry),
+            entry.fields.get("released", ""),
+        ]
+        for entry in entries
+    ]
+    columns = ["", "time (UTC)", "kind", "unlearner, level", "released"]
+    return table("The ledger", columns, rows, unwrapped=columns[:3])
+
+
+def _unlearner_and_level(entry: Entry) -> str:
+    if "unlearner" not in entry.fields:
+        return ""
+    return f"{entry.fields['unlearner']['name']}, {entry.fields.get('level', '')}"

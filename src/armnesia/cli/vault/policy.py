@@ -1,0 +1,30 @@
+"""The command `policy`."""
+
+from typing import Any
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import tell
+from armnesia.cli.parameters import with_options_of
+from armnesia.cli.vault.options import Keys, Url, policy_changes, policy_text
+from armnesia.vault import DEFAULT_URL, PolicyChange, Vault
+
+
+@with_options_of(policy_changes, "changes")
+def policy(
+    url: Url = DEFAULT_URL, keys: Keys = None, changes: Any = None, as_json: opt.AsJson = False
+) -> None:
+    """Print or change the weakest guarantee that requests may get.
+
+    A change holds from now on.
+    """
+    with Vault.open(url, keys=keys) as vault:
+        if changes:
+            done = vault.change_policy(**changes)
+        else:
+            done = PolicyChange(vault.configuration.requests, changed=False, head=vault.head)
+    tell(
+        done.to_dict(),
+        as_json,
+        f"A request may be answered with {policy_text(done.policy)}",
+        *(["The policy is changed; the ledger has an entry for it."] if done.changed else []),
+    )

@@ -1,0 +1,38 @@
+"""The command `readmit`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import tell
+from armnesia.cli.parameters import with_options_of
+from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.vault.request import named_by
+from armnesia.vault import DEFAULT_URL, Vault
+
+
+@with_options_of(named_by, "named")
+def readmit(
+    named: dict[str, Any],
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Remove them from the suppression list: see docs/vault.md.")
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Accept new records of forgotten people again.
+
+    Deleted records do not come back.
+    """
+    with Vault.open(url, keys=keys) as vault:
+        done = vault.readmit(**named, erase=erase)
+    lines = [f"{done.readmitted} readmitted: their new records are accepted from now on"]
+    if done.erased:
+        lines.append(
+            "Their digests are erased: the suppression list no longer has them, certificate show no longer"
+            " finds their certificate, and a backup from before their deletion, if it is restored, brings"
+            " their old records back"
+        )
+    tell(done.to_dict(), as_json, *lines)

@@ -1,0 +1,114 @@
+"""Who or what a request names: by options, or by a file of names."""
+
+import csv
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.core.errors import InvalidInputError
+
+UsersFile = Annotated[
+    Path | None,
+    typer.Option("--file", help="A file of people: one per line, or CSV with a header and --column."),
+]
+Column = Annotated[str | None, typer.Option(help="The column of the file that has the names.")]
+Records = Annotated[str | None, typer.Option(help="Single records, by their ids: ID,ID.")]
+RecordsFile = Annotated[
+    Path | None,
+    typer.Option("--records-file", help="A file of record ids: one per line, or CSV as for --file."),
+]
+_HEADERS = {"user", "users", "user_id", "userid", "username", "user_name", "customer_id", "account_id"}
+_HEADERS |= {"id", "ids", "record", "records", "record_id", "event_id", "name", "names", "email", "who"}
+_OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
+
+
+def named_by(
+    user: opt.Users = None,
+    file: UsersFile = None,
+    column: Column = None,
+    records: Records = None,
+    records_file: RecordsFile = None,
+) -> dict[str, Any]:
+    """The users or records that the options name, as `Vault` takes them; names are not changed.
+
+    >>> named_by(records="r-1,r-2")
+    {'records': ['r-1', 'r-2']}
+    """
+    ways = (bool(user), file is not None, records is not None, records_file is not None)
+    if sum(ways) != 1:
+        raise InvalidInputError(
+            "name people or records by one of --user (repeatable), --file, --records and --records-file"
+        )
+    if column is not None and file is None and records_file is None:
+        raise InvalidInputError(f"--column belongs to --file or --records-file; got --column {column} alone")
+    if file is not None:
+        names = _names_in(file, column, "--file", "person")
+    elif records_file is not None:
+        names = _names_in(records_file, column, "--records-file", "record")
+    else:
+        names = user or (records or "").split(",")
+    _warn_of_spaces(names)
+    return {"users" if user or file is not None else "records": names}
+
+
+def _names_in(file: Path, column: str | None, option: str, what: str) -> list[str]:
+    """The names in a file: its lines, or with a column the values below that header.
+
+    Messages do not quote the file, because it may list people.
+    """
+    rows = _rows(file, option)
+    place, first = 0, 0
+    if column is not None:
+        if not rows or column not in rows[0]:
+            raise InvalidInputError(f"{option} {file} has no column {column!r} in its first line")
+        place, first = rows[0].index(column), 1
+    wrong = next(
+        (number for number, row in enumerate(rows[first:], first + 1) if len(row) != len(rows[0])), None
+    )
+    if wrong is not None:
+        raise InvalidInputError(
+            f"{option} {file} must have the same number of values in each line; line {wrong} has not"
+        )
+    if column is None and rows and len(rows[0]) > 1:
+        raise InvalidInputError(f"{option} {file} has {len(rows[0])} columns; choose one with --column")
+    names = [row[place] for row in rows[first:]]
+    if not names or "" in names:
+        raise InvalidInputError(f"{option} {file} must name at least one {what}, and one per line")
+    if column is None:
+        _check_one_column(names, f"{option} {file}")
+    return names
+
+
+def _rows(file: Path, option: str) -> list[list[str]]:
+    """The values of every line that is not empty."""
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            return [row for row in csv.reader(stream, strict=True) if row]
+    except OSError as error:
+        raise InvalidInputError(f"{option} {file} cannot be read: {error.strerror}") from None
+    except (csv.Error, UnicodeDecodeError):
+        raise InvalidInputError(f"{option} must be CSV in UTF-8; {file} is not") from None
+
+
+def _check_one_column(names: list[str], where: str) -> None:
+    """Refuse what looks like several columns or a header, which would be names that nobody has."""
+    if names[0].strip().casefold().replace("-", "_").replace(" ", "_") in _HEADERS:
+        raise InvalidInputError(f"{where} begins with what looks like a header, {names[0]!r}; give --column")
+    for separator, called in _OTHER_SEPARATORS.items():
+        if all(separator in name for name in names):
+            raise InvalidInputError(
+                f"{where} has a {called} in every line; columns must be separated by commas, and names with a"
+                f" {called} need a header and --column"
+            )
+
+
+def _warn_of_spaces(names: list[str]) -> None:
+    spaced = sum(name != name.strip() for name in names)
+    if spaced:
+        warnings.warn(
+            f"{spaced} of {len(names)} names begin or end with a space; spaces are part of a name",
+            stacklevel=2,
+        )

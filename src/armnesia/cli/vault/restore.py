@@ -1,0 +1,33 @@
+"""The command `restore`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import tell
+from armnesia.cli.vault.options import Keys, Url
+from armnesia.vault import DEFAULT_URL, Vault
+
+
+def restore(
+    export_file: Annotated[Path, typer.Argument(metavar="EXPORT", help="Written by export --for-restore.")],
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    as_it_is: Annotated[
+        bool, typer.Option("--as-it-is", help="Also a copy that something other than armnesia has changed.")
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Bring a vault copied back from a backup up to date.
+
+    Everyone forgotten since the backup is forgotten again.
+    """
+    done = Vault.restore(url, export_file, keys=keys, as_it_is=as_it_is)
+    tell(
+        done.to_dict(),
+        as_json,
+        f"{done.replayed} ledger entries replayed: everyone forgotten since the backup is forgotten again",
+        "Rows that were ingested after the backup are not in it: ingest them again.",
+    )

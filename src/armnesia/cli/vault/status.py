@@ -1,0 +1,51 @@
+"""The command `status`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from armnesia.cli import options as opt
+from armnesia.cli.output import table, tell
+from armnesia.cli.vault.decide import served_text
+from armnesia.cli.vault.options import Keys, Url, policy_text
+from armnesia.vault import DEFAULT_URL, OPERATOR_ONLY, Vault
+
+
+def status(
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    scores: Annotated[
+        bool,
+        typer.Option("--scores", help="Also the count, mean and score of every arm: FOR THE OPERATOR ONLY."),
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Print the state of the vault, for the operator only.
+
+    Counts published before and after a deletion reveal what was deleted.
+    """
+    with Vault.open(url, keys=keys) as vault:
+        found = vault.status(scores=scores)
+    configuration = found.configuration
+    rows: list[list[Any]] = [
+        ["vault", found.vault],
+        ["location", found.location],
+        ["rows", f"{found.records}, {configuration.mode}"],
+        ["served", served_text(found.served)],
+        ["learner", f"{configuration.learner}, τ = {configuration.confidence:g}"],
+        ["unlearner", configuration.unlearner],
+        ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
+        ["penalty", configuration.penalty],
+        ["policy", policy_text(configuration.requests)],
+        ["on the suppression list", found.suppressed],
+        ["erasure", found.erasure],
+        ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
+    ]
+    shown = [table("The vault", ["", ""], rows)]
+    if found.sources:
+        sources = [[source.name, source.records] for source in found.sources]
+        shown.append(table("Sources", ["source", "rows counted from it"], sources))
+    if found.scores is not None:
+        arms = [[arm.action, arm.count, arm.mean, arm.score] for arm in found.scores]
+        shown.append(table("Arms", ["action", "count", "mean", "score"], arms))
+    tell(found.to_dict(), as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)

@@ -1,0 +1,84 @@
+"""Ratios between the methods of a setting, with their standard errors."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.paper.cells import Row
+
+Point = dict[str, Row]
+"""The rows of one point of a figure, by method."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, its standard error (0 if exact), and its place on the x axis."""
+
+    value: float
+    error: float
+    x: float = float("nan")
+
+
+def points(rows: Iterable[Row], **wanted: object) -> list[Point]:
+    """Group the rows that have the wanted values by panel, varied parameter and x.
+
+    >>> rows = [{"panel": "M_f", "varied": "N", "x": 1.0, "method": name} for name in ("rollback", "oracle")]
+    >>> [sorted(point) for point in points(rows, panel="M_f")]
+    [['oracle', 'rollback']]
+    """
+    grouped: dict[tuple[object, ...], Point] = defaultdict(dict)
+    for row in rows:
+        if all(row[key] == value for key, value in wanted.items()):
+            grouped[row["panel"], row["varied"], row["x"]][row["method"]] = row
+    return list(grouped.values())
+
+
+def reduction(point: Mapping[str, Row], method: str, other: str) -> Estimate:
+    """How much less `method` gives up than `other`, in per cent: 100·(1 − a/b).
+
+    >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
+    >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}
+    >>> reduction({"a": a, "b": b}, "a", "b")
+    Estimate(value=75.0, error=0.0, x=5.0)
+    """
+    found = ratio(point[method], point[other])
+    return Estimate(100 * (1 - found.value), 100 * found.error, found.x)
+
+
+def excess_over_best(point: Mapping[str, Row], method: str, others: Iterable[str]) -> Estimate:
+    """How much more `method` gives up than the best of `others` and itself, in per cent.
+
+    >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
+    >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}
+    >>> excess_over_best({"a": a, "b": b}, "b", ["a"])
+    Estimate(value=300.0, error=0.0, x=5.0)
+    """
+    best = min((*others, method), key=lambda name: point[name]["suboptimality"])
+    found = ratio(point[method], point[best])
+    return Estimate(100 * (found.value - 1), 100 * found.error, found.x)
+
+
+def ratio(numerator: Row, denominator: Row) -> Estimate:
+    """The ratio of two rows' sub-optimality: both exact, both sampled on the same data, or sampled/exact.
+
+    >>> sampled = {"suboptimality": 3.0, "standard_error": 0.1, "blocks": [2.0, 4.0], "x": 5.0}
+    >>> exact = {"suboptimality": 2.0, "standard_error": 0.0, "blocks": [2.0], "x": 5.0}
+    >>> ratio(sampled, exact)
+    Estimate(value=1.5, error=0.05, x=5.0)
+    """
+    value = numerator["suboptimality"] / denominator["suboptimality"]
+    return Estimate(value, _error_of_ratio(numerator, denominator), numerator["x"])
+
+
+def _error_of_ratio(numerator: Row, denominator: Row) -> float:
+    """The standard error; if both rows are sampled, the jackknife's, because they share their data blocks."""
+    a, b = np.array(numerator["blocks"]), np.array(denominator["blocks"])
+    n = len(a)
+    if n < 2:
+        return 0.0
+    if len(b) < 2:
+        return float(numerator["standard_error"] / denominator["suboptimality"])
+    left_out = (a.sum() - a) / (b.sum() - b)
+    return float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))

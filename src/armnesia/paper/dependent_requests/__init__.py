@@ -1,0 +1,1 @@
+"""Requests that depend on rewards, which the paper excludes."""

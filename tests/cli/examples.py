@@ -1,0 +1,43 @@
+"""A small log, and arguments that the tests of several commands share."""
+
+import csv
+import stat
+from pathlib import Path
+
+COLUMNS = ("--action-column", "variant", "--reward-column", "clicked")
+USER_COLUMN = ("--user-column", "person")
+INGEST = ("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--id-column", "row")
+BUDGET = ("--epsilon", "1", "--delta", "1e-5")
+GAUSSIAN = ("--unlearner", "gaussian", *BUDGET)
+WEAKER_POLICY = ("--max-epsilon", "1", "--max-delta", "1e-5", "--levels", "retained,request_shape")
+
+
+def users(*names: str) -> tuple[str, ...]:
+    """The arguments that name these users."""
+    return tuple(argument for name in names for argument in ("--user", name))
+
+
+FOUR_BUSIEST = users("N711ZX", "N718TW", "N722TW", "N705TW")
+"""Users of the bundled log, whose best arm changes without them."""
+
+
+def write_clicks(path: Path) -> Path:
+    """Write 100 rows of A and 100 of B; B leads until u1, with 40 rewarded rows of B, is forgotten."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "variant", "clicked", "person"])
+        writer.writerows((f"r{i}", "A", i % 2, f"a{i}") for i in range(100))
+        writer.writerows(
+            (f"r{100 + i}", "B", int(i % 5 < 3), "u1" if i % 5 < 2 else f"b{i}") for i in range(100)
+        )
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, byte for byte."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def mode_of(path: str | Path) -> int:
+    """The permission bits of a file."""
+    return stat.S_IMODE(Path(path).stat().st_mode)

@@ -1,0 +1,90 @@
+"""The command `unlearn`."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import armnesia as am
+from tests.cli.examples import BUDGET, COLUMNS, FOUR_BUSIEST, GAUSSIAN, USER_COLUMN
+
+ON_CLICKS = (*COLUMNS, "--actions", "A,B,C")
+
+
+def test_unlearn_agrees_with_the_library(run: Any) -> None:
+    result = run("unlearn", "flights", *FOUR_BUSIEST, *GAUSSIAN, "--json").json
+    log = am.datasets.flights()
+    statistics = log.statistics()
+    release = am.Gaussian().release(
+        am.LCB().bind(statistics),
+        statistics,
+        log.request(users=FOUR_BUSIEST[1::2]),
+        am.Budget(epsilon=1.0, delta=1e-5),
+    )
+    assert list(result["probabilities"].values()) == release.probabilities.tolist()
+    assert result["request"] == {"records": 480, "counts": {"AA": 0, "B6": 0, "DL": 480, "UA": 0, "VX": 0}}
+    assert result["guarantee"]["level"] == "request_shape"
+    assert result["drawn"] is None
+
+
+def test_unlearn_by_rollback_needs_no_budget_and_flips_the_decision(run: Any, clicks: Path) -> None:
+    arguments = ("unlearn", clicks, *ON_CLICKS, *USER_COLUMN, "--user", "u1", "--unlearner", "rollback")
+    result = run(*arguments, "--draw", "--json").json
+    assert result["decision_before"] == "B"
+    assert result["probabilities"] == {"A": 1.0, "B": 0.0, "C": 0.0}
+    assert result["drawn"] == "A"
+    assert "Released: A" in run(*arguments, "--draw").out
+    assert "Released" not in run(*arguments).out
+
+
+def test_unlearn_by_rows_needs_no_user_column(run: Any, clicks: Path) -> None:
+    result = run("unlearn", clicks, *ON_CLICKS, "--rows", "0,1,100", "--unlearner", "rollback", "--json").json
+    assert result["request"]["counts"] == {"A": 2, "B": 1, "C": 0}
+
+
+def test_unlearn_takes_the_parameters_of_the_paper(run: Any, clicks: Path) -> None:
+    result = run(
+        *("unlearn", clicks, *ON_CLICKS, "--rows", "100,101", "--unlearner", "adaptive"),
+        *("--gamma", "0.1", "--delta", "1e-5"),
+        *("--threshold", "paper", "--threshold-scale", "1.3", "--sensitivity", "paper", "--json"),
+    ).json
+    assert result["branch"] == "gaussian"
+    assert result["budget"]["gamma"] == 0.1
+    assert result["budget"]["epsilon"] == pytest.approx(am.privacy_curve(0.1).epsilon(1e-5))
+
+
+def test_unlearn_draws_its_picture(run: Any, tmp_path: Path) -> None:
+    picture = tmp_path / "new folder" / "forgetting.png"
+    run("unlearn", "flights", "--user", "N711ZX", *BUDGET, "--picture", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_imitation_rollback_takes_its_own_learner(run: Any) -> None:
+    result = run("unlearn", "flights", "--user", "N711ZX", "--unlearner", "imitation_rollback", "--json").json
+    assert result["learner"]["name"] == "imitation"
+    assert result["probabilities"]["UA"] == 1.0
+
+
+def test_tilts_predictive_can_be_chosen_where_tilt_is_used(run: Any, tmp_path: Path) -> None:
+    """Of A five records stay, three of them ones; B, C, D and E have 80 each, half of them ones."""
+    path = tmp_path / "five.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["action", "reward", "user"])
+        writer.writerows([("A", int(i < 3), f"a{i}") for i in range(5)])
+        writer.writerows([("A", i % 2, "u1") for i in range(75)])
+        writer.writerows([(arm, i % 2, f"{arm}{i}") for arm in "BCDE" for i in range(80)])
+    asked = (path, "--actions", "A,B,C,D,E", "--user", "u1", "--epsilon", "0.3", "--delta", "1e-5")
+    tilt, shrunk = ("--unlearner", "tilt"), ("--predictive", "empirical_bayes")
+    flat = run("unlearn", *asked, *tilt, "--predictive", "flat", "--json").json["probabilities"]
+    assert flat == run("unlearn", *asked, *tilt, "--json").json["probabilities"]
+    other = run("unlearn", *asked, *tilt, *shrunk, "--json").json["probabilities"]
+    assert other != flat
+    assert run("audit", *asked, *tilt, *shrunk, "--json").json["holds"]
+    compared = run("compare", *asked, *shrunk, "--json").json["unlearners"]
+    assert [each["probabilities"] for each in compared if each["name"] == "tilt"] == [other]
+    for command in (("unlearn", *asked, *tilt), ("compare", *asked)):
+        refused = run(*command, "--predictive", "guess")
+        assert refused.code == 2
+        assert "predictive must be one of flat, empirical_bayes" in refused.err

@@ -1,0 +1,121 @@
+"""docs/command-line.md lists every command, option and JSON key, and no other."""
+
+import dataclasses
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.cli.app import COMMANDS
+from armnesia.cli.parameters import option_name
+from armnesia.core.parameters import parameters_of
+from armnesia.learners import LEARNERS
+from armnesia.paper.section import Claim
+from armnesia.unlearners import UNLEARNERS
+from tests.cli.commands import commands, options
+from tests.cli.documentation import (
+    DOCUMENTED,
+    OPTION,
+    PAGE,
+    PANELS,
+    SHARED,
+    assert_documented,
+    documented_keys,
+)
+from tests.cli.examples import BUDGET, INGEST, write_clicks
+
+
+def test_every_command_is_documented_in_its_panel() -> None:
+    assert set(DOCUMENTED) == set(commands())
+    assert list(PANELS) == ["Shared options", *COMMANDS]
+    titles = re.findall(r"^##+ (.*)$", PAGE, re.MULTILINE)
+    for panel, names in COMMANDS.items():
+        below = titles[titles.index(panel) + 1 :]
+        for name in names:
+            found = [title for title in below if re.match(rf"`{name}\b(?! show| verify)", title)]
+            assert found, f"{name} is not below {panel}"
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_option_is_documented_and_every_documented_option_exists(command: str) -> None:
+    own = set(OPTION.findall(DOCUMENTED[command]))
+    exists = set(options(command))
+    assert own <= exists | {"--json"}
+    assert exists - {"--json", "--help"} <= own | set(OPTION.findall(SHARED))
+
+
+def test_every_shared_option_exists() -> None:
+    exists = {name for command in commands() for name in options(command)}
+    assert set(OPTION.findall(SHARED)) - OLD <= exists
+
+
+def test_the_table_of_parameters_has_every_owner() -> None:
+    rows = re.findall(r"^\| (`--.*?) \| (.*?) \| .* \|$", SHARED, re.MULTILINE)
+    documented = {
+        name: set(re.findall(r"`(\w+)`", owners))
+        for names, owners in rows
+        for name in OPTION.findall(names)
+        if not name.startswith("--no-")
+    }
+    declared: dict[str, set[str]] = {}
+    for owner, kind in (*UNLEARNERS.items(), *LEARNERS.items()):
+        for parameter in parameters_of(kind):
+            declared.setdefault(option_name(parameter.name), set()).add(owner)
+    assert documented == declared
+
+
+OLD = {"--action", "--reward", "--id", "--nobody"}  # the page says that they are old
+
+# Every command with the arguments of an example, in an order in which each can be run.
+ON_CLICKS = ("clicks.csv", *INGEST[2:6])
+REQUEST = (*ON_CLICKS, "--actions", "A,B", "--user-column", "person", "--user", "u1")
+EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
+    ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
+    ("unlearn", "", (*REQUEST, "--draw")),
+    ("audit", "", REQUEST),
+    ("compare", "", (*REQUEST, *BUDGET)),
+    ("init", "", ("--actions", "A,B")),
+    ("ingest", "", INGEST[1:]),
+    ("decide", " without `LOG`", ()),
+    ("backup", "", ("old.db",)),
+    ("forget", " with `--dry-run`", ("--user", "u1", "--dry-run")),
+    ("forget", "", ("--user", "u1", "--certificate", "u1.json")),
+    ("readmit", "", ("--user", "u1")),
+    ("verify", "", ()),
+    ("ledger", "", ()),
+    ("ledger", " with `--head`", ("--head",)),
+    ("ledger", " with `--export`", ("--export", "ledger.jsonl")),
+    ("status", "", ("--scores",)),
+    ("certificate show", "", ("--user", "u1")),
+    ("certificate verify", "", ("u1.json",)),
+    ("policy", "", ()),
+    ("public-key", "", ()),
+    ("rotate-key", "", ("signing",)),
+    ("compact", "", ()),
+    ("rebuild", "", ()),
+    ("upgrade", "", ()),
+    ("export", "", ("later.json", "--for-restore")),
+    ("evaluate", "", ("--n", 100, "--deletions", 5)),
+    ("bounds", "", ("--n", 100, "--deletions", 5)),
+    ("levels", "", ("--max-count", 2)),
+    ("calibrate", "", BUDGET),
+    ("curve", "", ("--gamma", 1)),
+    ("reproduce", "", ("--quick", "--figure", "table2", "--datasets", 2000, "--n-jobs", 1)),
+]
+
+
+def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> None:
+    write_clicks(folder / "clicks.csv")
+    for command, variant, arguments in EXAMPLES:
+        done = run(*command.split(), *arguments, "--json")
+        assert done.code == 0, done.err
+        assert_documented(command, variant, done.json)
+    head = run("ledger", "--head").out.strip()
+    assert_documented("ledger", " with `--check`", run("ledger", "--check", head, "--json").json)
+    shutil.copy("old.db", "vault.db")
+    assert_documented("restore", "", run("restore", "later.json", "--json").json)
+    assert documented_keys("reproduce")["claims"] == {field.name for field in dataclasses.fields(Claim)}
+    tested = {command for command, _, _ in EXAMPLES} | {"restore", "demo"}  # the demo in test_demo.py
+    assert tested == set(commands())

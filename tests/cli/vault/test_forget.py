@@ -1,0 +1,153 @@
+"""The command `forget`."""
+
+import json
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.cli.vault.forget import erasure_hint
+from armnesia.vault import Vault
+from tests.cli.examples import BUDGET, GAUSSIAN, WEAKER_POLICY, contents, mode_of, users
+
+TILT = ("--unlearner", "tilt", *BUDGET)
+
+
+def test_a_dry_run_tells_the_probabilities_and_writes_nothing(run: Any, vault: Path) -> None:
+    before = contents(vault)
+    told = run("forget", "--user", "u1", "--dry-run", "--json").json
+    assert set(told) == {
+        *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "unlearner"),
+        *("probabilities", "branch", "guarantee", "note"),
+    }
+    assert told["counts"] == {"A": 0, "B": 40, "C": 0}
+    assert told["probabilities"] == {"A": 1.0, "B": 0.0, "C": 0.0}
+    assert told["guarantee"]["level"] == "retained"
+    assert "Nothing was changed" in run("forget", "--user", "u1", "--dry-run").out
+    assert "Nothing is held" in run("forget", "--user", "u2", "--dry-run").out
+    assert contents(vault) == before
+
+
+def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> None:
+    done = run("forget", "--user", "u1", "--certificate", "u1.json", "--json").json
+    assert set(done) == {
+        *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "served", "head"),
+        *("sequence", "kind", "unlearner", "level", "budget", "erasure", "certificate", "certificate_file"),
+    }
+    assert (done["records"], done["served_before"], done["served"]) == (40, "B", "A")
+    assert (done["kind"], done["level"], done["erasure"]) == ("forget", "retained", "complete")
+    assert done["certificate"]["opening"]["request"] == {"users": ["u1"]}
+    assert mode_of("u1.json") == 0o600
+    Path("public").write_text(run("public-key").out)
+    for name in ("vault.db", "vault.db.keys", "vault.db.keys.head"):
+        Path(name).unlink()  # the check needs no vault
+    checked = run("certificate", "verify", "u1.json", "--public-key", "public", "--json")
+    assert checked.code == 0
+    assert set(checked.json) == {"valid", "problems", "signer_checked", "note", "certificate"}
+    assert checked.json["valid"] is True
+    assert checked.json["signer_checked"] is True
+    assert checked.json["certificate"]["level"] == "retained"
+    shown = run("certificate", "verify", "u1.json", "--public-key", Path("public").read_text().strip()).out
+    assert "1 user: 'u1'" in shown
+    assert shown.endswith("The certificate is valid\n")
+
+
+def test_the_same_request_twice_has_one_answer(run: Any, vault: Path) -> None:
+    first = run("forget", "--user", "u1", "--json").json
+    again = run("forget", "--user", "u1", *GAUSSIAN, "--json").json
+    assert (first["repeated"], again["repeated"]) == (False, True)
+    assert again["sequence"] == first["sequence"]
+    assert again["head"] == first["head"]
+    assert "answered before" in run("forget", "--user", "u1").out
+
+
+def test_nothing_held_is_said(run: Any, vault: Path) -> None:
+    done = run("forget", "--user", "stranger", "--json")
+    assert done.code == 0
+    assert (done.json["kind"], done.json["records"]) == ("nothing_held", 0)
+    assert done.json["level"] is None
+    assert "Nothing is held" in run("forget", "--user", "another").out
+
+
+def test_single_records_are_forgotten_by_their_ids(run: Any, vault: Path) -> None:
+    assert run("forget", "--records", "r1,r3", "--json").json["counts"] == {"A": 2, "B": 0, "C": 0}
+    shown = run("certificate", "show", "--records", "r1")
+    assert "1 record: 'r1'" in shown.out
+
+
+def test_erasure_that_a_reader_holds_up_is_pending_and_then_complete(run: Any, vault: Path) -> None:
+    reader = sqlite3.connect("vault.db")
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM record").fetchone()
+    assert run("forget", "--user", "u1", "--json").json["erasure"] == "pending"
+    assert run("status", "--json").json["erasure"] == "pending"
+    reader.close()
+    assert run("status", "--json").json["erasure"] == "complete"
+    shown = json.loads(run("certificate", "show", "--user", "u1", "--json").out)
+    assert shown["body"]["erasure"]["state"] == "complete"
+
+
+def test_a_dry_run_names_the_unlearner(run: Any, vault: Path) -> None:
+    assert run("policy", *WEAKER_POLICY, "--beyond", "rollback").code == 0
+    as_asked = run("forget", "--user", "u1", *TILT, "--dry-run", "--json").json
+    assert as_asked["unlearner"] == "tilt"
+    assert run("policy", "--max-epsilon", "0", "--max-delta", "0").code == 0
+    beyond = ("forget", "--user", "u1", *TILT, "--dry-run")
+    assert run(*beyond, "--json").json["unlearner"] == "rollback"
+    assert "Unlearner: rollback\n" in run(*beyond).out
+    assert run("forget", "--user", "stranger", "--dry-run", "--json").json["unlearner"] is None
+
+
+def test_of_several_it_is_said_how_many_had_records(run: Any, vault: Path) -> None:
+    several = users("u1", "a1", "x", "y")
+    told = run("forget", *several, "--dry-run", "--json").json
+    assert (told["named"], told["held"]) == (4, 2)
+    assert "2 of 4 named had records\n" in run("forget", *several, "--dry-run").out
+    assert "had records" not in run("forget", "--user", "a3", "--dry-run").out
+    assert "2 of 4 named had records\n" in run("forget", *several).out
+    assert "had records" not in run("forget", *several).out  # answered before
+    done = run("forget", "--user", "a3", "--json").json
+    assert (done["named"], done["held"]) == (1, 1)
+
+
+def test_what_to_do_about_bytes_that_are_still_there(run: Any, vault: Path) -> None:
+    assert "To do" not in run("forget", "--user", "a1").out
+    reader = sqlite3.connect("vault.db")
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM record").fetchone()
+    said = run("forget", "--user", "u1").out
+    with Vault.open("sqlite:///vault.db") as opened:
+        done = opened.forget(records=["r3"])
+    (on_a_server,) = erasure_hint(done, "postgresql://host/database", {"records": ["r3"]})
+    reader.close()
+    assert "another process was reading" in said
+    assert "armnesia status tries again" in said
+    assert "armnesia certificate show --user U --out FILE" in said
+    assert "armnesia compact" in on_a_server
+    assert "armnesia certificate show --records ID --out FILE" in on_a_server
+    assert "│ erasure                 │ complete " in run("status").out
+    assert "Erasure: complete" in run("certificate", "show", "--user", "u1", "--out", "u1.json").out
+
+
+def test_counts_are_those_of_every_action(run: Any, vault: Path) -> None:
+    zeros = {"A": 0, "B": 0, "C": 0}
+    for options in (("--dry-run",), (), ()):  # the last one is repeated
+        assert run("forget", "--user", "stranger", *options, "--json").json["counts"] == zeros
+    assert run("init", "--url", "sqlite:///new.db").code == 0
+    without_actions = run("forget", "--user", "u1", "--url", "sqlite:///new.db", "--json").json
+    assert without_actions["counts"] == {}
+
+
+def test_a_vault_in_use_has_an_exit_code_of_its_own(
+    run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that gets it may try again."""
+    monkeypatch.setattr(Vault, "open", partial(Vault.open, timeout=0.1))
+    with closing(sqlite3.connect(vault / "vault.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        refused = run("forget", "--user", "u1")
+    assert (refused.code, refused.out) == (75, "")
+    assert "in use by another process; nothing was changed, try again" in refused.err

@@ -1,0 +1,74 @@
+"""The command `ingest`."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.examples import COLUMNS, INGEST, USER_COLUMN
+
+pytestmark = pytest.mark.usefixtures("clicks")
+
+
+def test_what_is_sent_twice_comes_in_once_and_without_ids_that_is_said(run: Any) -> None:
+    run("init", "--actions", "A,B")
+    counts = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--json")
+    assert counts.json == {
+        "rows": 200,
+        "added": 200,
+        "already_there": 0,
+        "suppressed": 0,
+        "served": "B",
+        "actions_fixed": None,
+        "head": run("ledger", "--head").out.strip(),
+    }
+    assert counts.err == ""
+    again = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--batch-rows", "50", "--json")
+    assert again.json["already_there"] == 200
+    assert again.err.startswith("armnesia: warning: 200 rows were taken for rows that are there already")
+    assert "200 rows: 0 added, 200 already there" in run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN).out
+
+
+def test_with_ids_the_same_file_twice_needs_no_warning(run: Any, vault: Path) -> None:
+    again = run(*INGEST, "--json")
+    assert (again.json["added"], again.json["already_there"], again.err) == (0, 200, "")
+
+
+def test_rows_without_a_user_are_warned_of(run: Any) -> None:
+    run("init")
+    taken = run("ingest", "clicks.csv", *COLUMNS)
+    assert taken.code == 0
+    assert "without --user-column" in taken.err
+
+
+def test_a_table_of_a_database_is_a_source(run: Any) -> None:
+    with sqlite3.connect("log.db") as log:
+        log.execute("CREATE TABLE shown (arm TEXT, won REAL, who TEXT)")
+        log.executemany("INSERT INTO shown VALUES (?, ?, ?)", [("A", 1, "ann"), ("B", 0, "bob")])
+    log.close()
+    run("init")
+    columns = ("--action-column", "arm", "--reward-column", "won", "--user-column", "who", "--table", "shown")
+    assert run("ingest", "sqlite:///log.db", *columns, "--json").json["added"] == 2
+
+
+def test_the_bundled_log_brings_its_columns(run: Any) -> None:
+    run("init", "--actions", "AA,B6,DL,UA,VX")
+    assert run("ingest", "flights", "--json").json["added"] == 16026
+    assert run("forget", "--user", "N711ZX", "--json").json["counts"]["DL"] == 123
+
+
+def test_the_first_ingest_says_which_actions_are_fixed(run: Any) -> None:
+    run("init")
+    first = run(*INGEST)
+    assert first.code == 0
+    assert first.err.startswith(
+        "armnesia: warning: the actions of the vault are fixed from now on: 'A', 'B';"
+    )
+    assert first.err.count("\n") == 1
+    assert run(*INGEST).err == ""
+
+
+def test_declared_actions_need_no_warning(run: Any) -> None:
+    run("init", "--actions", "A,B")
+    assert run(*INGEST).err == ""

@@ -1,0 +1,43 @@
+"""`ingest` without a user column: refused once people were forgotten, unless --no-user is given."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = "action,reward,who,id\nA,1,ann,1\nB,0,bob,2\n"
+
+
+@pytest.fixture(autouse=True)
+def vault(folder: Path, run: Any) -> None:
+    Path("people.csv").write_text(ROWS)
+    Path("machines.csv").write_text("action,reward,id\nA,1,m1\n")
+    assert run("init", "--actions", "A,B").code == 0
+    assert run("ingest", "people.csv", "--user-column", "who").code == 0
+    assert run("forget", "--user", "ann").code == 0
+
+
+def test_rows_without_a_user_are_refused(run: Any) -> None:
+    refused = run("ingest", "people.csv")
+    assert refused.code == 2
+    assert "people were forgotten here: name the user column" in refused.err
+    assert "--no-user" in refused.err
+    assert run("ingest", "people.csv", "--user-column", "who", "--json").json["suppressed"] == 1
+
+
+def test_unless_they_belong_to_no_user(run: Any) -> None:
+    done = run("ingest", "machines.csv", "--no-user", "--json")
+    assert (done.code, done.json["added"]) == (0, 1)
+    assert done.err == ""
+    both = run("ingest", "people.csv", "--no-user", "--user-column", "who")
+    assert both.code == 2
+    assert "rows that belong to no user have no user column" in both.err
+
+
+def test_forgotten_records_need_the_column_of_ids(run: Any) -> None:
+    Path("named.csv").write_text("action,reward,who,id\nA,1,cem,3\n")
+    assert run("ingest", "named.csv", "--user-column", "who", "--id-column", "id").code == 0
+    assert run("forget", "--records", "3").code == 0
+    warned = run("ingest", "named.csv", "--user-column", "who")
+    assert warned.code == 0
+    assert "single records were forgotten here" in warned.err

@@ -1,0 +1,78 @@
+"""The command `init`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.examples import COLUMNS, mode_of
+
+
+def test_init_makes_files_for_their_owner_only(run: Any, clicks: Path) -> None:
+    folder = clicks.parent
+    made = run("init", "--json").json
+    assert set(made) == {"vault", "location", "keys", "public_key", "head", "configuration"}
+    assert made["configuration"]["unlearner"] == "rollback"
+    assert made["configuration"]["actions"] is None
+    assert made["head"].startswith("1:")
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"clicks.csv", "vault.db", "vault.db.keys", "vault.db.keys.head"}
+    assert {mode_of(folder / name) for name in names - {"clicks.csv"}} == {0o600}
+
+
+@pytest.mark.usefixtures("folder")
+def test_init_takes_everything_that_is_public(run: Any) -> None:
+    made = run(
+        *(
+            "init",
+            "--actions",
+            "A, B",
+            "--reward-range",
+            "-1,1",
+            "--learner",
+            "kl_lcb",
+            "--confidence",
+            "0.05",
+        ),
+        *("--unlearner", "tilt", "--assumed-share", "0.1", "--epsilon", "1", "--delta", "1e-6", "--external"),
+        *("--max-epsilon", "2", "--levels", "retained,request_shape", "--beyond", "rollback", "--json"),
+    ).json["configuration"]
+    assert made == {
+        "actions": ["A", "B"],
+        "reward_range": [-1.0, 1.0],
+        "learner": "kl_lcb",
+        "confidence": 0.05,
+        "unlearner": "tilt",
+        "options": {"assumed_share": 0.1},
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "penalty": "retained",
+        "mode": "external",
+        "policy": {
+            "max_epsilon": 2.0,
+            "max_delta": 1e-6,
+            "levels": ["retained", "request_shape"],
+            "beyond": "rollback",
+        },
+    }
+
+
+def test_where_the_vault_is_may_come_from_the_environment(
+    run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNESIA_URL", f"sqlite:///{folder}/elsewhere.db")
+    monkeypatch.setenv("ARMNESIA_KEYS", str(folder / "my.keys"))
+    made = run("init", "--json").json
+    assert (made["location"], made["keys"]) == (f"{folder}/elsewhere.db", str(folder / "my.keys"))
+    assert run("status", "--json").json["vault"] == made["vault"]
+
+
+@pytest.mark.parametrize("actions", ["A,,B", "A,B,", "", " , "])
+def test_an_action_without_a_name_is_refused(run: Any, clicks: Path, actions: str) -> None:
+    for command in (("init",), ("decide", "clicks.csv", *COLUMNS)):
+        refused = run(*command, "--actions", actions)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err == (
+            f"armnesia: --actions must be labels such as A,B,C, none of them empty; got {actions!r}\n"
+        )
+    assert [path.name for path in clicks.parent.iterdir()] == ["clicks.csv"]

@@ -1,0 +1,40 @@
+"""The command `status`."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.examples import WEAKER_POLICY
+
+
+def test_scores_are_for_the_operator(run: Any, vault: Path) -> None:
+    plain = run("status", "--json").json
+    assert set(plain) == {
+        *("vault", "location", "served", "configuration", "records", "suppressed", "head", "erasure"),
+        *("digest_key", "signing_key", "sources", "scores", "note"),
+    }
+    assert plain["scores"] is None
+    assert (plain["records"], plain["erasure"]) == (200, "complete")
+    scores = run("status", "--scores", "--json").json["scores"]
+    assert scores[0] == {"action": "A", "count": 100, "mean": 0.5, "score": pytest.approx(0.3, abs=0.1)}
+    assert scores[2] == {"action": "C", "count": 0, "mean": None, "score": -1.0}
+    assert "For the operator only" in run("status", "--scores").out
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_status_has_penalty_and_policy(run: Any) -> None:
+    run("init", "--penalty", "frozen", *WEAKER_POLICY)
+    said = run("status").out
+    assert re.search(r"│ penalty +│ frozen ", said)
+    assert re.search(r"│ policy +│ up to ε = 1 and δ = 1e-05 at level retained or ", said)
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_that_look_like_markup_are_shown_as_they_are(run: Any) -> None:
+    run("init", "--actions", "[red]A[/red],[/b]")
+    assert "Served: [red]A[/red]" in run("decide").out
+    assert "[red]A[/red]" in run("status", "--scores").out
+    run("forget", "--user", "[bold]\x1b[2Jann", "--certificate", "c.json")
+    assert "'[bold]\\x1b[2Jann'" in run("certificate", "verify", "c.json").out

@@ -1,0 +1,53 @@
+"""The commands `compact`, `export`, `backup`, `restore` and `upgrade`."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from armnesia.vault import Keyring
+from tests.cli.examples import mode_of
+
+
+def test_upkeep_has_stable_keys(run: Any, vault: Path) -> None:
+    assert run("compact", "--json").json == {"erasure": "complete"}
+    assert run("upgrade", "--json").json == {"from": 2, "to": 2}
+    assert run("export", "audit.json", "--json").json["for_restore"] is False
+    exported = json.loads(Path("audit.json").read_text())
+    assert "suppressed" not in exported
+    assert "as before" in run("upgrade").out
+
+
+def test_an_old_backup_forgets_again_before_it_opens(run: Any, vault: Path) -> None:
+    backed_up = run("backup", "old.db", "--json").json
+    assert set(backed_up) == {"file", "head"}
+    assert mode_of("old.db") == 0o600
+    run("forget", "--user", "u1")
+    exported = run("export", "later.json", "--for-restore", "--json").json
+    assert set(exported) == {"file", "head", "entries", "certificates", "for_restore"}
+    shutil.copy("old.db", "vault.db")
+    assert "run armnesia restore" in run("decide").err
+    looked_at = run("verify")
+    assert looked_at.code == 1
+    assert "shorter than the head that was kept" in looked_at.out
+    restored = run("restore", "later.json", "--json").json
+    assert set(restored) == {"replayed", "head"}
+    assert restored["replayed"] == 1
+    assert run("verify", "--json").json["records"] == 160
+    names = Keyring.load("vault.db.keys").owner_digest
+    counting = "SELECT count(*) FROM record WHERE owner = ?"
+    with closing(sqlite3.connect("vault.db")) as database:
+        held = [database.execute(counting, [names(user)]).fetchone() for user in ("u1", "a0")]
+    assert held == [(0,), (1,)]
+
+
+def test_restoring_says_that_later_rows_are_missing(run: Any, vault: Path) -> None:
+    run("backup", "old.db")
+    run("forget", "--user", "u1")
+    run("export", "later.json", "--for-restore")
+    shutil.copy("old.db", "vault.db")
+    said = run("restore", "later.json").out
+    assert "1 ledger entries replayed" in said
+    assert "Rows that were ingested after the backup are not in it: ingest them again." in said

@@ -1,0 +1,51 @@
+"""The commands `verify` and `rebuild`."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.examples import INGEST
+
+
+def test_verify_finds_what_was_changed_and_rebuild_repairs_it(run: Any, vault: Path) -> None:
+    whole = run("verify", "--json")
+    assert whole.code == 0
+    assert whole.json == {
+        "holds": True,
+        "problems": [],
+        "notes": [],
+        "records": 200,
+        "entries": 1,
+        "certificates": 0,
+    }
+    with sqlite3.connect("vault.db") as database:
+        database.execute("UPDATE arm SET total = total + 1 WHERE position = 0")
+    database.close()
+    changed = run("verify")
+    assert changed.code == 1
+    assert 'statistics of action "A"' in changed.out
+    assert " problems found" in changed.out
+    assert run("decide").code == 2
+    rebuilt = run("rebuild", "--json").json
+    assert set(rebuilt) == {"changed", "head"}
+    assert rebuilt["changed"] is True
+    assert run("verify").code == 0
+    assert "Nothing to change" in run("rebuild").out
+
+
+@pytest.mark.usefixtures("clicks")
+def test_an_external_vault_looks_at_the_source(run: Any) -> None:
+    run("init", "--external", "--actions", "A,B,C")
+    assert run(*INGEST, "--json").json["added"] == 200
+    assert run("forget", "--user", "u1", "--json").json["records"] == 40
+    verified = run("verify", "--json").json
+    assert verified["holds"] is True
+    assert "40 rows of forgotten people are still present" in verified["notes"][0]
+    assert "Note: " in run("verify").out
+    (source,) = run("status", "--json").json["sources"]
+    assert source == {"name": source["name"], "records": 160}
+    assert "rows counted from it" in run("status").out
+    assert run("rebuild", "--without", source["name"], "--json").json["changed"] is True
+    assert run("status", "--json").json["records"] == 0

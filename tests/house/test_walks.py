@@ -1,0 +1,98 @@
+"""The vault's commands stay short walks: few functions in few files, and one write transaction."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from scripts.trace_walk import LIMITS, Walk, excesses, table, trace, traced_apart
+
+PROGRAM = """
+import sqlite3
+
+class Table:
+    def name(self):
+        def inner():
+            return (lambda: "table")()
+        return inner()
+
+def read(connection):
+    connection.execute("BEGIN")
+    names = [name for name in (Table().name() for _ in range(2))]
+    connection.execute("COMMIT")
+    return sorted(names, key=lambda name: name)
+
+def write(connection):
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("COMMIT")
+
+def work(key):
+    class Local:
+        number = 1
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    for _ in range(3):
+        read(connection)
+    write(connection)
+    connection.close()
+    key.sign(b"message")
+    return Local.number
+
+def unused():
+    return 0
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> ModuleType:
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    specification = importlib.util.spec_from_file_location("program", tmp_path / "program.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_what_a_trace_counts(program: ModuleType, tmp_path: Path) -> None:
+    key = Ed25519PrivateKey.generate()
+    found = trace("work", lambda: program.work(key), tmp_path)
+    # work, read, write, Table.name and inner; not the class bodies, lambdas and comprehensions.
+    assert found == Walk("work", functions=5, files=1, reads=3, writes=1, signatures=1)
+    assert trace("nothing", lambda: None, tmp_path) == Walk("nothing", 0, 0, 0, 0, 0)
+
+
+def test_what_exceeds_a_limit_is_named() -> None:
+    long = Walk("forget", functions=151, files=31, reads=9, writes=2, signatures=2)
+    assert excesses(long) == [
+        "forget: 151 functions, at most 150 are allowed",
+        "forget: 31 files, at most 30 are allowed",
+        "forget: 2 writes, at most 1 are allowed",
+    ]
+    assert excesses(Walk("forget", functions=150, files=30, reads=9, writes=1, signatures=2)) == []
+    assert excesses(Walk("decide", functions=71, files=1, reads=1, writes=0, signatures=0)) != []
+    assert "forget: 31 files" in "\n".join(table([long]))
+
+
+@pytest.fixture(scope="module")
+def walks() -> dict[str, Walk]:
+    return {walk.command: walk for walk in traced_apart()}
+
+
+def test_every_command_is_traced(walks: dict[str, Walk]) -> None:
+    assert list(walks) == ["init", "ingest", "forget", "decide"]
+    assert all(walk.functions > walk.files > 0 for walk in walks.values())
+    assert {command: walk.writes > 0 for command, walk in walks.items()} == {
+        "init": True,
+        "ingest": True,
+        "forget": True,
+        "decide": False,
+    }
+    assert walks["forget"].signatures > 0
+
+
+@pytest.mark.xfail(reason="the vault is being rebuilt: forget calls 229 functions in 46 files, decide 91")
+@pytest.mark.parametrize("command", LIMITS)
+def test_a_command_is_a_short_walk(walks: dict[str, Walk], command: str) -> None:
+    assert excesses(walks[command]) == []
