@@ -17,14 +17,14 @@ from armnesia.unlearners.base import Branch, Unlearner, served
 class Lottery(Unlearner):
     """π(D) with probability `keep`, the decision of D∖U otherwise: (0, keep) at level `retained`.
 
-    `keep` is cut at the δ of the budget, so the guarantee is never weaker than the budget.
-
-    >>> from armnesia import LCB
+    >>> from armnesia import LCB, ArmStatistics, Budget, DeletionRequest
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60, "B": [1] * 50})
     >>> request = DeletionRequest.from_rewards({"A": [1] * 30, "B": []})
     >>> budget = Budget(epsilon=0.0, delta=0.1)
     >>> Lottery(keep=0.1).release(LCB().bind(statistics), statistics, request, budget).probabilities
     array([0.1, 0.9])
+
+    `keep` is cut at the δ of the budget, so the guarantee is never weaker than the budget.
     """
 
     keep: float = parameter(0.1, help="The probability of the old decision; at most δ is used.")

@@ -14,12 +14,14 @@ from armnesia.learners.mean_and_count import PenaltyLearner
 
 @dataclass(frozen=True, kw_only=True)
 class RootPenalty(PenaltyLearner):
-    """Score μ̂(a) − width/√N(a): as pessimistic as `width` says, whatever the number of arms.
+    """Score μ̂(a) − width/√N(a).
 
     >>> from armnesia import ArmStatistics
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1, 1, 0]})
     >>> RootPenalty(width=1.0).decide(statistics)
     Decision(action='A', scores=[0.5, 0.089316])
+
+    The width does not depend on the number of arms; `LCB` has √(ln(m/τ)/2) in its place.
     """
 
     width: float = parameter(0.5, help="The penalty of an arm with one record; it falls as 1/√N.")
