@@ -20,6 +20,7 @@ def test_what_is_sent_twice_comes_in_once_and_without_ids_that_is_said(run: Any)
         "already_there": 0,
         "suppressed": 0,
         "served": "B",
+        "user_column": "person",
         "actions_fixed": None,
         "head": run("ledger", "--head").out.strip(),
     }

@@ -50,7 +50,7 @@ def ingest(
     fixes_actions = state.configuration.actions is None
     result = Ingested(
         *(0, 0, 0, 0, state.served_action, state.head),
-        user_column=source.columns.user,
+        user_column=source.columns.named().get("user"),
         actions_fixed=actions if fixes_actions else None,
     )
     for batch in _batches(chunks(), batch_rows):
