@@ -13,7 +13,7 @@ _SQL_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE"}
 
 
 def write_table(path: Path, types: Mapping[str, type], rows: Sequence[Sequence[Any]]) -> None:
-    """Write rows with these columns (text, whole numbers or floats) to a Parquet file, complete or not at all.
+    """Write rows with these columns (text, whole numbers or floats) to a Parquet file, whole or not at all.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ import numpy as np
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
+from armnesia.core.units import UNIT
 from armnesia.logs import Rows, Source, reopen_source, source_name
 from armnesia.logs.identities import identities
 from armnesia.vault.erasure_target import ErasureTarget
@@ -22,8 +23,6 @@ from armnesia.vault.state.records import (
     Records,
     RecordScan,
     RecordSet,
-    deletion_request,
-    single_records,
     statistics_problems,
     unknown_source,
 )
@@ -73,7 +72,9 @@ class ExternalRecordSet:
                 f" longer at their source and {changed} have changed there: forget before deleting at the"
                 " source; now run armnesia rebuild"
             )
-        return deletion_request(state, single_records(self._at_source[identity][1:] for identity in held))
+        rows = (self._at_source[identity][1:] for identity in held)
+        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in rows)
+        return DeletionRequest.from_sums(state.known_stream.statistics, sums) if held else None
 
     def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Compare, then delete the digests."""
