@@ -44,11 +44,12 @@ class FrameSource(Source):
         rules.check_lengths({what_of[name]: len(column) for name, column in self._columns.items()})
         self._others = sorted(name for name in given if name != found.reward) if whole else None
         if is_bandit_feedback(frame):
-            self.declared_actions = tuple(range(int(frame["n_actions"])))
             if self.n_rows() != frame["n_rounds"]:
                 raise InvalidLogError(
                     f"n_rounds must be the number of rows, {self.n_rows()}; got {frame['n_rounds']!r}"
                 )
+            if found.action == "action":
+                self.declared_actions = tuple(range(int(frame["n_actions"])))
 
     @property
     def description(self) -> Mapping[str, Any]:

@@ -197,9 +197,9 @@ class Source(ABC):
             rows = check.rows(raw)
             if rows.ids is not None:
                 decisions = zip(rows.arms, rows.units, rows.users, strict=True)
-                ordinals = occurrences.number(rows.ids, decisions, rows.positions)
-                if occurrences.contradiction is not None:
-                    raise rules.contradicting_ids(self.described("id"), occurrences.contradiction)
+                ordinals, contradiction = occurrences.number_decisions(rows.ids, decisions, rows.positions)
+                if contradiction is not None:
+                    raise rules.contradicting_ids(self.described("id"), contradiction)
                 rows = replace(rows, ordinals=ordinals)
             elif rows.contents is not None:
                 rows = replace(rows, ordinals=occurrences.number(rows.contents))
