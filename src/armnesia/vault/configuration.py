@@ -63,7 +63,8 @@ class Policy:
         return VaultError(
             f"the vault's policy allows up to epsilon = {self.max_epsilon:g}, delta = {self.max_delta:g} at"
             f" level {' or '.join(self.levels)}; this request would be answered with epsilon ="
-            f" {guarantee.epsilon:g}, delta = {guarantee.delta:g} at level {guarantee.level}"
+            f" {guarantee.epsilon:g}, delta = {guarantee.delta:g} at level {guarantee.level}; armnesia policy"
+            " shows and changes it"
         )
 
     def to_dict(self) -> dict[str, Any]:
