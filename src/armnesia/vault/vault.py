@@ -128,11 +128,18 @@ class Vault:
         """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
         `user` is by default the column named `user`, if there is one; None stands for no user column. Once
-        people were forgotten, rows without a `user` column are refused, unless `no_user` states that
-        they belong to no user.
+        people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
+        user.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
-        return ingest(self._connection, rows, no_user=no_user, batch_rows=batch_rows, progress=progress)
+        return ingest(
+            self._connection,
+            rows,
+            no_user=no_user,
+            user_is_named=user is not IF_PRESENT,
+            batch_rows=batch_rows,
+            progress=progress,
+        )
 
     def decide(self) -> Served:
         """The arm that is served now; it stays until records come in or are forgotten."""

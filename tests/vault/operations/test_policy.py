@@ -218,8 +218,8 @@ def test_what_no_unlearner_knows_is_refused(tmp_path: Path, asked: dict[str, Any
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({}, "either users or records, not both"),
-        ({"users": ["ann"], "records": ["r1"]}, "either users or records, not both"),
+        ({}, "by exactly one of users and records"),
+        ({"users": ["ann"], "records": ["r1"]}, "by exactly one of users and records"),
         ({"users": []}, "at least one user or record"),
         ({"users": ["ann", ""]}, "none of them empty"),
         ({"users": ["ann", None]}, "none of them empty"),

@@ -30,7 +30,14 @@ def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) ->
     tables.set_vault(session, "tallies", digests)
 
 
-STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {2: _add_table_digests}
+def _allow_drafts(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+    """From 2 to 3: certificates may be stored as drafts; the tables stay as they are."""
+
+
+STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {
+    2: _add_table_digests,
+    3: _allow_drafts,
+}
 """What makes version n from version n − 1."""
 
 

@@ -20,7 +20,7 @@ from armnesia.vault.results import Served
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.schema import VERSION
+from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION
 
 LARGEST = 2**63 - 1
 """Counts and sums are stored as 64-bit integers: 9.2·10⁹ rows per arm."""
@@ -156,7 +156,7 @@ def check_version(version: int) -> None:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"
         )
-    if version < VERSION:
+    if version < OLDEST_READABLE:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia needs {VERSION}: back it up and run"
             " armnesia upgrade"
@@ -219,7 +219,7 @@ def store_statements(
         raise VaultError("a vault holds up to 9.2 billion rows per arm; this would be more")
     statements = [tables.update_arm(row) if old else tables.insert_arm(row) for row in new]
     columns = [
-        *(state.vault, state.version, state.configuration.text, state.served, state.served_by),
+        *(state.vault, VERSION, state.configuration.text, state.served, state.served_by),
         *(state.head.sequence, state.head.hash, state.erased_through, state.digest_key, state.signing_key),
         state.digests.masked(ring, state.head),
     ]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from armnesia.core.units import UNIT
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.schema import COLUMNS, INCOMING_TYPES, TREE_TABLE, VERSION, RecordLayout
+from armnesia.vault.storage.schema import COLUMNS, INCOMING_TYPES, TREE_TABLE, RecordLayout
 
 VAULT_COLUMNS = (
     "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
@@ -58,7 +58,7 @@ def read_sealed_columns(session: Session, version: int) -> Row:
 _SEALED_COLUMNS = {
     1: "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
     " digest_key, signing_key",
-    VERSION: VAULT_COLUMNS.removesuffix(", seal"),
+    **dict.fromkeys((2, 3), VAULT_COLUMNS.removesuffix(", seal")),
 }
 
 
