@@ -159,7 +159,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(run: Any, vault: Path,
 
 @pytest.mark.parametrize(
     ("rows", "options"),
-    [(1_000_000, ("--batch-rows", "300000")), (60_000, ())],
+    [(200_000, ("--batch-rows", "60000")), (60_000, ())],
     ids=["in batches", "in one transaction"],
 )
 def test_a_reward_out_of_range_far_down_leaves_nothing(
