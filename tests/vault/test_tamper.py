@@ -331,7 +331,7 @@ def test_another_consistent_ledger_is_found_by_a_pinned_head(place: Place, how: 
         rewritten(vault)
         vault.close()
         said, refused = (
-            "sequence 2: another entry than that of the head that was kept",
+            "sequence 2: the hash of the entry differs from the head that was kept",
             "not the one that was pinned",
         )
     with pytest.raises(VaultError, match=refused):
@@ -378,7 +378,10 @@ def test_rebuild_mends_the_statistics(place: Place, column: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("UPDATE ledger SET entry = replace(entry, '0.001', '0.002')", "do not belong together"),
+        (
+            "UPDATE ledger SET entry = replace(entry, '0.001', '0.002')",
+            "the stored hash is not the hash of the entry",
+        ),
         ("DELETE FROM ledger WHERE sequence = 4", "entry 4 is not there"),
         ("DELETE FROM ledger WHERE sequence = 2", "missing"),
         ("UPDATE vault SET tallies = replace(tallies, 'a', 'b')", "or their digests were changed"),

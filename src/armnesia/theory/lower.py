@@ -1,8 +1,8 @@
 """Lower bounds for every unlearner, by Le Cam's method, under both data models (Theorems 3.7 and 3.9).
 
 Every lower bound is e^{−ε}·Δ·(e^{−KL}/4 − δ), where Δ is the gap of the two instances and KL the divergence
-between their data after the deletion. The bounds hold for unlearners whose reference sees D∖U only. The
-reference of Algorithm 2 also sees π(D), which depends on U, and such unlearners can beat these bounds.
+between their data after the deletion. The bounds hold for unlearners whose reference sees D∖U and not
+π(D). The reference of Algorithm 2 sees π(D), which depends on U, and such unlearners can beat the bounds.
 """
 
 import math

@@ -203,22 +203,26 @@ class Unlearner(ABC):
         The message names alternatives: learners of the kind that is needed, and the other unlearners for
         this learner whose level is not weaker.
         """
-        others = [
+        if not learner.supports(self.needs):
+            suitable = [repr(name) for name, kind in LEARNERS.items() if issubclass(kind, self.needs)]
+            others = [kind.name for kind in self._alternatives(learner)]
+            raise UnsupportedError(
+                f"{self.name} needs a learner {self.needs.description}, such as {any_of(suitable)};"
+                f" got {learner.name!r}, for which use {any_of(others)}"
+            )
+        if not self.several_arms and (shape > 0).sum(axis=-1).max(initial=0) > 1:
+            others = [kind.name for kind in self._alternatives(learner) if kind.several_arms]
+            raise UnsupportedError(
+                f"{self.name} takes requests of one arm; this one touches several: use {any_of(others)}"
+            )
+
+    def _alternatives(self, learner: Learner) -> "list[type[Unlearner]]":
+        """The unlearners that work with this learner, at a level that is not weaker."""
+        return [
             kind
             for kind in UNLEARNERS.values()
             if learner.supports(kind.needs) and Level.weakest(kind.level, self.level) is self.level
         ]
-        if not learner.supports(self.needs):
-            suitable = [repr(name) for name, kind in LEARNERS.items() if issubclass(kind, self.needs)]
-            raise UnsupportedError(
-                f"{self.name} needs a learner {self.needs.description}, such as {any_of(suitable)};"
-                f" got {learner.name!r}, for which use {any_of([kind.name for kind in others])}"
-            )
-        if not self.several_arms and (shape > 0).sum(axis=-1).max(initial=0) > 1:
-            raise UnsupportedError(
-                f"{self.name} takes requests of one arm; this one touches several:"
-                f" use {any_of([kind.name for kind in others if kind.several_arms])}"
-            )
 
 
 UNLEARNERS: dict[str, type[Unlearner]] = {}

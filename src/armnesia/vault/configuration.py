@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import listed
+from armnesia.core.parameters import build, parameters_of
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
@@ -142,9 +143,8 @@ class Configuration:
         if self.learner not in LEARNERS:
             raise InvalidInputError(f"learner must be one of {', '.join(LEARNERS)}; got {self.learner!r}")
         kind = LEARNERS[self.learner]
-        has_confidence = any(field.name == "confidence" for field in dataclasses.fields(kind))
-        options: dict[str, Any] = {"confidence": self.confidence} if has_confidence else {}
-        return kind(**options)
+        has_confidence = any(each.name == "confidence" for each in parameters_of(kind))
+        return build(kind, {"confidence": self.confidence} if has_confidence else {})
 
     def make_unlearner(self) -> Unlearner:
         """The unlearner of a request that does not ask for another."""
@@ -187,12 +187,7 @@ def make_unlearner(name: str, options: Mapping[str, Any]) -> Unlearner:
     """The named unlearner with these options; an option that it does not have is refused."""
     if name not in UNLEARNERS:
         raise InvalidInputError(f"unlearner must be one of {', '.join(UNLEARNERS)}; got {name!r}")
-    kind = UNLEARNERS[name]
-    known: list[str] = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
-    for option in options:
-        if option not in known:
-            raise InvalidInputError(f"{name} has no option {option!r}; it has {listed(known) or 'none'}")
-    return kind(**options)
+    return build(UNLEARNERS[name], options)
 
 
 @lru_cache(maxsize=64)

@@ -31,7 +31,7 @@ REFUSALS = {
     "keys behind a file": ((*NEW, "--keys", "clicks.csv/keys"), "clicks.csv/keys cannot be written"),
     "no keys": (("decide", "--keys", "no"), "no cannot be read"),
     "a folder for keys": (("decide", "--keys", "folder"), "keys must be a file; got the folder 'folder'"),
-    "no keyring": (("decide", "--keys", "closed.csv"), "closed.csv is not a keyring that can be used"),
+    "no keyring": (("decide", "--keys", "closed.csv"), "closed.csv is not a valid key file"),
     "keys of another vault": (("decide", "--keys", "another.db.keys"), "the keys belong to another vault"),
     "verify with keys of another": (("verify", "--keys", "another.db.keys"), "belong to another vault"),
     "unlearner without a budget": (
@@ -195,7 +195,7 @@ def test_a_keys_file_that_others_may_read_is_refused(run: Any, vault: Path, tmp_
     keys.chmod(0o640)
     refused = run("decide", "--keys", keys)
     assert refused.code == 2
-    assert "is open to others (mode 0640); close it with: chmod 600" in refused.err
+    assert "is accessible to other users (mode 0640); restrict it with: chmod 600" in refused.err
 
 
 @pytest.mark.parametrize("arguments", [NEW, ("public-key",)], ids=["init", "public-key"])

@@ -91,14 +91,14 @@ def test_mappings_tuples_and_subclasses_are_written_as_what_they_are() -> None:
         ({"epsilon": math.inf}, "a number cannot be written in JSON"),
         ([-math.inf], "a number cannot be written in JSON"),
         ([10**5000], "a number cannot be written in JSON"),
-        (b"bytes", "JSON has no bytes"),
-        ({1, 2}, "JSON has no set"),
-        (np.int64(1), "JSON has no int64"),
-        (datetime(2026, 1, 1, tzinfo=UTC), "JSON has no datetime"),
+        (b"bytes", "JSON has no type bytes"),
+        ({1, 2}, "JSON has no type set"),
+        (np.int64(1), "JSON has no type int64"),
+        (datetime(2026, 1, 1, tzinfo=UTC), "JSON has no type datetime"),
         ({1: "a"}, "the keys of a mapping must be text"),
         ({None: "a"}, "the keys of a mapping must be text"),
-        ("\ud800", "half of a surrogate pair"),
-        ({"\udfff": 1}, "half of a surrogate pair"),
+        ("\ud800", "an unpaired surrogate"),
+        ({"\udfff": 1}, "an unpaired surrogate"),
     ],
 )
 def test_what_json_cannot_hold_is_refused(value: Any, complaint: str) -> None:
@@ -115,9 +115,9 @@ def test_a_refusal_does_not_repeat_the_value() -> None:
 def test_values_within_values_without_end_are_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(InvalidInputError, match="nested at most 100 deep"):
+    with pytest.raises(InvalidInputError, match="nested at most 100 levels deep"):
         canonical(endless)
-    with pytest.raises(InvalidInputError, match="must be JSON"):
+    with pytest.raises(InvalidInputError, match="must be valid JSON"):
         read_json("[" * 100_000, "the file")
 
 

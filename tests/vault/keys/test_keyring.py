@@ -147,7 +147,7 @@ def test_the_seal_uses_the_newest_key_and_the_salt_the_one_named() -> None:
     "digest", [RING.user_digest, RING.record_identity, lambda t: RING.record_content(b"", t, 0, 0), RING.seal]
 )
 def test_text_that_utf8_cannot_hold_is_refused_and_not_repeated(digest: Callable[[str], bytes]) -> None:
-    with pytest.raises(InvalidInputError, match="half of a surrogate pair") as refusal:
+    with pytest.raises(InvalidInputError, match="an unpaired surrogate") as refusal:
         digest("person-7\ud800")
     assert "person" not in str(refusal.value)
 
@@ -292,7 +292,7 @@ def test_a_file_open_to_others_is_refused_with_the_way_to_close_it(tmp_path: Pat
     path = tmp_path / "vault.keys"
     RING.save(path)
     path.chmod(mode)
-    with pytest.raises(VaultError, match=rf"mode {mode:04o}\); close it with: chmod 600 .*vault\.keys"):
+    with pytest.raises(VaultError, match=rf"mode {mode:04o}\); restrict it with: chmod 600 .*vault\.keys"):
         Keyring.load(path)
     path.chmod(0o400)
     assert Keyring.load(path) == RING
@@ -306,8 +306,8 @@ def document(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "must be JSON"),
-        (document()[:-1], "must be JSON"),
+        ("", "must be valid JSON"),
+        (document()[:-1], "must be valid JSON"),
         ("[]", "its schema must be armnesia.keys/1"),
         (document(schema="armnesia.keys/2"), "its schema must be armnesia.keys/1"),
         (document(vault=None), "its vault must be text"),
@@ -327,7 +327,7 @@ def test_a_file_that_is_no_keyring_is_refused(tmp_path: Path, text: str, complai
     path.write_text(text)
     with pytest.raises(VaultError, match=complaint) as refusal:
         Keyring.load(path)
-    assert "vault.keys is not a keyring that can be used" in str(refusal.value)
+    assert "vault.keys is not a valid key file" in str(refusal.value)
     assert "1111" not in str(refusal.value)
 
 

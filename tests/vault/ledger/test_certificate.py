@@ -141,7 +141,7 @@ def test_any_edit_of_the_stored_body_is_found(data: st.DataObject) -> None:
 
 def test_a_changed_layout_is_named_by_its_line() -> None:
     file = handed_out().to_json()
-    with pytest.raises(VaultError, match="line 3 is not as it was written"):
+    with pytest.raises(VaultError, match="has been changed, first in line 3"):
         Certificate.from_json(file.replace('\n    "claims"', '\n     "claims"'))
     with pytest.raises(VaultError, match="has been changed"):
         Certificate.from_json(file + "\n")
@@ -166,7 +166,7 @@ def test_a_forger_cannot_name_the_right_key() -> None:
     body = {**issued(ring=forger).to_dict()["body"], "signing_key": {"version": 1, "public": PUBLIC}}
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert Certificate(body, forger.sign(text.encode())).verify(PUBLIC) == [
-        "the signature is not one of this text: the certificate has been changed"
+        "the signature does not match: the certificate has been changed"
     ]
 
 
@@ -204,20 +204,22 @@ def test_a_certificate_of_another_kind_of_entry_is_found_and_not_issued() -> Non
     assert signed(body).verify(PUBLIC) == [
         "the certificate's ledger entry must be forget or nothing_held; got 'readmit'"
     ]
-    with pytest.raises(InvalidInputError, match="a certificate is for forget or nothing_held; got 'readmit'"):
+    with pytest.raises(
+        InvalidInputError, match="the entry of a certificate must be forget or nothing_held; got 'readmit'"
+    ):
         issued(entry)
 
 
 @pytest.mark.parametrize("signing_key", [None, {}, [], {"public": 5}, {"public": "ab"}])
 def test_a_body_without_a_signing_key_is_found(signing_key: Any) -> None:
     assert signed(body_with(signing_key=signing_key)).verify(None) == [
-        "the certificate names no signing key that could be one"
+        "the certificate names no valid signing key"
     ]
 
 
 def wrong_openings() -> Iterator[tuple[Any, str]]:
-    form = "the opening must be a salt of 32 hexadecimal digits, a request, and perhaps a path"
-    other = "the opening does not open the commitment: the certificate is about another request"
+    form = "the opening must have a salt of 32 hexadecimal digits, a request and, optionally, a path"
+    other = "the opening does not match the commitment: the certificate is about another request"
     yield {}, form
     yield {"salt": "xx" * 16, "request": REQUEST}, form
     yield {"salt": SALT.hex()[2:], "request": REQUEST}, form
@@ -236,7 +238,7 @@ def test_an_opening_that_does_not_open_is_found(opening: Any, problem: str) -> N
 
 
 def test_an_opening_of_another_request_is_not_attached() -> None:
-    with pytest.raises(InvalidInputError, match="the request is not the one that the certificate is about"):
+    with pytest.raises(InvalidInputError, match="the certificate is about another request"):
         issued().with_opening(SALT, {"users": ["bob"]})
 
 
@@ -252,8 +254,11 @@ def test_an_opening_of_another_request_is_not_attached() -> None:
         ('{"body":{},"signature":"00","opening":[]}', "opening of a certificate must have"),
         ('{"body":{"a":NaN},"signature":"00"}', "must be plain JSON: a number cannot"),
         ('{"body":{"a":"\\ud800"},"signature":"00"}', "must be plain JSON: text must be encodable"),
-        ('{"body":' + '{"a":' * 500 + "1" + "}" * 500 + ',"signature":"00"}', "nested at most 100 deep"),
-        ("[" * 100_000, "must be JSON"),
+        (
+            '{"body":' + '{"a":' * 500 + "1" + "}" * 500 + ',"signature":"00"}',
+            "nested at most 100 levels deep",
+        ),
+        ("[" * 100_000, "must be valid JSON"),
     ],
     ids=range(11),
 )
@@ -276,7 +281,7 @@ def test_wrong_arguments_are_refused() -> None:
         issued().verify("key")
     with pytest.raises(InvalidInputError, match="erasure must be pending or complete; got 'done'"):
         issued(erasure="done")
-    with pytest.raises(VaultError, match="belongs to another vault"):
+    with pytest.raises(VaultError, match="the keyring and the entry belong to different vaults"):
         issued(ring=Keyring.create("v-2"))
     for missing in ("level", "budget", "unlearner", "released"):
         facts = {name: fact for name, fact in entry_of().fields.items() if name != missing}
@@ -302,13 +307,13 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
         "Request: 2 users: 'ann', 'émile'",
         "bit for bit",
         f"Level: {level}: {level.meaning}",
-        'the arm then served, "B", was drawn once, by tilt, with (ε = 1, δ = 1e-05)',
+        'the arm served after the deletion, "B", was drawn once by tilt, with (ε = 1, δ = 1e-05)',
         "decisions released before the deletion",
         "chosen by looking at published decisions",
         "statistics or scores published before and after",
         "backups, copies",
         "other accounts of the same person",
-        "does not prove that no copy exists elsewhere",
+        "does not prove that no copy of the records exists elsewhere",
         f"Ledger head: 7:{entry_of(level=level).hash}",
         f"signing key 1: {PUBLIC}",
     ):
@@ -318,14 +323,17 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
 
 def test_the_words_say_what_a_frozen_penalty_keeps_and_when_nothing_is_promised() -> None:
     frozen = issued(entry_of(penalty="frozen")).words()
-    assert "how many records of each arm were deleted is kept, because the penalty is frozen" in frozen
+    assert "the number of deleted records per arm is kept, because the penalty is frozen" in frozen
     assert "promises nothing" in issued(entry_of(budget={"epsilon": "inf", "delta": 0})).words()
 
 
 def test_nothing_held_is_said_honestly() -> None:
     words = issued(entry_of("nothing_held"), covers="nothing had to be erased").words()
     assert "Request: not named here" in words
-    assert "Forgotten: nothing: the vault held no record of this user, or with this id, when" in words
+    assert (
+        "Forgotten: nothing: when the request was made, the vault held no records of the users or ids in it"
+        in words
+    )
     assert "Guarantee: none" in words
     assert "ε" not in words
     assert "bit for bit" not in words

@@ -87,7 +87,7 @@ def test_a_path_of_somebody_else_does_not_open(vault: Vault) -> None:
     assert bob.opening is not None
     mixed = Certificate(ann.body, ann.signature, {**ann.opening, "path": bob.opening["path"]})
     assert mixed.verify(vault.public_key()) == [
-        "the opening does not open the commitment: the certificate is about another request"
+        "the opening does not match the commitment: the certificate is about another request"
     ]
 
 

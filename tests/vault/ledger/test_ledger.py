@@ -75,7 +75,7 @@ def test_every_flipped_bit_of_a_row_is_found_where_it_is() -> None:
                     continue
                 row = (sequence, bad, stored_hash) if column == 1 else (sequence, text, bad)
                 problems = check_chain([*rows[:index], row, *rows[index + 1 :]], vault="v-1")
-                assert f"sequence {sequence}: the entry and its hash do not belong together" in problems
+                assert f"sequence {sequence}: the stored hash is not the hash of the entry" in problems
                 assert all(problem.startswith(f"sequence {sequence}: ") for problem in problems)
 
 
@@ -97,16 +97,18 @@ def rewritten(row: Row, **changes: Any) -> Row:
 
 def test_a_change_with_its_hash_is_found_at_the_next_entry_or_by_the_head() -> None:
     inside = [*ROWS[:1], rewritten(ROWS[1], released="B"), *ROWS[2:]]
-    assert check_chain(inside, vault="v-1") == ["sequence 3: does not follow from the entry before it"]
+    assert check_chain(inside, vault="v-1") == [
+        "sequence 3: the entry does not follow from the one before it"
+    ]
     last = [*ROWS[:3], rewritten(ROWS[3], released="B")]
     assert (
         check_chain(last, vault="v-1") == []
     )  # nothing inside the ledger can tell: this is what heads are for
     assert check_chain(last, vault="v-1", head=END) == [
-        "sequence 4: another entry than that of the head that was kept"
+        "sequence 4: the hash of the entry differs from the head that was kept"
     ]
     assert check_chain(last, vault="v-1", end=END) == [
-        "sequence 4: another entry than that of the head that the vault's state names"
+        "sequence 4: the hash of the entry differs from the head in the vault's state"
     ]
 
 
@@ -120,7 +122,7 @@ def test_a_chain_rewritten_from_some_entry_on_is_found_by_a_head_beyond_it() -> 
     for length in (2, 3, 4):
         pinned = Head(length, ROWS[length - 1][2])
         assert check_chain(rows, vault="v-1", head=pinned) == [
-            f"sequence {length}: another entry than that of the head that was kept"
+            f"sequence {length}: the hash of the entry differs from the head that was kept"
         ]
 
 
@@ -133,13 +135,13 @@ def test_a_cut_end_is_found_by_the_head(length: int) -> None:
         f"sequence {where}: missing, the ledger is shorter than the head that was kept"
     ]
     assert check_chain(rows, vault="v-1", end=END) == [
-        f"sequence {where}: missing, the ledger is shorter than the vault's state says"
+        f"sequence {where}: missing, the ledger is shorter than the vault's state records"
     ]
 
 
 def test_more_entries_than_the_state_knows_are_found() -> None:
     assert check_chain(ROWS, vault="v-1", end=Head(2, ROWS[1][2])) == [
-        "sequence 3 to 4: more entries than the vault's state says"
+        "sequence 3 to 4: more entries than the vault's state records"
     ]
 
 
@@ -162,8 +164,8 @@ def test_rows_out_of_order_or_twice_are_found() -> None:
 def test_entries_that_changed_places_are_found() -> None:
     swapped = [ROWS[0], (2, *ROWS[2][1:]), (3, *ROWS[1][1:]), ROWS[3]]
     problems = check_chain(swapped, vault="v-1")
-    assert "sequence 2: holds the entry of sequence 3" in problems
-    assert "sequence 3: holds the entry of sequence 2" in problems
+    assert "sequence 2: the entry stored here has sequence 3" in problems
+    assert "sequence 3: the entry stored here has sequence 2" in problems
 
 
 @given(st.permutations(range(4)), st.integers(0, 4))
@@ -175,8 +177,8 @@ def test_only_the_whole_chain_in_its_order_passes(order: list[int], length: int)
 
 def test_a_ledger_of_another_vault_is_found_at_every_entry() -> None:
     assert check_chain(chain(2, vault="v-2"), vault="v-1") == [
-        "sequence 1: belongs to another vault",
-        "sequence 2: belongs to another vault",
+        "sequence 1: the entry belongs to another vault",
+        "sequence 2: the entry belongs to another vault",
     ]
 
 

@@ -129,11 +129,11 @@ def test_lost_open_and_damaged_keys(place: Place, tmp_path: Path) -> None:
     filled(place).close()
     kept = place.keys.read_bytes()
     place.keys.chmod(0o644)
-    with pytest.raises(VaultError, match="is open to others"):
+    with pytest.raises(VaultError, match="is accessible to other users"):
         place.open()
     place.keys.chmod(0o600)
     place.keys.write_bytes(kept[:-10])
-    with pytest.raises(VaultError, match="is not a keyring that can be used"):
+    with pytest.raises(VaultError, match="is not a valid key file"):
         place.open()
     place.keys.unlink()
     with pytest.raises(VaultError, match=r"\.keys cannot be read: No such file or directory"):

@@ -211,7 +211,7 @@ def _edited(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], obje
 BAD: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "cut off": (
         lambda path: path.write_text(path.read_text()[:-20]),
-        "must be JSON; it is not, or it is cut off",
+        "must be valid JSON; it is invalid or truncated",
     ),
     "another file": (lambda path: path.write_text("[]"), "is not an export of a vault"),
     "for an auditor": (_edited(lambda it: it.pop("suppressed")), "an auditor's export"),
@@ -226,7 +226,7 @@ BAD: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "without a seal": (_edited(lambda it: it.pop("seal")), "was changed after it was exported"),
     "a key that is none": (_edited(lambda it: it.update(digest_key="1")), "keyring has digest keys 1 to 1"),
     "another vault's": (_edited(lambda it: it.update(vault="another")), "is the export of another vault"),
-    "open to others": (lambda path: path.chmod(0o644), "is open to others"),
+    "open to others": (lambda path: path.chmod(0o644), "is accessible to other users"),
     "lost": (lambda path: path.unlink(), "cannot be read"),
 }
 

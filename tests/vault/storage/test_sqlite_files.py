@@ -214,7 +214,7 @@ def test_a_vault_open_to_others_is_refused(sqlite_place: Place, suffix: str, mod
         with pytest.raises(VaultError) as told:
             sqlite_place.open()
         assert str(told.value) == (
-            f"{path} is open to others (mode {mode:04o}); close it with: chmod 600 {path}"
+            f"{path} is accessible to other users (mode {mode:04o}); restrict it with: chmod 600 {path}"
         )
         path.chmod(0o600)
         sqlite_place.open().close()

@@ -1,1 +1,1 @@
-"""The keys of a vault, and what is made with them: digests, signatures, private files."""
+"""Keys, and what is made with them: keyed digests, signatures; canonical JSON; files of their owner only."""

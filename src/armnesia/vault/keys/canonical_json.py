@@ -1,8 +1,8 @@
-"""One text for one value: canonical JSON, its digest, and the time as the vault writes it.
+"""Canonical JSON, SHA-256, and the format of times.
 
-Keys are sorted, nothing is padded, characters stand for themselves in UTF-8. Numbers are written as Python
-writes them (the shortest decimal that reads back the same). So equal values have equal bytes, and what was
-hashed or signed can be written again from what was read.
+Equal values have equal canonical text, so that what was hashed or signed can be written again from what was
+read. Keys are sorted, there are no spaces, characters outside ASCII are not escaped, and numbers are written
+as Python writes them: the shortest decimal that reads back the same. Text is hashed and signed in UTF-8.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def canonical(value: Any) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, no NaN.
+    """The canonical JSON text of a value: sorted keys, no spaces, no NaN.
 
     >>> canonical({"b": [1, 0.5, None], "a": "é"})
     '{"a":"é","b":[1,0.5,null]}'
@@ -39,14 +39,14 @@ def plain_and_text(value: Any) -> tuple[Any, str]:
         text = text_of_plain(copy)
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInputError("text must be encodable as UTF-8; got half of a surrogate pair") from None
+        raise InvalidInputError("text must be encodable as UTF-8; got an unpaired surrogate") from None
     except ValueError:  # NaN, an infinity, or a whole number of thousands of digits
         raise InvalidInputError(f"a number cannot be written in JSON; accepted are {_ACCEPTED}") from None
     return copy, text
 
 
 def text_of_plain(value: Any) -> str:
-    """The canonical text of what `plain` made, without looking at it again.
+    """The canonical text of a value that `plain` returned, without checking it again.
 
     >>> text_of_plain({"b": 1, "a": None})
     '{"a":null,"b":1}'
@@ -55,7 +55,7 @@ def text_of_plain(value: Any) -> str:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """A copy made of nothing but JSON's own types: mappings become dicts, tuples lists; others are refused.
+    """A copy in JSON's own types: mappings become dicts, tuples become lists, other types are refused.
 
     >>> plain({"arms": ("A", "B")})
     {'arms': ['A', 'B']}
@@ -63,20 +63,20 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, _SCALARS):
         return value
     if depth == _DEEPEST:
-        raise InvalidInputError(f"a value must be nested at most {_DEEPEST} deep; this one is deeper")
+        raise InvalidInputError(f"a value must be nested at most {_DEEPEST} levels deep; this one is deeper")
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in value]
-    if isinstance(value, dict | Mapping):  # dict first: asking for a Mapping is slow
+    if isinstance(value, dict | Mapping):  # dict first: the check for a Mapping is slow
         if not all(isinstance(key, str) for key in value):
             raise InvalidInputError("the keys of a mapping must be text; got another type")
         return {
             key: item if isinstance(item, _SCALARS) else plain(item, depth + 1) for key, item in value.items()
         }
-    raise InvalidInputError(f"JSON has no {type(value).__name__}; accepted are {_ACCEPTED}")
+    raise InvalidInputError(f"JSON has no type {type(value).__name__}; accepted are {_ACCEPTED}")
 
 
 def read_json(text: str, what: str) -> Any:
-    """Read JSON that may come from anywhere; whatever is wrong with it is said in one sentence.
+    """Read JSON from an untrusted source; anything that is wrong with it is reported in one sentence.
 
     >>> read_json('{"a": 1}', "the file")
     {'a': 1}
@@ -84,11 +84,11 @@ def read_json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidInputError(f"{what} must be JSON; it is not, or it is cut off") from None
+        raise InvalidInputError(f"{what} must be valid JSON; it is invalid or truncated") from None
 
 
 def sha256_hex(data: bytes | str) -> str:
-    """SHA-256 as 64 hexadecimal digits; of text, in UTF-8.
+    """The SHA-256 of bytes, or of text in UTF-8, as 64 hexadecimal digits.
 
     >>> sha256_hex("abc")
     'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
@@ -99,7 +99,7 @@ def sha256_hex(data: bytes | str) -> str:
 
 
 def utc_now() -> str:
-    """The time now, in UTC, to the microsecond; later times sort later as text.
+    """The current time in UTC, to the microsecond; as text, times sort in their order.
 
     >>> len(utc_now()), utc_now()[-1]
     (27, 'Z')

@@ -1,9 +1,9 @@
-"""The vault's keys: digests that nobody without them can make or guess, and signatures.
+"""The keys of a vault: digest keys for keyed digests, signing keys for certificates.
 
-Digest keys k₁…kₙ and signing keys s₁…sₙ (Ed25519) are kept apart, in one file that only its owner reads. A
-digest of a person is chained: d₁ = H(k₁, text), d₂ = H(k₂, d₁), …, with H = BLAKE2b-128. So a new key wraps
-every stored digest although nobody remembers the text, and old keys stay in the ring. Digests of rows lie
-beside the rows and are erased with them: they are made with k₁ for as long as the vault lives.
+Digest keys k₁…kₙ and signing keys s₁…sₘ (Ed25519) are independent of each other and are stored in one file
+that only its owner can read. The digest of a person is chained: d₁ = H(k₁, text), d₂ = H(k₂, d₁), …, where H
+is BLAKE2b-128. A new key therefore wraps every stored digest without the text; old keys stay in the keyring.
+Digests of rows are stored with the rows and deleted with them, and always use k₁.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ DIGEST_BYTES = 16
 USER = b"user"
 SUPPRESSED_RECORD = b"suppressed"
 REQUEST = b"request"
-"""What a chained digest is of; `wrapped` takes one of these."""
+"""The purposes of chained digests, for `wrapped`."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Keyring:
             if not keys or any(len(key) != KEY_BYTES for key in keys):
                 raise InvalidInputError(f"{name} must be one or more keys of {KEY_BYTES} bytes")
             if len(set(keys)) < len(keys):
-                raise InvalidInputError(f"{name} must differ from each other; the same key is there twice")
+                raise InvalidInputError(f"{name} must differ from each other; one key occurs twice")
 
     @classmethod
     def create(cls, vault: str) -> "Keyring":
-        """Make the first keys of a vault, from the operating system's randomness."""
+        """Create the first keys of a vault, from the operating system's randomness."""
         return cls(vault, (secret_bytes(KEY_BYTES),), (secret_bytes(KEY_BYTES),))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Keyring":
-        """Read the keys' file; refused if it is missing, readable by others, or not such a file."""
+        """Read the key file; refuse one that is missing, accessible to other users, or invalid."""
         try:
             document = read_json(private_files.read(path), "it")
             if not isinstance(document, dict) or document.get("schema") != SCHEMA:
@@ -67,13 +67,13 @@ class Keyring:
                 _text(document, "vault"), _keys(document, "digest_keys"), _keys(document, "signing_keys")
             )
         except InvalidInputError as error:
-            raise VaultError(f"{Path(path)} is not a keyring that can be used: {error}") from None
+            raise VaultError(f"{Path(path)} is not a valid key file: {error}") from None
 
     def save(self, path: str | PathLike[str], *, replace: bool = False) -> None:
-        """Write the keys' file in one step, for its owner only.
+        """Write the key file in one step, for its owner only.
 
-        An existing file is refused, or with `replace` exchanged for a ring that still has all of its keys:
-        a key that is lost makes every digest worthless that was made with it.
+        An existing file is refused; with `replace` it is replaced, but only by a keyring that has all of its
+        keys: a key that is lost makes its digests worthless.
         """
         if replace and Path(path).exists() and not self.extends(Keyring.load(path)):
             raise VaultError(f"{Path(path)} holds keys that the new keyring lacks; nothing was written")
@@ -86,16 +86,16 @@ class Keyring:
 
     @property
     def digest_version(self) -> int:
-        """The version of the newest digest key, which is their number."""
+        """The version of the newest digest key, which is the number of digest keys."""
         return len(self.digest_keys)
 
     @property
     def signing_version(self) -> int:
-        """The version of the newest signing key, which is their number."""
+        """The version of the newest signing key, which is the number of signing keys."""
         return len(self.signing_keys)
 
     def with_new_digest_key(self) -> "Keyring":
-        """The ring with one more digest key.
+        """The keyring with one more digest key.
 
         >>> Keyring.create("v-1").with_new_digest_key().digest_version
         2
@@ -103,7 +103,7 @@ class Keyring:
         return replace(self, digest_keys=(*self.digest_keys, secret_bytes(KEY_BYTES)))
 
     def with_new_signing_key(self) -> "Keyring":
-        """The ring with one more signing key.
+        """The keyring with one more signing key.
 
         >>> Keyring.create("v-1").with_new_signing_key().signing_version
         2
@@ -111,7 +111,7 @@ class Keyring:
         return replace(self, signing_keys=(*self.signing_keys, secret_bytes(KEY_BYTES)))
 
     def at(self, *, digest_version: int, signing_version: int) -> "Keyring":
-        """The ring as it was at these versions: a key saved just before a crash is not in use yet.
+        """The keyring up to these versions: a key that was saved just before a crash is not in use yet.
 
         >>> ring = Keyring.create("v-1")
         >>> ring.with_new_digest_key().at(digest_version=1, signing_version=1) == ring
@@ -132,7 +132,7 @@ class Keyring:
         )
 
     def extends(self, older: "Keyring") -> bool:
-        """Whether this is the older ring, or it and newer keys.
+        """Whether this keyring has all keys of the older one, and perhaps newer ones.
 
         >>> ring = Keyring.create("v-1")
         >>> ring.with_new_signing_key().extends(ring), ring.extends(ring.with_new_signing_key())
@@ -149,11 +149,11 @@ class Keyring:
         return self.digest_of_owner(self.owner_digest(user))
 
     def owner_digest(self, user: str) -> bytes:
-        """How rows name their owner: by the first link of the chain, which lies beside the row."""
+        """The first digest of a user's chain, d₁, by which rows name their owner."""
         return _digest(self.digest_keys[0], USER, _utf8(user))
 
     def digest_of_owner(self, owner: bytes) -> bytes:
-        """The chained digest of a user whom only rows name: `user_digest` is that of `owner_digest`."""
+        """The chained digest of a user, from `owner_digest`; the same as `user_digest`."""
         for key in self.digest_keys[1:]:
             owner = _digest(key, USER, owner)
         return owner
@@ -172,7 +172,7 @@ class Keyring:
         return self._chained(canonical(request).encode(), REQUEST)
 
     def wrapped(self, digest: bytes, purpose: bytes) -> bytes:
-        """What the newest key makes of a chained digest of the ring before it: H(kₙ, dₙ₋₁).
+        """The next digest of a chain, with the newest key: H(kₙ, dₙ₋₁).
 
         >>> ring = Keyring.create("v-1")
         >>> new = ring.with_new_digest_key()
@@ -182,7 +182,7 @@ class Keyring:
         return _digest(self.digest_keys[-1], purpose, digest)
 
     def record_identity(self, *parts: str) -> bytes:
-        """The identity of a row: H(k₁, its parts), each after its length, so that no two rows read alike.
+        """The identity of a row: H(k₁, parts), each part after its length, so that parts do not run together.
 
         >>> ring = Keyring.create("v-1")
         >>> ring.record_identity("ab", "c") == ring.record_identity("a", "bc")
@@ -196,7 +196,7 @@ class Keyring:
         return state.digest()
 
     def record_content(self, identity: bytes, owner: str | None, arm: int, units: int) -> bytes:
-        """What a row says, as a digest: H(k₁, identity, arm, units, owner).
+        """The digest of a row's content: H(k₁, identity, arm, units, owner).
 
         >>> ring = Keyring.create("v-1")
         >>> row = ring.record_identity("r1")
@@ -210,17 +210,17 @@ class Keyring:
         return state.digest()
 
     def seal(self, data: str) -> bytes:
-        """A MAC of 32 bytes under the newest digest key: data that were changed by hand do not match it."""
+        """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""
         return hashlib.blake2b(_utf8(data), digest_size=32, key=self.digest_keys[-1], person=b"seal").digest()
 
     def hasher(self, purpose: bytes) -> "hashlib.blake2b":
-        """What makes digests for a purpose of up to 16 letters, under the newest digest key."""
+        """A hash object for digests with the newest digest key, for a purpose of up to 16 bytes."""
         return _prepared(self.digest_keys[-1], purpose).copy()
 
     def salt(self, sequence: int, version: int, name: str = "", nonce: str = "") -> bytes:
-        """The salt of a name in a ledger entry: of the digest key of the version it names, and of a nonce.
+        """The salt of a name in a ledger entry, from a nonce and the digest key of the entry's version.
 
-        It takes both: with the nonce erased, not even the keys can test a name against the ledger.
+        Both are needed: once the nonce is erased, the keys alone cannot test a name against the ledger.
 
         >>> ring = Keyring.create("v-1")
         >>> ring.with_new_digest_key().salt(7, version=1) == ring.salt(7, version=1)
@@ -257,7 +257,7 @@ class Keyring:
 
 @lru_cache(maxsize=64)
 def _prepared(key: bytes, purpose: bytes) -> "hashlib.blake2b":
-    # Copying a state that has taken in its key is a third faster than starting anew.
+    # Copying a keyed hash object is a third faster than creating one.
     return hashlib.blake2b(digest_size=DIGEST_BYTES, key=key, person=purpose)
 
 
@@ -275,7 +275,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _not_utf8() -> InvalidInputError:
-    return InvalidInputError("an id must be text that UTF-8 can hold; got half of a surrogate pair")
+    return InvalidInputError("an id must be encodable as UTF-8; got an unpaired surrogate")
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Files that only their owner may read, written whole or not at all."""
+"""Files that only their owner can read, written completely or not at all."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ _LARGEST = 1 << 24
 
 
 def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
-    """The text of a file; refused if others may read or change it.
+    """Read a text file; refuse one that other users can read or change.
 
     >>> read("no-such-file")
     Traceback (most recent call last):
@@ -23,13 +23,15 @@ def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
     path = Path(path)
     try:
         with path.open("rb") as file:
-            # The open file is asked, not the path: the path may be exchanged in between.
+            # The mode of the open file, not of the path: the path may be replaced in between.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             data = file.read(largest + 1)
     except OSError as error:
         raise VaultError(f"{path} cannot be read: {error.strerror}") from None
     if os.name == "posix" and mode & 0o077:
-        raise VaultError(f"{path} is open to others (mode {mode:04o}); close it with: chmod 600 {path}")
+        raise VaultError(
+            f"{path} is accessible to other users (mode {mode:04o}); restrict it with: chmod 600 {path}"
+        )
     try:
         if len(data) <= largest:
             return data.decode("utf-8")
@@ -39,7 +41,7 @@ def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
 
 
 def write(path: str | PathLike[str], text: str, *, replace: bool = False) -> None:
-    """Write a file of mode 0600 in one step; an existing one is refused, or with `replace` exchanged.
+    """Write a file of mode 0600 in one step; an existing one is refused, or replaced with `replace`.
 
     >>> write("no-such-folder/file", "text")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Signatures (Ed25519, RFC 8032), by the library `cryptography`, which is loaded when one is needed."""
+"""Ed25519 signatures (RFC 8032), by the package `cryptography`, which is imported on first use."""
 
 import re
 from functools import lru_cache
@@ -32,7 +32,7 @@ def sign(data: bytes, seed: bytes) -> bytes:
 
 @lru_cache(maxsize=16)
 def _private_key(seed: bytes) -> "tuple[Ed25519PrivateKey, str]":
-    # Making the key of a seed costs as much as a signature, and a vault signs with one key for long.
+    # Deriving the key from its seed costs as much as a signature, and a vault signs with few keys.
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
     except ImportError:
@@ -42,7 +42,7 @@ def _private_key(seed: bytes) -> "tuple[Ed25519PrivateKey, str]":
 
 
 def is_signed(data: bytes, signature: bytes, public: str) -> bool:
-    """Whether the signature is one of these data by the owner of this public key.
+    """Whether the signature is valid for these data and this public key.
 
     >>> is_signed(b"text", sign(b"text", bytes(32)), public_key(bytes(32)))
     True
@@ -67,11 +67,9 @@ def checked_public_key(public: str) -> str:
 
     >>> checked_public_key("abc")
     Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: a public key must be 64 hexadecimal digits in small letters;
+    armnesia.core.errors.InvalidInputError: a public key must be 64 hexadecimal digits in lower case;
     got 'abc'
     """
     if not _PUBLIC.fullmatch(public):
-        raise InvalidInputError(
-            f"a public key must be 64 hexadecimal digits in small letters; got {public!r}"
-        )
+        raise InvalidInputError(f"a public key must be 64 hexadecimal digits in lower case; got {public!r}")
     return public

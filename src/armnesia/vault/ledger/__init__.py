@@ -1,1 +1,1 @@
-"""The append-only ledger, its pinned head, and the certificates that quote it."""
+"""The append-only ledger, its pinned head, and the certificates that contain its entries."""

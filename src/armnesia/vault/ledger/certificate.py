@@ -1,12 +1,12 @@
-"""Certificates: what was forgotten and how far, signed; anyone with the file and a public key can check it.
+"""Certificates: signed statements about deletions, which anyone can check with the file and a public key.
 
 The signature (Ed25519) covers the canonical JSON of the body, which contains the ledger entry and its hash.
-The opening (salt and request) is neither signed nor stored by the vault: it is in the file that is handed
-out, and the commitment in the signed entry proves it.
+The opening (salt and request) is neither signed nor stored by the vault. It is part of the file that is
+handed out, and is checked against the commitment in the signed entry.
 
-A deletion stores a draft: all that the certificate will say, except when it is issued, by which key, and
-whether the deleted bytes have left the files. The draft is sealed in the transaction and signed once, when
-the certificate is handed out.
+A deletion stores a draft of its certificate: everything except the time of issue, the signing key, and
+whether the deleted bytes have left the files. The draft is sealed in the transaction of the deletion, and
+signed when the certificate is handed out.
 """
 
 import json
@@ -57,9 +57,9 @@ class CertificateDraft:
 
     @classmethod
     def of(cls, entry: Entry, covers: str) -> "CertificateDraft":
-        """State what a ledger entry says; `covers` says in words which bytes erasure is about.
+        """The draft for a ledger entry; `covers` describes the files that erasure is about.
 
-        The entry's `level` and `budget` are claimed as the guarantee.
+        The guarantee that it claims is the entry's `level` and `budget`.
         """
         return cls(
             {
@@ -76,7 +76,7 @@ class CertificateDraft:
         )
 
     def seal(self, keyring: Keyring) -> bytes:
-        """The seal on the text, by the digest key that the entry names."""
+        """The seal on the text, with the digest key that the entry names."""
         version = self.body["entry"]["salt_key"]
         return keyring.at(digest_version=version, signing_version=1).seal(self.text)
 
@@ -88,11 +88,11 @@ class CertificateDraft:
         issued: str | None = None,
         opening: Mapping[str, Any] | None = None,
     ) -> "Certificate":
-        """Sign the certificate, with the state of erasure and the time now."""
+        """Sign the certificate, with this state of erasure and the current time."""
         if erasure not in ERASURE:
             raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
         if self.body["vault"] != keyring.vault:
-            raise VaultError("the keyring belongs to another vault than the entry")
+            raise VaultError("the keyring and the entry belong to different vaults")
         body = {
             **self.body,
             "erasure": {"state": erasure, **self.body["erasure"]},
@@ -112,7 +112,7 @@ class CertificateDraft:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A signed statement about one deletion; with its opening it also says whose.
+    """A signed statement about one deletion; its opening, if it has one, names the person or record.
 
     >>> ring = Keyring.create("v-1")
     >>> from armnesia.vault.ledger.commitments import commitment
@@ -144,7 +144,7 @@ class Certificate:
 
     @property
     def draft(self) -> CertificateDraft:
-        """What the certificate says apart from its issue: to be issued again with another state."""
+        """The draft of the certificate, to issue it again with another state of erasure."""
         body = {name: value for name, value in self.body.items() if name not in _ON_ISSUE}
         return CertificateDraft({**body, "erasure": {"covers": self.body["erasure"]["covers"]}})
 
@@ -156,16 +156,16 @@ class Certificate:
     def with_opening(
         self, salt: bytes, request: Mapping[str, Any], path: Sequence[str] = ()
     ) -> "Certificate":
-        """The certificate with the opening of its commitment: it names whom `request` names, nobody else."""
+        """The certificate with the opening of its commitment, which names only those in `request`."""
         opening = {"salt": salt.hex(), "request": request} | ({"path": list(path)} if path else {})
         opened = Certificate(self.body, self.signature, opening)
         if any(opened._opening_problems()):
-            raise InvalidInputError("the request is not the one that the certificate is about")
+            raise InvalidInputError("the certificate is about another request")
         return opened
 
     @classmethod
     def from_stored(cls, body: str, signature: bytes) -> "Certificate":
-        """Read a certificate from the vault's own table: the canonical text of its body, and the signature.
+        """Read a certificate as the vault's table stores it: the canonical text of its body, the signature.
 
         >>> Certificate.from_stored("{ }", bytes(64))
         Traceback (most recent call last):
@@ -181,16 +181,17 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "Certificate":
-        """Read a certificate from what `to_dict` made.
+        """Read a certificate from what `to_dict` returned.
 
         >>> Certificate.from_dict({"body": {}})
         Traceback (most recent call last):
-        armnesia.core.errors.VaultError: a certificate must have a body, a signature and perhaps an opening
+        armnesia.core.errors.VaultError: a certificate must have a body, a signature and, optionally, an
+        opening
         """
         body, signature, opening = (document.get(name) for name in ("body", "signature", "opening"))
         unknown = document.keys() - {"body", "signature", "opening"}
         if unknown or not isinstance(body, Mapping) or not isinstance(signature, str):
-            raise VaultError("a certificate must have a body, a signature and perhaps an opening")
+            raise VaultError("a certificate must have a body, a signature and, optionally, an opening")
         if opening is not None and not isinstance(opening, Mapping):
             raise VaultError("the opening of a certificate must have a salt and a request")
         try:
@@ -202,11 +203,11 @@ class Certificate:
 
     @classmethod
     def from_json(cls, file: str | bytes) -> "Certificate":
-        """Read a certificate's file, pretty or canonical; one that was changed in any other way is refused.
+        """Read the file of a certificate, indented or canonical; any other formatting is refused as a change.
 
         >>> Certificate.from_json("{")
         Traceback (most recent call last):
-        armnesia.core.errors.VaultError: the certificate must be JSON; it is not, or it is cut off
+        armnesia.core.errors.VaultError: the certificate must be valid JSON; it is invalid or truncated
         """
         try:
             text = file.decode("utf-8") if isinstance(file, bytes) else file
@@ -219,11 +220,11 @@ class Certificate:
         if text not in [written for one in documents for written in (_pretty(one), canonical(one))]:
             lines = zip(text.split("\n"), _pretty(documents[0]).split("\n"), strict=False)
             line = next((number for number, (ours, theirs) in enumerate(lines, 1) if ours != theirs), 1)
-            raise VaultError(f"the certificate's file has been changed: line {line} is not as it was written")
+            raise VaultError(f"the certificate's file has been changed, first in line {line}")
         return certificate
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as its file holds it; the opening is null if it names nobody."""
+        """The certificate as its file has it; the opening is None if the certificate names nobody."""
         opening = None if self.opening is None else plain(self.opening)
         return {"body": plain(self.body), "signature": self.signature.hex(), "opening": opening}
 
@@ -232,11 +233,11 @@ class Certificate:
         return _pretty(self.to_dict())
 
     def verify(self, public_key: str | Sequence[str] | None) -> list[str]:
-        """Check everything that the file alone can show; one sentence per problem.
+        """Check everything that can be checked from the file alone; one sentence per problem.
 
-        Signature, the entry against its hash, the body against the entry, the opening against the commitment.
-        Without a public key the one inside is used: then no problem means unchanged, not authentic; say so
-        with `INTEGRITY_ONLY`.
+        These are the signature, the entry against its hash, the body against the entry, and the opening
+        against the commitment. Without a public key, the key inside the certificate is used: then no problem
+        means that the certificate is unchanged, but not who signed it (`INTEGRITY_ONLY`).
         """
         keys = [public_key] if isinstance(public_key, str) else public_key
         if keys is not None and not keys:
@@ -250,10 +251,10 @@ class Certificate:
         try:
             signed = signatures.is_signed(self.text.encode("utf-8"), self.signature, str(public))
         except InvalidInputError:
-            yield "the certificate names no signing key that could be one"
+            yield "the certificate names no valid signing key"
             return
         if not signed:
-            yield "the signature is not one of this text: the certificate has been changed"
+            yield "the signature does not match: the certificate has been changed"
         if trusted is not None and public not in trusted:
             yield "the certificate is signed with a key that is not among the public keys given"
 
@@ -284,7 +285,7 @@ class Certificate:
         salt, request, path = (self.opening.get(name) for name in ("salt", "request", "path"))
         entry = self.body.get("entry")
         committed = entry.get("commitment") if isinstance(entry, Mapping) else None
-        # The opening is not signed: what the commitment does not cover must have exactly one form.
+        # The opening is not signed: the parts that the commitment does not cover must have exactly one form.
         if (
             self.opening.keys() - {"path"} != {"salt", "request"}
             or not (isinstance(salt, str) and _SALT.fullmatch(salt))
@@ -292,11 +293,11 @@ class Certificate:
             or ("path" in self.opening and not is_path(path))
         ):
             yield (
-                f"the opening must be a salt of {2 * DIGEST_BYTES} hexadecimal digits, a request, and perhaps"
-                " a path"
+                f"the opening must have a salt of {2 * DIGEST_BYTES} hexadecimal digits, a request and,"
+                " optionally, a path"
             )
         elif root_from_path(commitment(bytes.fromhex(salt), request), path or ()) != committed:
-            yield "the opening does not open the commitment: the certificate is about another request"
+            yield "the opening does not match the commitment: the certificate is about another request"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the certificate to a new file that only its owner can read."""
@@ -315,11 +316,11 @@ class Certificate:
         }
 
     def words(self) -> str:
-        """The certificate in words, as they were signed; `verify` says whether to believe them."""
+        """The certificate as text, in the words that were signed; `verify` checks the signature."""
         try:
             return words_of(self.body, self.opening)
         except (KeyError, TypeError):
-            raise VaultError("the certificate lacks a part that every certificate has") from None
+            raise VaultError("the certificate lacks a part that is required") from None
 
     def _entry(self) -> Entry:
         fields = self.body.get("entry")

@@ -1,4 +1,4 @@
-"""What a certificate says in words: what is forgotten, how far, and what no certificate covers."""
+"""The text of a certificate: what was forgotten, with which guarantee, and what is not covered."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -13,29 +13,29 @@ CERTIFIED = ("forget", "nothing_held")
 NOT_COVERED = (
     "decisions released before the deletion: they were made with the records",
     "requests that were chosen by looking at published decisions",
-    "statistics or scores published before and after: their difference is what was deleted",
+    "statistics or scores published before and after the deletion: their difference is what was deleted",
     "backups, copies, logs and models elsewhere",
     "other accounts of the same person",
 )
 PROVES = (
-    "the holder of the signing key claims this, in a ledger and by a procedure that can be audited;"
-    " it does not prove that no copy exists elsewhere"
+    "the holder of the signing key makes these claims; the ledger and the procedure can be audited."
+    " It does not prove that no copy of the records exists elsewhere"
 )
 _FORGOTTEN = (
-    "the records of the request were taken out of the vault's statistics, which are exact whole numbers:"
-    " what is left is, bit for bit, what the other records alone would give"
+    "the records of the request were removed from the vault's statistics; these are exact integers, and what"
+    " remained was, bit for bit, the statistics of the other records alone"
 )
-_COUNTS_KEPT = "; how many records of each arm were deleted is kept, because the penalty is frozen"
+_COUNTS_KEPT = "; the number of deleted records per arm is kept, because the penalty is frozen"
 _NOTHING_HELD = {
-    "forgotten": "nothing: the vault held no record of this user, or with this id, when the request came in",
+    "forgotten": "nothing: when the request was made, the vault held no records of the users or ids in it",
     "level": "none: nothing was held, so nothing had to be forgotten",
-    "guarantee": "none: the request changed neither the statistics nor the arm that is served",
+    "guarantee": "none: the request changed neither the statistics nor the served arm",
 }
 _MOST_NAMES = 10
 
 
 def claims_of(entry: Entry) -> dict[str, str]:
-    """What the certificate of a ledger entry claims; the entry's `level` and `budget` are its guarantee.
+    """The claims of the certificate of a ledger entry; the guarantee is the entry's `level` and `budget`.
 
     >>> entry = Entry.next_after(
     ...     6, "ab" * 32, vault="v-1", kind="forget", time="2026-11-15T10:42:07.123456Z", code="0.1.0",
@@ -43,11 +43,13 @@ def claims_of(entry: Entry) -> dict[str, str]:
     ...     released="B",
     ... )
     >>> print(claims_of(entry)["guarantee"])
-    the arm then served, "B", was drawn once, by rollback, with (ε = 0, δ = 0) at level retained: as if the
-    records had never been there
+    the arm served after the deletion, "B", was drawn once by rollback, with (ε = 0, δ = 0) at level retained:
+    as if the records had never been there
     """
     if entry.kind not in CERTIFIED:
-        raise InvalidInputError(f"a certificate is for {' or '.join(CERTIFIED)}; got {entry.kind!r}")
+        raise InvalidInputError(
+            f"the entry of a certificate must be {' or '.join(CERTIFIED)}; got {entry.kind!r}"
+        )
     if entry.kind == "nothing_held":
         return dict(_NOTHING_HELD)
     facts = entry.fields
@@ -58,16 +60,17 @@ def claims_of(entry: Entry) -> dict[str, str]:
         )
     except (KeyError, TypeError):
         raise InvalidInputError(
-            "an entry to certify must have level, budget (epsilon, delta), unlearner (name) and released"
+            "the entry of a certificate must have level, budget (epsilon, delta), unlearner (name) and"
+            " released"
         ) from None
     kept = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
     return {"forgotten": _FORGOTTEN + kept, **claimed}
 
 
-@lru_cache(maxsize=256)  # requests are answered alike, and a deletion waits for this
+@lru_cache(maxsize=256)  # most requests have the same claims, and a deletion waits for them
 def _claims(level_name: str, epsilon: float, delta: float, released: str, unlearner: str) -> dict[str, str]:
     level = Level.named(level_name)
-    drawn = f"the arm then served, {released}, was drawn once, by {unlearner}"
+    drawn = f"the arm served after the deletion, {released}, was drawn once by {unlearner}"
     return {
         "level": f"{level}: {level.meaning}",
         "guarantee": f"{drawn}, with {Guarantee(epsilon, delta, level)}",
@@ -75,19 +78,19 @@ def _claims(level_name: str, epsilon: float, delta: float, released: str, unlear
 
 
 def request_words(opening: Mapping[str, Any] | None) -> str:
-    """Whom or what a request names, as its opening says.
+    """The users or records that a request names, from its opening.
 
     >>> request_words({"salt": "", "request": {"users": ["ann", "bob"]}})
     "2 users: 'ann', 'bob'"
     >>> request_words({"salt": "", "request": {"users": ["ann"], "held": False}})
     "1 user: 'ann'; the vault held nothing under this name"
     >>> request_words(None)
-    'not named here: the certificate comes without its opening'
+    'not named here: the certificate has no opening'
     """
     if opening is None:
-        return "not named here: the certificate comes without its opening"
+        return "not named here: the certificate has no opening"
     request = opening["request"]
-    if not isinstance(request, Mapping):  # of a file that somebody made up
+    if not isinstance(request, Mapping):  # only in a forged file
         return "names nothing"
     kinds = [kind for kind in ("users", "records") if kind in request]
     named = "; ".join(_listed(kind, request[kind]) for kind in kinds) or "names nothing"
@@ -102,7 +105,7 @@ def _listed(kind: str, names: list[Any]) -> str:
 
 
 def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
-    """A certificate for people, in the words that were signed."""
+    """The text of a certificate, in the words that were signed."""
     claims, erasure, key = body["claims"], body["erasure"], body["signing_key"]
     lines = [
         f"Entry {body['sequence']} of the ledger of vault {body['vault']}, {body['entry']['time']}",
@@ -121,7 +124,7 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
 
 
 def printable(line: str) -> str:
-    """The line with what would move the cursor or hide text written out: a file may come from anywhere.
+    """Escape characters that would move the cursor or hide text: the file may be forged.
 
     >>> print(printable("a" + chr(27) + "[2Jb"))
     a\\x1b[2Jb

@@ -1,12 +1,12 @@
-"""Commitments: how the ledger refers to a request, and how it is opened for one name without the others.
+"""Commitments: how the ledger refers to a request without naming anyone, and how one name is opened.
 
-Each name in a request has a salted commitment of its own; the ledger entry holds the root of the hash tree
-over them. An opening is the salt, the name, and the hashes along the path to the root: it names nobody else.
-With one name in the request the root is its commitment itself.
+Each name in a request has a salted commitment. The ledger entry has the root of the hash tree over them; with
+one name, the root is the commitment itself. An opening is the salt, the name, and the hashes on the path to
+the root: it names nobody else.
 
-The vault keeps an `Opening` per name: a nonce, which can be erased, and the position of its leaf; and, for a
-request with several names, the leaves. A leaf reveals nothing by itself: making it from a name takes the keys
-and the nonce.
+The vault stores an `Opening` per name: a nonce, which can be erased, and the position of the name's leaf.
+For a request with several names it also stores the leaves. A leaf alone reveals nothing: computing it from a
+name takes the keys and the nonce.
 """
 
 import re
@@ -27,7 +27,7 @@ _STEP = re.compile(rf"({LEFT}|{RIGHT}):[0-9a-f]{{64}}")
 
 
 def commitment(salt: bytes, request: Mapping[str, Any]) -> str:
-    """Hide a request behind a salt: SHA-256(salt ‖ canonical JSON), which only the salt opens.
+    """The commitment to a request, SHA-256(salt ‖ canonical JSON): it can be tested only with the salt.
 
     >>> commitment(bytes(16), {"users": ["ann"]}) == commitment(bytes(15) + b"1", {"users": ["ann"]})
     False
@@ -60,7 +60,7 @@ def inclusion_path(leaves: Sequence[str], place: int) -> list[str]:
 
 
 def root_from_path(leaf: str, path: Sequence[str]) -> str:
-    """The root that follows from a commitment and its path.
+    """The root, computed from a commitment and its path.
 
     >>> leaves = ["aa" * 32, "bb" * 32, "cc" * 32]
     >>> root_from_path(leaves[2], inclusion_path(leaves, 2)) == tree_root(leaves)
@@ -73,7 +73,7 @@ def root_from_path(leaf: str, path: Sequence[str]) -> str:
 
 
 def is_path(path: Any) -> bool:
-    """Whether this has the form of a path that `inclusion_path` returns."""
+    """Whether this has the form of what `inclusion_path` returns, and is not empty."""
     return (
         isinstance(path, list)
         and bool(path)
@@ -83,10 +83,10 @@ def is_path(path: Any) -> bool:
 
 @dataclass(frozen=True)
 class Opening:
-    """What is kept for one name; the salt is made from the keys and the nonce.
+    """What the vault stores per name of a request; the salt is computed from the keys and the nonce.
 
-    In a request with several names, `held` says whether the vault had records under this one, and `place` is
-    the position of its leaf. Vaults created with schema version 1 may have the `path` to the root instead.
+    In a request with several names, `held` says whether the vault had records of this one, and `place` is the
+    position of its leaf. Vaults created with schema version 1 may have the `path` to the root instead.
 
     >>> str(Opening("00ff", held=False, place=7))
     '00ff nothing 7'
@@ -115,7 +115,7 @@ class Opening:
         return cls(nonce, held, place, tuple(rest))
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The request as it is committed to."""
+        """The request in the form that the commitment hashes."""
         return {**request} if self.held is None else {**request, "held": self.held}
 
     def path_in(self, leaves: bytes) -> list[str]:
@@ -134,15 +134,15 @@ class RequestCommitment:
     leaves: bytes | None
     """The leaves of the hash tree; None for a request with one name."""
     revealed: dict[str, Any] | None
-    """What opens a request with one name, as its certificate has it."""
+    """The opening of a request with one name, as its certificate has it."""
 
 
 def commit_to(
     target: ErasureTarget, ring: Keyring, sequence: int, digest_key: int, held: set[bytes]
 ) -> RequestCommitment:
-    """Commit to a request in the ledger entry `sequence`; `held` are the keys of the rows that were found.
+    """Commit to a request in the ledger entry `sequence`; `held` are the row keys that had records.
 
-    The entry states what was done for all names together, and each leaf whether its own name had records.
+    The entry is about all names together; each leaf says whether its own name had records.
     """
     leaves, openings, revealed = [], [], None
     alone = len(target.names) == 1

@@ -1,8 +1,9 @@
 """The ledger: an append-only chain of entries, each with the hash of the one before.
 
-The hash of an entry is the SHA-256 of its canonical JSON, and `previous` is the hash of the entry before (64
-zeros at the start). A head, the hash of the last entry, kept elsewhere detects whether anything up to it was
-changed, moved or removed. An entry names no person: a request appears as a salted commitment.
+The hash of an entry is the SHA-256 of its canonical JSON; `previous` is the hash of the entry before, 64
+zeros in the first one. The head is the number and the hash of the last entry. A copy of the head, kept
+elsewhere, detects whether an entry up to it was changed, moved or removed. An entry names no person: it has a
+salted commitment to the request.
 """
 
 import re
@@ -108,12 +109,12 @@ class Entry:
         own = {"schema": SCHEMA, "sequence": length + 1, "previous": head}
         taken = sorted(own.keys() & facts.keys())
         if taken:
-            raise InvalidInputError(f"a fact must not be named {taken[0]}: the entry has that field itself")
+            raise InvalidInputError(f"a fact must not be named {taken[0]}: every entry has that field")
         return cls({**facts, **own, "vault": vault, "kind": kind, "time": time, "code": code})
 
     @classmethod
     def from_text(cls, text: str) -> "Entry":
-        """Read an entry from its canonical text; any other text is refused, even of the same meaning.
+        """Read an entry from its canonical text; any other text is refused, even if it means the same.
 
         >>> Entry.from_text("{}")
         Traceback (most recent call last):
@@ -144,7 +145,7 @@ class Entry:
 
     @property
     def time(self) -> str:
-        """When it was written, by the vault's clock, in UTC."""
+        """When it was written, in UTC, by the clock of the machine that wrote it."""
         return str(self.fields["time"])
 
     @property
@@ -159,7 +160,7 @@ class Entry:
 
 
 def _field_problems(fields: Mapping[str, Any]) -> Iterator[str]:
-    """The fields that every entry has and that are missing or wrong."""
+    """The required fields that are missing or invalid."""
     sequence = fields.get("sequence")
     if fields.get("schema") != SCHEMA:
         yield f"schema must be {SCHEMA}; got {fields.get('schema')!r}"
@@ -183,10 +184,10 @@ def _field_problems(fields: Mapping[str, Any]) -> Iterator[str]:
 def check_chain(
     rows: Iterable[tuple[int, str, str]], *, vault: str, head: Head | None = None, end: Head | None = None
 ) -> list[str]:
-    """Check stored rows (sequence, text, hash) in order; one sentence per problem, with its place.
+    """Check stored rows (sequence, text, hash) in order; one sentence per problem, with its sequence number.
 
-    `head` is a head kept elsewhere: the ledger must reach it and agree with it. `end` is where the ledger
-    must end exactly, as the vault's own state says. One pass, constant memory.
+    `head` is a head that was kept elsewhere: the ledger must contain that entry. `end` is the head in the
+    vault's state: the ledger must end there. One pass, constant memory.
 
     >>> check_chain([], vault="v-1", head=Head(2, "ab" * 32))
     ['sequence 1 to 2: missing, the ledger is shorter than the head that was kept']
@@ -203,35 +204,35 @@ def check_chain(
         length, true_hash = sequence, sha256_hex(text)
         found = list(_row_problems(sequence, text, vault, linked))
         if true_hash != stored_hash:
-            found.append("the entry and its hash do not belong together")
-        for known, name in ((head, "head that was kept"), (end, "head that the vault's state names")):
+            found.append("the stored hash is not the hash of the entry")
+        for known, name in ((head, "the head that was kept"), (end, "the head in the vault's state")):
             if known is not None and known.sequence == sequence and known.hash != true_hash:
-                found.append(f"another entry than that of the {name}")
+                found.append(f"the hash of the entry differs from {name}")
         problems += [f"sequence {sequence}: {what}" for what in found]
         linked = {true_hash, stored_hash}  # so that the next entry does not report it again
-    for known, name in ((head, "the head that was kept"), (end, "the vault's state says")):
+    for known, name in ((head, "the head that was kept"), (end, "the vault's state records")):
         if known is not None and length < known.sequence:
             missing = _span(length + 1, known.sequence)
             problems.append(f"sequence {missing}: missing, the ledger is shorter than {name}")
     if end is not None and length > end.sequence:
         more = _span(end.sequence + 1, length)
-        problems.append(f"sequence {more}: more entries than the vault's state says")
+        problems.append(f"sequence {more}: more entries than the vault's state records")
     return problems
 
 
 def _row_problems(sequence: int, text: str, vault: str, linked: set[str]) -> Iterator[str]:
-    """The problems of an entry; `linked` are the hashes that its `previous` may have (empty: unknown)."""
+    """The problems of an entry; `linked` are the hashes that `previous` may have, empty if not known."""
     try:
         entry = Entry.from_text(text)
     except InvalidInputError as error:
         yield str(error)
         return
     if entry.sequence != sequence:
-        yield f"holds the entry of sequence {entry.sequence}"
+        yield f"the entry stored here has sequence {entry.sequence}"
     if entry.vault != vault:
-        yield "belongs to another vault"
+        yield "the entry belongs to another vault"
     if linked and entry.previous not in linked:
-        yield "does not follow from the entry before it"
+        yield "the entry does not follow from the one before it"
 
 
 def _span(first: int, last: int) -> str:

@@ -1,8 +1,8 @@
-"""The pinned head: the head of the ledger when this machine last saw it, kept beside the keys.
+"""The pinned head: the last known head of the ledger, in a file beside the keys.
 
-A database restored from a backup has a shorter ledger, and holds people who were forgotten since; the pinned
-head detects that. It is written after a commit, in place and without waiting for the disk: it may lag behind
-the ledger, which detects less, but it never runs ahead and never goes back.
+A database copied back from a backup has a shorter ledger, and may have records of people who were forgotten
+since; the pinned head detects that. It is written after each commit, in place and without waiting for the
+disk. So it may lag behind the ledger, and then detects less, but it is never ahead of it and never goes back.
 """
 
 import os
@@ -27,7 +27,7 @@ class PinnedHead:
     path: Path
 
     def write(self, head: Head) -> None:
-        """Pin this head, unless a later one is pinned: processes may write in another order."""
+        """Pin this head unless a later one is pinned: processes may write in any order."""
         try:
             with self._locked() as descriptor:
                 pinned = self._parse(os.pread(descriptor, _LENGTH, 0))
@@ -36,14 +36,14 @@ class PinnedHead:
                     os.pwrite(descriptor, line.encode(), 0)
         except OSError as error:
             raise VaultError(
-                f"the head could not be pinned in {str(self.path)!r}: {error.strerror}; the change of the"
-                " vault itself is committed"
+                f"the head could not be pinned in {str(self.path)!r}: {error.strerror}; the change to the"
+                " vault is committed"
             ) from None
 
     def read(self) -> Head | None:
         """The pinned head; None if none was pinned yet."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY)  # at the beginning of every transaction
+            descriptor = os.open(self.path, os.O_RDONLY)  # fast: every transaction begins with this
             try:
                 return self._parse(os.read(descriptor, _LENGTH))
             finally:

@@ -1,4 +1,4 @@
-"""Certificates as the vault stores them: a sealed draft, or a certificate that was issued."""
+"""Certificates as the vault stores them: a sealed draft, or a signed certificate."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from armnesia.vault.ledger.ledger import Entry
 
 @dataclass(frozen=True)
 class StoredCertificate:
-    """What a row of the table `certificate` means; `issued` is None while it is a draft."""
+    """A row of the table `certificate`; `issued` is None if the row is a draft."""
 
     draft: CertificateDraft
     issued: Certificate | None = None
@@ -20,15 +20,15 @@ class StoredCertificate:
     def read(
         cls, sequence: int, body: str, signature: bytes, entry: str, keyring: Keyring
     ) -> "StoredCertificate":
-        """Read a row and the text of its ledger entry; refuse one that something else has changed."""
+        """Read a row, given the text of its ledger entry; refuse one that was changed outside armnesia."""
         try:
             stored = cls._parse(body, bytes(signature), keyring)
             if stored.draft.body["sequence"] != sequence:
-                raise VaultError("it is stored under another entry than its own")
+                raise VaultError("it is stored under the number of another entry")
             if Entry(stored.draft.body["entry"]).text != entry:
                 raise VaultError("its entry is not the one in the ledger")
         except (ArmnesiaError, KeyError, TypeError) as error:
-            reason = str(error) if isinstance(error, ArmnesiaError) else "it lacks a part"
+            reason = str(error) if isinstance(error, ArmnesiaError) else "it lacks a part that is required"
             raise VaultError(f"certificate {sequence}: {reason}") from None
         return stored
 
@@ -49,7 +49,7 @@ class StoredCertificate:
         return cls(draft)
 
     def issue(self, keyring: Keyring, *, erasure: Erasure) -> Certificate:
-        """The certificate with this state of erasure: the one that was issued, or signed now."""
+        """The certificate with this state of erasure: the stored one, or one that is signed now."""
         if self.issued is not None and self.issued.erasure == erasure:
             return self.issued
         return self.draft.issue(keyring, erasure=erasure)

@@ -251,7 +251,8 @@ class SqliteDatabase(Database):
             mode = stat.S_IMODE(os.stat(name).st_mode)
             if os.name == "posix" and mode & 0o077:
                 raise VaultError(
-                    f"{name} is open to others (mode {mode:04o}); close it with: chmod 600 {name}"
+                    f"{name} is accessible to other users (mode {mode:04o}); restrict it with:"
+                    f" chmod 600 {name}"
                 )
 
     def _remove(self) -> None:
