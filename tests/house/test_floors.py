@@ -8,8 +8,6 @@ import pytest
 from scripts.house import FLOORS, House
 
 HOUSE = House()
-UNORDERED = {"armnesia.paper"}
-REBUILT = "the folders of this room are being put in order"
 
 
 def test_every_file_and_folder_has_a_floor() -> None:
@@ -26,11 +24,7 @@ def test_rooms_import_from_lower_floors() -> None:
 
 @pytest.mark.parametrize(
     "package",
-    [
-        pytest.param(package, marks=pytest.mark.xfail(reason=REBUILT)) if package in UNORDERED else package
-        for package in FLOORS
-        if package != "armnesia"
-    ],
+    [package for package in FLOORS if package != "armnesia"],
 )
 def test_folders_of_a_room_import_from_lower_floors(package: str) -> None:
     assert [str(found) for found in HOUSE.upward(package)] == []

@@ -7,7 +7,6 @@ import pytest
 from scripts.house import SQL_FOLDERS, House
 
 
-@pytest.mark.xfail(reason="the vault's statements are being moved to vault/storage")
 def test_sql_stands_in_logs_and_storage_only() -> None:
     assert House().misplaced_sql() == {}
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs import read_log
+from armnesia.logs import open_source, read_log
 from tests.unprivileged import unprivileged
 
 BROKEN: dict[str, tuple[bytes, str]] = {
@@ -68,9 +68,12 @@ def test_broken_files_are_refused_in_one_sentence(name: str, tmp_path: Path) -> 
 
 def test_an_error_never_quotes_a_line_of_the_log(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("action,reward,user\nA,1,secret-name,x\n")
-    with pytest.raises(InvalidLogError) as caught:
+    with pytest.raises(InvalidLogError) as of_log:
         read_log(tmp_path / "log.csv", user="user", actions=["A"])
-    assert "secret-name" not in str(caught.value)
+    with pytest.raises(InvalidLogError, match="line 2 has 4 columns where the header has 3") as of_rows:
+        list(open_source(tmp_path / "log.csv", action="action", reward="reward").rows(["A"], (0, 1)))
+    for caught in (of_log, of_rows):
+        assert "secret-name" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +114,13 @@ def test_parquet_files_whose_types_differ_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["nothing.csv", "nothing-*.parquet", "."])
 def test_a_path_without_a_file_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidLogError, match=r"is no file and matches none; give the path of a CSV or Parquet"
+        InvalidLogError, match=r"is not a file and matches none; give the path of a CSV or Parquet"
     ):
         read_log(tmp_path / name, actions=["A"])
 
 
 def test_a_file_without_permission_is_refused() -> None:
-    """By whoever runs it: also where the tests are run by root, whom permissions do not bind."""
+    """Run as an unprivileged user, because permissions do not bind root, who may run the tests."""
     with unprivileged() as somebody:
         for name, format_ in (("log.csv", "CSV"), ("log.csv.gz", "CSV"), ("log.parquet", "Parquet")):
             path = somebody.folder / name
@@ -148,13 +151,15 @@ def _small_log(name: str) -> bytes:
     ("column", "values", "message"),
     [
         ("reward", ["1", "0"], "reward column 'reward' must hold numbers; it holds VARCHAR"),
-        ("action", [[1], [2]], r"action column 'action' must hold text, numbers, .*; it holds BIGINT\[\]"),
-        ("user", [b"x", b"y"], "user column 'user' must hold text, numbers, .*; it holds BLOB"),
-        ("user", pa.array([[Decimal(1)]] * 2), r"user column 'user' must hold text, .*; it holds DECIMAL"),
+        ("reward", [[1], [2]], r"reward column 'reward' must hold numbers; it holds BIGINT\[\]"),
+        ("action", [[1], [2]], r"action column 'action' must hold single values, .*; it holds BIGINT\[\]"),
+        ("user", [{"a": 1}] * 2, r"user column 'user' must hold single values, .*; it holds STRUCT"),
+        ("user", pa.array([[Decimal(1)]] * 2), r"user column 'user' must hold single .*; it holds DECIMAL"),
     ],
 )
 def test_parquet_columns_of_unusable_types(column: str, values: Any, message: str, tmp_path: Path) -> None:
     columns = {"action": ["A", "A"], "reward": [0, 1], "user": ["x", "y"]} | {column: values}
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
-    with pytest.raises(InvalidLogError, match=message):
-        read_log(tmp_path / "log.parquet", user="user", actions=["A"])
+    for read in (read_log, open_source):
+        with pytest.raises(InvalidLogError, match=message):
+            read(tmp_path / "log.parquet", action="action", reward="reward", user="user")

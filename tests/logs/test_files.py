@@ -1,12 +1,14 @@
-"""A log in files gives bit for bit what the same rows give in memory, and never guesses."""
+"""Logs in CSV and Parquet files: bit for bit those of the same rows in memory, and nothing is guessed."""
 
 import sys
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,7 +19,10 @@ import pytest
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.core.units import to_units
-from armnesia.logs import Log, read_log
+from armnesia.logs import Log, label_text, open_source, read_log, reopen_source
+from armnesia.logs.files import FileLog
+from tests.logs.conftest import Stored, Table, write_csv, write_parquet
+from tests.logs.test_every_source import COLUMNS_OF_ROWS, ROWS, together
 
 RANGES = [(0.0, 1.0), (-3.7, 11.2), (1.0, 5.0), (-1e-3, 1e17), (0.1, 0.3), (0.0, 5e-324)]
 
@@ -46,7 +51,8 @@ def test_rounding_is_bit_for_bit_that_of_to_units(
     else:
         path.write_text("action,reward\n" + "".join(f"0,{reward!r}\n" for reward in rewards.tolist()))
     log = read_log(path, actions=[0], reward_range=reward_range)
-    units = [row[0] for row in log.view.query("SELECT units FROM numbered ORDER BY position")]  # type: ignore[attr-defined]
+    assert isinstance(log, FileLog)
+    units = [row[0] for row in log.source.query("SELECT units FROM numbered ORDER BY position", reward_range)]
     assert rewards.size > 100_000
     assert np.array_equal(np.array(units), to_units(rewards, reward_range))
     assert log.statistics() == read_log(frame, actions=[0], reward_range=reward_range).statistics()
@@ -114,11 +120,12 @@ def test_a_log_of_one_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", ["it's", 'a "b"', "sp ace", "c1", "Ж", "a\nb", "{}", "$files"])
 def test_names_are_never_mistaken_for_sql(file_name: str, column: str, tmp_path: Path) -> None:
     (tmp_path / "a1.csv").write_text("action,reward\nA,1\n")  # "a[1].csv" as a pattern would match this file
-    frame = pd.DataFrame({column: ["x", "y"], "reward": [0, 1]})
+    other = f"{column}?"
+    frame = pd.DataFrame({column: ["x", "y"], "reward": [0, 1], other: ["x", "y"]})
     frame.to_csv(tmp_path / file_name, index=False)
     frame.to_parquet(tmp_path / file_name.replace(".csv", ".parquet"))
     for path in (tmp_path / file_name, tmp_path / file_name.replace(".csv", ".parquet")):
-        log = read_log(path, action=column, user=column, actions=["x", "y"])
+        log = read_log(path, action=column, user=other, actions=["x", "y"])
         assert log.statistics().sums.tolist() == [0, 10**9]
         assert log.request(user="y").counts.tolist() == [0, 1]
 
@@ -166,12 +173,13 @@ def test_labels_of_parquet_files_keep_their_type_and_match_by_text(labels: Any, 
     log = read_log(tmp_path / "u.parquet", user="user", actions=["A", "B"])
     assert log.users() == dict.fromkeys(known, 1)
     assert sum(int(log.request(user=label).counts.sum()) for label in known) == 2
-    assert sum(int(log.request(user=str(label)).counts.sum()) for label in known) == 2
+    assert sum(int(log.request(user=label_text(label)).counts.sum()) for label in known) == 2
     rows = [row for row, label in enumerate(column.to_pylist()) if label in known]
     acts = column.take(pa.array(rows))
     pq.write_table(pa.table({"action": acts, "reward": [1, 0]}), tmp_path / "a.parquet")
-    as_text = read_log(tmp_path / "a.parquet", actions=[str(label) for label in acts.to_pylist()])
-    assert as_text.actions == tuple(str(label) for label in acts.to_pylist())
+    texts = [str(label_text(label)) for label in acts.to_pylist()]
+    as_text = read_log(tmp_path / "a.parquet", actions=texts)
+    assert as_text.actions == tuple(texts)
     assert as_text.statistics().sums.tolist() == [10**9, 0]
 
 
@@ -208,12 +216,14 @@ def test_rewards_of_parquet_files_have_any_numeric_type(rewards: Any, tmp_path: 
     assert read_log(tmp_path / "log.parquet", actions=["A", "B"]).statistics().sums.tolist() == [10**9, 0]
 
 
-def test_two_declared_labels_with_the_same_text_are_refused_for_files(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("action,reward\n1,1\n")
-    with pytest.raises(InvalidInputError, match=r"actions must differ in their text, .* got 1 and '1'"):
-        read_log(path, actions=[1, "1"])
-    assert read_log(action=[1, "1"], reward=[0, 1], actions=[1, "1"]).statistics().counts.tolist() == [1, 1]
+@pytest.mark.parametrize("kind", ["csv", "parquet", "sqlite"], indirect=True)
+@pytest.mark.parametrize("actions", [[1, "1"], [2.0, "2"]], ids=str)
+def test_two_declared_labels_with_the_same_text_are_refused(
+    stored: Callable[[Table], Stored], actions: list[Any]
+) -> None:
+    source = stored({"action": [1], "reward": [1]})
+    with pytest.raises(InvalidInputError, match=r"actions must differ in their text, .* got .* and '[12]'"):
+        source.log(actions=actions)
 
 
 def test_parquet_files_may_differ_in_columns_that_are_not_used(tmp_path: Path) -> None:
@@ -230,6 +240,59 @@ def test_globs_are_sorted_and_recursive(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"action,reward\n{action},1\n")
     log = read_log(f"{tmp_path}/**/*.csv", actions=["A", "B", "C"])
     assert [log.request(rows=[row]).counts.tolist() for row in range(3)] == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+
+def test_the_millionth_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    columns = "CASE WHEN i = 1000000 THEN 1.25 ELSE i % 2 END AS won, 'A' AS arm"
+    duckdb.execute(f"COPY (SELECT {columns} FROM range(1000100) AS t(i)) TO '{path}'")
+    source = open_source(path, action="arm", reward="won")
+    rows = source.rows(["A"], (0, 1), chunk=300_000)
+    read = [next(rows).positions for _ in range(3)]
+    assert read == [range(0, 300_000), range(300_000, 600_000), range(600_000, 900_000)]
+    with pytest.raises(InvalidLogError, match=r"\[0.0, 1.0\]; got 1.25 at row 1000000$"):
+        next(rows)
+
+
+def part(first: int, last: int) -> Table:
+    return {name: column[first:last] for name, column in ROWS.items()}
+
+
+def test_rows_of_a_glob_follow_each_other(tmp_path: Path) -> None:
+    write_csv(tmp_path / "2.csv", ROWS)
+    write_csv(tmp_path / "10.csv", part(0, 2))
+    source = open_source(tmp_path / "*.csv", **COLUMNS_OF_ROWS)
+    assert together(source, 3).arms == [0, 1, 0, 1, 0, 2, 0]
+    assert together(source, users={"8"}).positions == [4]
+    assert together(reopen_source(source.description)) == together(source)
+    write_csv(tmp_path / "3.csv", {"who": ["x"], "arm": ["A"], "won": [2.0], "page": [""], "hour": [""]})
+    with pytest.raises(InvalidLogError, match=r"got 2\.0 at row 7$"):
+        together(open_source(tmp_path / "*.csv", **COLUMNS_OF_ROWS))
+
+
+def test_a_glob_without_an_id_needs_the_same_columns_everywhere(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "1.parquet", ROWS)
+    write_parquet(tmp_path / "2.parquet", {name: v for name, v in ROWS.items() if name != "page"})
+    with pytest.raises(InvalidLogError, match="files with the same columns"):
+        open_source(tmp_path / "*.parquet", **COLUMNS_OF_ROWS)
+    assert open_source(tmp_path / "*.parquet", **COLUMNS_OF_ROWS, id="hour").n_rows() == 10
+
+
+def test_a_user_column_in_some_of_the_files_is_not_overlooked(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "1.parquet", {"action": ["A"], "reward": [1]})
+    write_parquet(tmp_path / "2.parquet", {"action": ["A"], "reward": [1], "user": ["ann"]})
+    with pytest.raises(InvalidLogError, match="files with the same columns"):
+        read_log(tmp_path / "*.parquet", actions=["A"])
+    assert len(read_log(tmp_path / "*.parquet", user=None, actions=["A"])) == 2
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    source = open_source(write_csv(tmp_path / "log.csv", ROWS), **COLUMNS_OF_ROWS)
+    rows = source.rows(["A", "B", "C"], (0, 1), chunk=2)
+    next(rows)
+    write_csv(tmp_path / "log.csv", part(0, 3))
+    with pytest.raises(InvalidLogError, match="has changed since the log was read"):
+        list(rows)
 
 
 def test_the_home_directory_and_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

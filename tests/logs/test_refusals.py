@@ -2,47 +2,18 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
-from armnesia.logs import Log, read_log
+from armnesia.logs import IF_PRESENT, Log, open_source, read_log
+from tests.logs.conftest import SOME_KINDS, Stored, Table
 
 NAN, INF = float("nan"), float("inf")
-Source = Callable[[dict[str, list[Any]], Path], Any]
-
-
-def in_csv(columns: dict[str, list[Any]], folder: Path) -> Path:
-    path = folder / "log.csv"
-    pd.DataFrame(columns, dtype=object).to_csv(path, index=False)
-    return path
-
-
-def in_parquet(columns: dict[str, list[Any]], folder: Path) -> Path:
-    path = folder / "log.parquet"
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
-SOURCES: dict[str, Source] = {
-    "mapping": lambda columns, _: columns,
-    "arrays": lambda columns, _: {name: np.array(values) for name, values in columns.items()},
-    "pandas": lambda columns, _: pd.DataFrame(columns),
-    "pandas nullable": lambda columns, _: pd.DataFrame(columns).convert_dtypes(),
-    "polars": lambda columns, _: pl.DataFrame(columns, strict=False),
-    "polars lazy": lambda columns, _: pl.LazyFrame(columns, strict=False),
-    "pyarrow": lambda columns, _: pa.table(columns),
-    "csv": in_csv,
-    "parquet": in_parquet,
-}
-EVERY_SOURCE = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+Store = Callable[[Table], Stored]
 
 
 def refusal(source: Any, **arguments: Any) -> str:
@@ -53,7 +24,17 @@ def refusal(source: Any, **arguments: Any) -> str:
     return message
 
 
-@EVERY_SOURCE
+def refusal_of(source: Stored, **names: Any) -> str:
+    """The refusal by `read_log`, and by the rows of the source in the same words."""
+    message = refusal(source.source, **source.options, **names)
+    with pytest.raises(InvalidInputError) as caught:
+        for _ in source.open(**{"action": "action", "reward": "reward"} | names).rows(["A", "B"], (0, 1)):
+            pass
+    assert str(caught.value) == message
+    return message
+
+
+@SOME_KINDS
 @pytest.mark.parametrize(
     ("rewards", "told"),
     [
@@ -62,12 +43,12 @@ def refusal(source: Any, **arguments: Any) -> str:
         ([0.0, 1.0, 1.0000000000000002, 0.0], "1.0000000000000002 at row 2"),
     ],
 )
-def test_rewards_outside_the_range(source: Source, rewards: list[float], told: str, tmp_path: Path) -> None:
-    message = refusal(source({"action": ["A"] * 4, "reward": rewards}, tmp_path))
+def test_rewards_outside_the_range(stored: Store, rewards: list[float], told: str) -> None:
+    message = refusal_of(stored({"action": ["A"] * 4, "reward": rewards}))
     assert message == f"reward column 'reward' must lie in reward_range [0.0, 1.0]; got {told}"
 
 
-@EVERY_SOURCE
+@SOME_KINDS
 @pytest.mark.parametrize(
     ("rewards", "told"),
     [
@@ -77,18 +58,25 @@ def test_rewards_outside_the_range(source: Source, rewards: list[float], told: s
         ([5.0, 0.5, INF], "inf at row 2"),
     ],
 )
-def test_rewards_that_are_no_finite_number(
-    source: Source, rewards: list[Any], told: str, tmp_path: Path
-) -> None:
-    message = refusal(source({"action": ["A"] * 3, "reward": rewards}, tmp_path))
+def test_rewards_that_are_no_finite_number(stored: Store, rewards: list[Any], told: str) -> None:
+    message = refusal_of(stored({"action": ["A"] * 3, "reward": rewards}))
     assert message == f"reward column 'reward' must hold a finite number in every row; got {told}"
 
 
-@pytest.mark.parametrize("name", ["pandas", "csv", "mapping"])
-def test_rewards_that_are_no_number(name: str, tmp_path: Path) -> None:
-    columns: dict[str, list[Any]] = {"action": ["A"] * 5, "reward": [1, "yes", 0, "no", 3]}
-    message = refusal(SOURCES[name](columns, tmp_path))
+@pytest.mark.parametrize("kind", ["pandas", "csv", "mapping of lists", "sqlite"], indirect=True)
+def test_rewards_that_are_no_number(stored: Store) -> None:
+    message = refusal_of(stored({"action": ["A"] * 5, "reward": [1, "yes", 0, "no", 3]}))
     assert message == "reward column 'reward' must hold numbers; got 'yes' at row 1, 'no' at row 3"
+
+
+@SOME_KINDS
+def test_text_for_a_reward(kind: str, stored: Store) -> None:
+    """A number that is written as text is a number in a CSV file only; a Parquet file tells its type."""
+    message = refusal_of(stored({"action": ["A"] * 5, "reward": ["0.5", "yes", "0.5", None, "1"]}))
+    got = {"parquet": "it holds VARCHAR", "csv": "got 'yes' at row 1"}.get(
+        kind, "got '0.5' at row 0, 'yes' at row 1, '0.5' at row 2, …"
+    )
+    assert message == f"reward column 'reward' must hold numbers; {got}"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +94,8 @@ def test_rewards_that_are_no_number(name: str, tmp_path: Path) -> None:
             "must hold a finite number in every row; got a missing value",
         ),
         ([Decimal("1.1")], "must lie in reward_range [0.0, 1.0]; got 1.1 at row 0"),
-        (1.0, "must be an array or a list, with one value a row; got 1.0"),
-        (np.array(1.0), "must be an array or a list, with one value a row; got array(1.)"),
+        (1.0, "must be an array or a list, with one value per row; got 1.0"),
+        (np.array(1.0), "must be an array or a list, with one value per row; got array(1.)"),
     ],
     ids=str,
 )
@@ -115,51 +103,66 @@ def test_rewards_in_arrays(reward: Any, told: str) -> None:
     assert refusal(None, action=["A"], reward=reward).startswith(f"reward {told}")
 
 
-@EVERY_SOURCE
-def test_undeclared_actions(source: Source, tmp_path: Path) -> None:
+@SOME_KINDS
+def test_undeclared_actions(stored: Store) -> None:
     columns: dict[str, list[Any]] = {"action": ["A", "C", "B", "D", "C", "C"], "reward": [1, 0, 0, 0, 0, 0]}
-    assert refusal(source(columns, tmp_path)) == (
+    assert refusal_of(stored(columns)) == (
         "action column 'action' must hold declared actions only, 'A', 'B';"
         " got 'C' at row 1, 'D' at row 3, 'C' at row 4, …"
     )
 
 
-@EVERY_SOURCE
-def test_missing_actions(source: Source, tmp_path: Path) -> None:
-    message = refusal(source({"action": ["A", None, "B"], "reward": [1, 0, 0]}, tmp_path))
-    assert message == "action column 'action' must name an action in every row; got a missing value at row 1"
+@SOME_KINDS
+def test_numbers_for_actions_that_are_declared_as_text(kind: str, stored: Store) -> None:
+    got = "'1' at row 0, '2' at row 1" if kind == "csv" else "1 at row 0, 2 at row 1"
+    assert refusal_of(stored({"action": [1, 2], "reward": [0, 1]})) == (
+        f"action column 'action' must hold declared actions only, 'A', 'B'; got {got}"
+    )
 
 
-@EVERY_SOURCE
-@pytest.mark.parametrize("role", ["action", "reward", "user"])
-def test_columns_that_are_not_there(source: Source, role: str, tmp_path: Path) -> None:
-    columns: dict[str, list[Any]] = {"action": ["A"], "reward": [1], "user": ["ann"]}
-    message = refusal(source(columns, tmp_path), **{role: "Action"})
-    assert message == f"{role} column 'Action' is not in the source; it has 'action', 'reward', 'user'"
+@SOME_KINDS
+def test_missing_actions(stored: Store) -> None:
+    source = stored({"action": ["A", None, "B"], "reward": [1, 0, 0]})
+    expected = "action column 'action' must name an action in every row; got a missing value at row 1"
+    assert refusal_of(source) == expected
+    with pytest.raises(InvalidLogError) as caught:
+        source.open(action="action", reward="reward").action_labels()
+    assert str(caught.value) == expected
 
 
-@EVERY_SOURCE
-def test_empty_logs(source: Source, tmp_path: Path) -> None:
-    message = refusal(source({"action": [], "reward": []}, tmp_path))
-    assert message == "source holds no rows; a log needs at least one"
+@SOME_KINDS
+@pytest.mark.parametrize("role", ["action", "reward", "user", "id"])
+def test_columns_that_are_not_there(stored: Store, role: str) -> None:
+    source = stored({"action": ["A"], "reward": [1], "user": ["ann"]})
+    expected = f"{role} column 'Action' is not in the source; it has 'action', 'reward', 'user'"
+    if role != "id":
+        assert refusal_of(source, **{role: "Action"}) == expected
+    with pytest.raises(InvalidLogError) as caught:
+        source.open(**{"action": "action", "reward": "reward", role: "Action"})
+    assert str(caught.value) == expected
+
+
+@SOME_KINDS
+def test_empty_logs(stored: Store) -> None:
+    source = stored({"action": [], "reward": []})
+    assert refusal(source.source, **source.options) == "source holds no rows; a log needs at least one"
 
 
 def test_columns_of_different_length() -> None:
-    message = refusal({"action": ["A", "B"], "reward": [1, 0, 1], "user": ["x"]}, user="user")
-    assert message == (
+    table: dict[str, Any] = {"action": ["A", "B"], "reward": [1, 0, 1], "user": ["x"]}
+    expected = (
         "columns must have the same number of rows; got 2 in action column 'action',"
         " 3 in reward column 'reward', 1 in user column 'user'"
     )
+    assert refusal_of(Stored(table)) == expected
+    with pytest.raises(InvalidLogError) as caught:
+        open_source(table | {"page": []}, action="action", reward="reward")
+    assert str(caught.value) == f"{expected}, 0 in column 'page'"
     message = refusal(None, action=["A"], reward=[1, 0])
     assert message == "columns must have the same number of rows; got 1 in action, 2 in reward"
 
 
-def test_bandit_feedback_whose_number_of_rounds_is_wrong() -> None:
-    feedback = {"n_rounds": 3, "n_actions": 2, "action": [0, 1], "reward": [1, 0]}
-    assert refusal(feedback) == "n_rounds must be the number of rows, 2; got 3"
-
-
-def test_labels_that_cannot_be_hashed() -> None:
+def test_labels_in_arrays_that_cannot_be_hashed() -> None:
     assert refusal(None, action=["A", ["B"]], reward=[0, 1]) == (
         "action must hold hashable labels, such as text or numbers; got ['B'] at row 1"
     )
@@ -184,13 +187,33 @@ def test_labels_that_cannot_be_hashed() -> None:
         (
             {"action": ["A"], "reward": [1]},
             {"reward": [1]},
-            "reward must be a column name when there is a source; got list",
+            "reward must be the name of a column of the source; got list",
         ),
-        ("log.csv", {"user": 3}, "user must be a column name when there is a source; got int"),
+        ("log.csv", {"user": 3}, "user must be the name of a column of the source; got int"),
+        ("log.csv", {"action": None}, "action must be the name of a column of the source; got NoneType"),
+        (
+            "log.csv",
+            {"reward": IF_PRESENT},
+            "reward must be the name of a column of the source; got IfPresent",
+        ),
+        (
+            "log.csv",
+            {"user": "action"},
+            "user must be another column than action and reward; got 'action' for both",
+        ),
+        ("log.csv", {"table": "clicks"}, "table is for databases, such as sqlite:///file.db; got 'clicks'"),
+        (
+            None,
+            {"action": ["A"], "reward": [1], "table": "clicks"},
+            "table needs the URL of a database as the source; got 'clicks' without one",
+        ),
+        ("sqlite:///log.db", {}, "a database needs the name of a table, such as table='clicks'; got none"),
+        ("s3://bucket/log.csv", {}, "the URL of a source must begin with sqlite:/// or postgresql://; got"),
         (
             7,
             {},
-            "source must be a dataframe, a mapping of columns, or the path of a CSV or Parquet file; got int",
+            "source must be a dataframe, a mapping of columns, the path of a CSV or Parquet file, or the URL"
+            " of a database; got int",
         ),
         (
             pd.DataFrame([["A", "B", 1]], columns=["action", "action", "reward"]),
@@ -214,15 +237,36 @@ def test_arguments_that_make_no_sense(source: Any, arguments: dict[str, Any], me
     assert refusal(source, **arguments).startswith(message)
 
 
-@pytest.fixture(params=["memory", "file"])
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Log:
-    columns: dict[str, list[Any]] = {
-        "action": ["A", "B", "A"],
-        "reward": [1, 0, 0.5],
-        "user": ["ann", "bob", None],
-    }
-    source = columns if request.param == "memory" else in_csv(columns, tmp_path)
-    return read_log(source, user="user", actions=["A", "B"])
+def test_what_rows_cannot_do_is_refused_at_once() -> None:
+    source = open_source({"arm": ["A", "B"], "won": [1, 0]}, action="arm", reward="won")
+    for options, message in (
+        ({"users": {"7"}}, "rows of given users need the user column; the source has none"),
+        ({"ids": {"7"}}, "rows of given ids need the id column; the source has none"),
+        ({"users": {"7"}, "ids": {"7"}}, "rows are selected by users or by ids; got both"),
+        ({"users": "ann"}, "users must be a set of texts; got the text 'ann'"),
+        ({"chunk": 0}, "chunk must be at least 1; got 0"),
+    ):
+        with pytest.raises(InvalidInputError) as caught:
+            source.rows(["A", "B"], (0, 1), **options)
+        assert str(caught.value) == message
+    with pytest.raises(InvalidInputError, match="actions must differ in their text"):
+        source.rows([1, "1"], (0, 1))
+    with pytest.raises(InvalidInputError, match="reward_range"):
+        source.rows(["A", "B"], (1, 0))
+    with pytest.raises(InvalidInputError, match="id must be another column than user; got 'user' for both"):
+        open_source({"arm": [], "won": [], "user": []}, action="arm", reward="won", id="user")
+
+
+@pytest.fixture(params=["mapping of lists", "csv", "parquet", "sqlite", "postgresql"])
+def kind(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def log(stored: Store) -> Log:
+    table: Table = {"action": ["A", "B", "A"], "reward": [1, 0, 0.5], "user": ["ann", "bob", None]}
+    return stored(table).log(actions=["A", "B"])
 
 
 @pytest.mark.parametrize(
@@ -249,7 +293,7 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Log:
         ({"rows": [True, False]}, "rows must be whole numbers, the positions of rows; got True, False"),
         ({"rows": [0.0]}, "rows must be whole numbers, the positions of rows; got 0.0"),
         ({"rows": [0, 3, -1]}, "rows must lie between 0 and 2; got 3, -1"),
-        ({"rows": [2, 1, 2]}, "rows must be distinct; 2 is there more than once"),
+        ({"rows": [2, 1, 2]}, "rows must be distinct; got 2 more than once"),
     ],
     ids=str,
 )
@@ -268,7 +312,7 @@ def test_a_log_without_users_knows_nobody() -> None:
     log = read_log(action=["A"], reward=[1], actions=["A"])
     for ask in (lambda: log.request(user="ann"), lambda: log.request(users=["ann"]), log.users):
         with pytest.raises(
-            InvalidInputError, match=r"read without a user column; name it in read_log\(user=...\)"
+            InvalidInputError, match=r"read without a user column; name one with read_log\(user=...\)"
         ):
             ask()
     assert log.request(rows=[0]).counts.tolist() == [1]

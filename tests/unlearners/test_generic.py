@@ -1,5 +1,6 @@
 """What every unlearner must do with every learner. Both registries are read: a new entry is tested here."""
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +16,19 @@ from armnesia import (
     ArmStatistics,
     Branch,
     Budget,
-    ConfidenceLearner,
     DeletionRequest,
     Learner,
+    Level,
     Release,
     Rollback,
     Unlearner,
     audit,
 )
-from armnesia.core.errors import UnsupportedError
+from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.learners import MeanAndCountLearner
 from armnesia.unlearners.frozen_rollback import frozen_scores
 from armnesia.unlearners.predictive import flat
+from tests.learners.bound_learners import bound_learner
 
 BUDGETS = (
     Budget(epsilon=1.0, delta=1e-5),
@@ -41,21 +44,21 @@ UNSUPPORTED = {
     *(("imitation_rollback", learner) for learner in ("lcb", "kl_lcb")),  # it is imitation's own
 }
 KNOWN = {*NOISY, "rollback", "imitation_rollback", "frozen_rollback", "tilt"}
+KNOWN_LEARNERS = {"lcb", "kl_lcb", "imitation"}
 
 Arms = list[tuple[list[int], list[int]]]
 """For each arm the retained and the deleted rewards, in eighths: exact in floats and in units."""
 
 
 def learner_of(name: str, confidence: float = 0.2) -> Learner:
-    kind = LEARNERS[name]
-    # The default is named by its label: renaming the arms moves it along.
-    settings: dict[str, Any] = {"confidence": confidence} if issubclass(kind, ConfidenceLearner) else {}
-    return kind(default_action=0, **settings)
+    """With a default action: it is named by its label, so renaming the arms moves it along."""
+    return bound_learner(name, confidence, default_action=0)
 
 
 def supported_pairs() -> list[tuple[str, str]]:
     """Every pair of the registries that does not refuse the simplest request there is."""
-    return [pair for pair in every_pair() if pair not in unsupported_pairs()]
+    refused = unsupported_pairs()
+    return [pair for pair in every_pair() if pair not in refused]
 
 
 def every_pair() -> list[tuple[str, str]]:
@@ -113,15 +116,17 @@ def instances(draw: st.DrawFn, unlearner: str, m: int | None = None) -> Instance
     return Instance(arms)
 
 
-each_supported_pair = pytest.mark.parametrize(("unlearner", "learner"), supported_pairs())
+SUPPORTED_PAIRS = supported_pairs()
+each_supported_pair = pytest.mark.parametrize(("unlearner", "learner"), SUPPORTED_PAIRS)
 properties = settings(deadline=None, max_examples=60)
 confidences = st.sampled_from([0.001, 0.2, 1.0])
 
 
 def test_exactly_the_expected_pairs_are_unsupported() -> None:
-    assert {pair for pair in unsupported_pairs() if pair[0] in KNOWN} == UNSUPPORTED
+    known = {pair for pair in unsupported_pairs() if pair[0] in KNOWN and pair[1] in KNOWN_LEARNERS}
+    assert known == UNSUPPORTED
     for unlearner in UNLEARNERS:
-        assert any(pair[0] == unlearner for pair in supported_pairs()), f"{unlearner} supports no learner"
+        assert any(pair[0] == unlearner for pair in SUPPORTED_PAIRS), f"{unlearner} supports no learner"
 
 
 def test_a_new_unlearner_is_included(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +135,48 @@ def test_a_new_unlearner_is_included(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(UNLEARNERS, "new", New)
     assert {pair for pair in supported_pairs() if pair[0] == "new"} == {("new", name) for name in LEARNERS}
+
+
+@pytest.mark.parametrize(("unlearner", "learner"), sorted(unsupported_pairs()))
+def test_a_refusal_names_alternatives_that_work(unlearner: str, learner: str) -> None:
+    """Learners for this unlearner, and unlearners for this learner at a level that is not weaker."""
+    instance, kind = Instance([([8, 0], [8]), ([0], [])]), UNLEARNERS[unlearner]
+    with pytest.raises(UnsupportedError) as refusal:
+        instance.release(kind(), learner_of(learner), BUDGETS[0])
+    sentence = rf"{unlearner} needs a learner .*, such as (.*); got '{learner}', for which use (.*)"
+    found = re.fullmatch(sentence, str(refusal.value))
+    assert found
+    learners, unlearners = (re.split(", | or ", part) for part in found.groups())
+    for other in learners:
+        instance.release(kind(), learner_of(other.strip("'")), BUDGETS[0])
+    assert "rollback" in unlearners
+    for other in unlearners:
+        instance.release(UNLEARNERS[other](), learner_of(learner), BUDGETS[0])
+        assert Level.weakest(UNLEARNERS[other].level, kind.level) is kind.level
+
+
+@pytest.mark.parametrize("name", UNLEARNERS)
+def test_the_default_learner_is_supported(name: str) -> None:
+    kind = UNLEARNERS[name]
+    assert (name, kind.default_learner.name) in SUPPORTED_PAIRS
+
+
+@each_supported_pair
+def test_a_reference_depends_on_what_its_level_sees_and_nothing_else(unlearner: str, learner: str) -> None:
+    kind, chosen = UNLEARNERS[unlearner](), learner_of(learner)
+    instance = Instance([([8, 0, 8], [8]), ([0, 8], [])])
+    retained = instance.statistics.without(instance.request)
+    shape, decision = instance.request.counts, chosen.decide(instance.statistics)
+    seen = {"shape": kind.level.sees_shape, "original_decision": kind.level.sees_decision}
+    everything: dict[str, Any] = {"shape": shape, "original_decision": decision}
+    full = kind.reference(chosen, retained, BUDGETS[0], **everything)
+    for name, is_seen in seen.items():
+        missing = {key: value for key, value in everything.items() if key != name}
+        if is_seen:
+            with pytest.raises(InvalidInputError, match=f"the reference of {unlearner} needs {name}"):
+                kind.reference(chosen, retained, BUDGETS[0], **missing)
+        else:
+            np.testing.assert_array_equal(kind.reference(chosen, retained, BUDGETS[0], **missing), full)
 
 
 def test_names_are_those_of_the_registry() -> None:
@@ -204,7 +251,7 @@ def test_renaming_the_arms_renames_the_answer(
     def reordered(records: ArmStatistics) -> ArmStatistics:
         return ArmStatistics(tuple(order), records.counts[order], records.sums[order])
 
-    if isinstance(chosen, ConfidenceLearner):
+    if isinstance(chosen, MeanAndCountLearner):
         retained, shape = statistics.without(request), request.counts
         frozen = np.sort(frozen_scores(chosen, retained, shape))
         assume(retained.total == 0 or np.all(np.diff(frozen) > 1e-9))

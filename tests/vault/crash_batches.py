@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armnesia.logs.source import Source
+from armnesia.logs import Source
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage.postgres import PostgresDatabase
 from armnesia.vault.storage.sqlite import SqliteDatabase

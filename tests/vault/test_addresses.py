@@ -10,10 +10,8 @@ import psycopg
 import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
-from armnesia.logs import read_log
-from armnesia.logs.opening import open_source
-from armnesia.logs.postgres_urls import without_password, without_schema
-from armnesia.logs.urls import shown
+from armnesia.logs import open_source, read_log
+from armnesia.logs.urls import redacted, without_password, without_schema
 from armnesia.vault import Configuration, Vault
 from tests.databases import SERVER, fresh_schema, postgres_url
 
@@ -208,10 +206,10 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
 
 def test_what_holds_no_password_is_shown() -> None:
     for address in ("vault.db", "sqlite://vault.db", "mysql://host/base", "logs/year=2024/ann@home.csv"):
-        assert shown(address) == address
+        assert redacted(address) == address
     with pytest.raises(InvalidInputError, match=r"got 'vault.db'"):
         Vault.open("vault.db")
-    with pytest.raises(InvalidInputError, match=r"source 'logs/year=2024/\*.csv' is no file"):
+    with pytest.raises(InvalidInputError, match=r"source 'logs/year=2024/\*.csv' is not a file"):
         read_log("logs/year=2024/*.csv")
     with pytest.raises(VaultError, match=r"there is no vault at 'of ann@home/v.db'"):
         Vault.open("sqlite:///of ann@home/v.db")

@@ -13,7 +13,7 @@ from armnesia.cli.parameters import check_owners, of_kind
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, LEARNERS, Learner
-from armnesia.logs import Log, read_log
+from armnesia.logs import IF_PRESENT, Log, read_log
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
@@ -73,12 +73,14 @@ class LogOptions:
                 )
             return datasets.flights()
         actions = declared_actions(self.actions, self.actions_file)
-        import_before_work("duckdb")
+        if "://" not in log:
+            import_before_work("duckdb")
         return read_log(
             log,
             action=self.action_column,
             reward=self.reward_column,
-            user=self.user_column or ("user" if with_users else None),
+            user=self.user_column or (IF_PRESENT if with_users else None),
+            table=self.table,
             actions=actions,
             reward_range=two_numbers(self.reward_range),
         )

@@ -1,6 +1,27 @@
-"""Reading logged decisions: dataframes, files, arrays → a `Log`, which gives statistics and requests."""
+"""Reading logged decisions: files, dataframes, arrays and tables.
 
+`read_log` gives a `Log`, with its statistics and deletion requests; `open_source` gives a `Source`, whose
+rows a vault reads. Optional dependencies are imported when a source needs them.
+"""
+
+from armnesia.logs.columns import IF_PRESENT, Columns
 from armnesia.logs.log import Log
+from armnesia.logs.opening import open_source, reopen_source, source_name
 from armnesia.logs.reading import read_log
+from armnesia.logs.source import CHUNK, Rows, Source
+from armnesia.logs.values import label_text, storable_labels
 
-__all__ = ["Log", "read_log"]
+__all__ = [
+    "CHUNK",
+    "IF_PRESENT",
+    "Columns",
+    "Log",
+    "Rows",
+    "Source",
+    "label_text",
+    "open_source",
+    "read_log",
+    "reopen_source",
+    "source_name",
+    "storable_labels",
+]

@@ -1,97 +1,74 @@
-"""Columns of whatever kind as plain Python values, and messages that point at the rows that are wrong."""
+"""Which columns of a source hold the action, the reward, the user and the id of a row."""
 
-from collections.abc import Hashable, Iterable
-from itertools import islice
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
 
-import numpy as np
-
-from armnesia.core.arrays import IntArray
-from armnesia.core.errors import InvalidInputError, InvalidLogError
-
-MISSING = -1
-"""The code of a row that has no label."""
+from armnesia.core.errors import InvalidInputError
+from armnesia.logs import rules
 
 
-def python_values(column: Any, what: str) -> list[Any]:
-    """List the values of an array, series or other iterable as Python objects.
+class IfPresent(Enum):
+    """The type of `IF_PRESENT`."""
 
-    Not through numpy: it would turn the labels of [1, "B"] into text.
+    IF_PRESENT = "user"
 
-    >>> python_values(np.array([1, 2]), "rows"), python_values([1, "B"], "action")
-    ([1, 2], [1, 'B'])
+    def __repr__(self) -> str:
+        return self.name
+
+
+IF_PRESENT: Final = IfPresent.IF_PRESENT
+"""The default of `user`: the column named `user`, if the source has one."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that the package reads; all others are only part of a row's content.
+
+    >>> Columns("arm", "click").found_in(["arm", "click", "user"]).user
+    'user'
     """
-    for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; numpy
-        if hasattr(column, method):
-            values = getattr(column, method)()
-            break
-    else:
-        values = list(column) if isinstance(column, Iterable) else column
-    if not isinstance(values, list):
-        raise InvalidInputError(f"{what} must be an array or a list, with one value a row; got {column!r}")
-    return values
 
+    action: str
+    reward: str
+    user: str | IfPresent | None = IF_PRESENT
+    id: str | None = None
 
-def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for no value: None, NaN, NaT or pandas' NA.
+    def __post_init__(self) -> None:
+        others: dict[str, tuple[object, ...]] = {"user": (None, IF_PRESENT), "id": (None,)}
+        for role, name in vars(self).items():
+            if not isinstance(name, str) and name not in others.get(role, ()):
+                raise InvalidInputError(
+                    f"{role} must be the name of a column of the source; got {type(name).__name__}"
+                )
+        if self.user in (self.action, self.reward):  # a vault publishes its actions: they must not be people
+            raise InvalidInputError(
+                f"user must be another column than action and reward; got {self.user!r} for both"
+            )
+        if self.id is not None and self.id == self.user:  # equal rows of one user would be one row
+            raise InvalidInputError(f"id must be another column than user; got {self.id!r} for both")
 
-    >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(0)
-    (True, True, False, False)
-    """
-    try:
-        return value is None or bool(value != value)  # noqa: PLR0124 (true for NaN and NaT)
-    except TypeError:  # NA == NA is NA, which is neither true nor false
-        return True
+    def found_in(self, available: Sequence[str]) -> "Columns":
+        """Replace `IF_PRESENT` by what the source has; refuse a name that it does not have."""
+        resolved = self
+        if self.user is IF_PRESENT:
+            name = IF_PRESENT.value
+            free = name in available and name not in (self.action, self.reward)
+            resolved = replace(self, user=name if free else None)
+        for role, name in resolved.named().items():
+            if name not in available:
+                raise rules.missing_column(role, name, available)
+        return resolved
 
+    def wanted(self) -> set[str]:
+        """The names that are looked for in a source."""
+        return {*self.named().values(), *([IF_PRESENT.value] if self.user is IF_PRESENT else [])}
 
-def encode(labels: list[Any], what: str) -> tuple[IntArray, list[Hashable]]:
-    """Number the labels in order of first appearance; a missing label gets `MISSING`.
+    def named(self) -> dict[str, str]:
+        """All columns by their role, without those that there are none of."""
+        return {role: name for role, name in vars(self).items() if isinstance(name, str)}
 
-    >>> encode(["b", None, "a", "b"], "user")
-    (array([ 0, -1,  1,  0]), ['b', 'a'])
-    """
-    code_of: dict[Hashable, int] = {}
-    codes = []
-    for row, label in enumerate(labels):
-        try:
-            code = code_of.get(label)
-        except TypeError:
-            raise InvalidLogError(
-                f"{what} must hold hashable labels, such as text or numbers; got {at_rows([(row, label)])}"
-            ) from None
-        if code is None:
-            if is_missing(label):
-                code = MISSING
-            else:
-                code = len(code_of)
-                code_of[label.item() if isinstance(label, np.generic) else label] = code
-        codes.append(code)
-    return np.array(codes, dtype=np.int64), list(code_of)
-
-
-def sorted_if_comparable(labels: list[Hashable]) -> list[Hashable]:
-    """Sort labels, or leave them in order of appearance if they cannot be compared.
-
-    >>> sorted_if_comparable([3, 1]), sorted_if_comparable([3, "A"])
-    ([1, 3], [3, 'A'])
-    """
-    try:
-        return sorted(labels)  # type: ignore[type-var]
-    except TypeError:
-        return labels
-
-
-def at_rows(offences: Iterable[tuple[int, Any]], shown: int = 3) -> str:
-    """Say which values are wrong and where: the first few, with rows counted from 0.
-
-    >>> at_rows([(4, "x"), (7, None)])
-    "'x' at row 4, a missing value at row 7"
-    >>> at_rows(enumerate("abcde"))
-    "'a' at row 0, 'b' at row 1, 'c' at row 2, …"
-    """
-    first = list(islice(offences, shown + 1))
-    named = [
-        f"{'a missing value' if is_missing(value) else repr(value)} at row {row}"
-        for row, value in first[:shown]
-    ]
-    return ", ".join([*named, "…"] if len(first) > shown else named)
+    def described(self, role: str) -> str:
+        """Name a column in a message."""
+        return rules.described(role, self.named()[role])

@@ -1,199 +1,256 @@
-"""Which files a path means, whether they are sound, and which columns they have."""
+"""Decisions in CSV and Parquet files: aggregated by DuckDB for a log, streamed by it for a vault.
 
-import csv
-import glob
-import gzip
+A log stays in its files. Rewards become units before they are added: a sum of floats depends on the order of
+addition, which differs from run to run when several threads read; a sum of integers does not.
+"""
+
 import os
-import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+import numpy as np
+
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.messages import listed
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.logs import rules
-from armnesia.logs.engine import query, stream
-from armnesia.logs.urls import shown
+from armnesia.logs.columns import Columns
+from armnesia.logs.duckdb_values import FileColumn
+from armnesia.logs.file_formats import open_files
+from armnesia.logs.log import Log
+from armnesia.logs.source import RawRows, Selection, Source
+from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
+
+# The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
+_UNITS = (
+    "CASE WHEN reward BETWEEN $low AND $high"
+    f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
+)
+_TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
 
 
-@dataclass(frozen=True)
-class Format:
-    """How files with a certain suffix are read. No delimiter: Parquet."""
+class FileSource(Source):
+    """CSV or Parquet files, by a path or glob; a glob's files follow each other in sorted order."""
 
-    delimiter: str | None = None
-    compression: str = "none"
-
-    @property
-    def name(self) -> str:
-        """The format's name in messages."""
-        return "Parquet" if self.delimiter is None else "CSV"
-
-
-FORMATS = {
-    ".csv": Format(","),
-    ".csv.gz": Format(",", "gzip"),
-    ".tsv": Format("\t"),
-    ".tsv.gz": Format("\t", "gzip"),
-    ".parquet": Format(),
-    ".pq": Format(),
-}
-
-
-@dataclass(frozen=True)
-class LogFiles:
-    """The files of one log, in order, as they were when the log was read."""
-
-    paths: tuple[str, ...]
-    format: Format
-    columns: tuple[tuple[str, str], ...]
-    """Name and DuckDB type of each column of the first file; everything is text in CSV."""
-    stamps: tuple[tuple[int, int], ...]
-    """Size and time of change of each file."""
+    def __init__(self, path: str | os.PathLike[str], columns: Columns, *, whole_rows: bool) -> None:
+        self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
+        whole = whole_rows and columns.id is None
+        self._files = open_files(path, None if whole else columns.wanted())
+        names = [name for name, _ in self._files.columns]
+        super().__init__(columns.found_in(names), names if whole else None)
+        is_text = self._files.format.delimiter is not None
+        every = [FileColumn(f"c{at}", type_, is_text) for at, (_, type_) in enumerate(self._files.columns)]
+        self._column_of: dict[str, FileColumn] = {}
+        for role, name in self.columns.named().items():
+            if names.count(name) > 1:
+                raise InvalidLogError(f"{self.described(role)} is in the source more than once")
+            self._column_of[role] = every[names.index(name)]
+            self._column_of[role].check(role, self.described(role))
+        in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
+        self._others = [c for c in in_order if c != self._column_of["reward"]] if whole else None
 
     @property
-    def table(self) -> str:
-        """The files as a table in SQL, with the parameter $files and columns c0, c1, … by position.
+    def description(self) -> Mapping[str, Any]:
+        """The absolute path or glob."""
+        return {"kind": "file", "location": self._location, "table": None, "columns": vars(self.columns)}
 
-        Numbers instead of names: nothing to quote, and no trouble with names that differ only in case.
-        CSV is read by fixed rules, without DuckDB's guessing of delimiters, types and header.
+    def n_rows(self) -> int | None:
+        """Ask a Parquet file, which knows; a CSV file would have to be read."""
+        if self._files.format.delimiter is not None:
+            return None
+        ((number,),) = self._files.query(f"SELECT count(*) FROM {self._files.table}")
+        return int(number)
+
+    def distinct_actions(self) -> Iterable[Any]:
+        """Ask DuckDB for the distinct actions, in an order that does not depend on its threads."""
+        label = self._column_of["action"].label()
+        sql = f"SELECT DISTINCT {label} AS label FROM {self._files.table} ORDER BY label"
+        return [label for (label,) in self._files.query(sql)]
+
+    def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
+        """Stream the rows in the order of the files."""
+        columns = ", ".join(self._streamed())
+        if selection is None:
+            first = 0
+            for rows in self._files.stream(f"SELECT {columns} FROM {self._files.table}", chunk):
+                yield self._raw(range(first, first + len(rows)), rows)
+                first += len(rows)
+            return
+        # Numbered before they are selected: a message must name the row of the file.
+        numbered = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
+        condition = f"{selection.role}_text IN (SELECT unnest($texts))"
+        sql = f"SELECT {columns}, position FROM ({numbered}) WHERE {condition} ORDER BY position"
+        for rows in self._files.stream(sql, chunk, texts=sorted(selection.texts)):
+            yield self._raw([row[-1] for row in rows], [row[:-1] for row in rows])
+
+    def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
+        """Check every row by one group-by, which also gives the statistics."""
+        declared = None if actions is None else arm_of_text(actions)
+        found = self.query(
+            "SELECT action_label, count(*), sum(units), count(*) - count(units)"
+            " FROM decisions GROUP BY action_label",
+            reward_range,
+        )
+        if not found:
+            raise rules.empty_log()
+        what = self.described("action")
+        labels = [label for label, *_ in found if label is not None]
+        if len(labels) < len(found):
+            offences = self._first_rows("NULL", "action_text IS NULL", reward_range)
+            raise rules.missing_actions(what, offences)
+        if actions is None:
+            actions = checked_actions(sorted_if_comparable(labels))
+        arm_of = declared or arm_of_text(actions)
+        undeclared = [text for text in map(label_text, labels) if text not in arm_of]
+        if undeclared:
+            condition = "action_text IN (SELECT unnest($texts))"
+            offences = self._first_rows("action_label", condition, reward_range, texts=undeclared)
+            raise rules.undeclared_actions(what, offences, actions)
+        if any(refused for *_, refused in found):
+            raise self._refused_rewards(reward_range)
+        totals = _statistics(((label, n, total) for label, n, total, _ in found), actions, reward_range)
+        return FileLog(actions, reward_range, self.columns.user is not None, self, totals)
+
+    def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
+        """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
+
+        A decision has action_label, action_text, reward, reward_text, units and, if there is a user column,
+        user_label and user_text. A label is NULL where it is missing; `units` is NULL where the reward is not
+        a number of the range. Numbering reads the files in order; leave it out where order does not matter.
         """
-        numbered = [f"c{position}" for position in range(len(self.columns))]
-        if self.format.delimiter is None:
-            # A Parquet file's minimum and maximum leave NaN out; by default DuckDB believes from them that
-            # there is none, and would let a NaN reward pass every comparison.
-            options = "can_have_nan = true, union_by_name = true, hive_partitioning = false"
-            return f"read_parquet($files, {options}) AS t({', '.join(numbered)})"
-        types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
-        options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"
-        rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
-        return f"read_csv($files, {rules_of_csv}, {options}, columns = {{{types}}})"
-
-    def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Run SQL over the files; refuse files that have changed since the log was read."""
-        self._check_unchanged()
-        return query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
-
-    def stream(self, sql: str, size: int, **parameters: Any) -> Iterator[list[tuple[Any, ...]]]:
-        """Run SQL over the files and hand out the rows in chunks; refuse files that change meanwhile."""
-        self._check_unchanged()
-        yield from stream(
-            sql,
-            self._parameters(parameters),
-            size=size,
-            shown=self.paths[0],
-            format_name=self.format.name,
+        reward = self._column_of["reward"]
+        expressions = {"reward": reward.reward(), "reward_text": f"CAST({reward.name} AS VARCHAR)"}
+        for role in self._column_of.keys() - {"reward"}:
+            expressions[f"{role}_label"] = self._column_of[role].label()
+            expressions[f"{role}_text"] = self._column_of[role].text()
+        columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
+        low, high = reward_range
+        return self._files.query(
+            f"WITH parsed AS (SELECT {columns} FROM {self._files.table}),"
+            f" decisions AS (SELECT *, {_UNITS} AS units FROM parsed),"
+            f" numbered AS (SELECT *, row_number() OVER () - 1 AS position FROM decisions) {sql}",
+            low=low,
+            high=high,
+            **parameters,
         )
-        self._check_unchanged()
 
-    def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
-        # Escaped, because DuckDB would take "a[1].csv" for a pattern and read "a1.csv".
-        return {"files": [glob.escape(path) for path in self.paths], **others}
+    def _first_rows(
+        self, value: str, condition: str, reward_range: tuple[float, float], **parameters: Any
+    ) -> list[tuple[int, Any]]:
+        """Find the first rows that satisfy a condition, and the value of a column there."""
+        sql = f"SELECT position, {value} FROM numbered WHERE {condition} ORDER BY position LIMIT 4"
+        return [(row, found) for row, found in self.query(sql, reward_range, **parameters)]
 
-    def _check_unchanged(self) -> None:
-        changed = [path for path, stamp in zip(self.paths, self.stamps, strict=True) if _stamp(path) != stamp]
-        if changed:
-            raise InvalidLogError(f"source {changed[0]!r} has changed since the log was read; read it again")
+    def _refused_rewards(self, reward_range: tuple[float, float]) -> InvalidLogError:
+        """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
+        what = self.described("reward")
+        not_numbers = "reward IS NULL AND reward_text IS NOT NULL"
+        offences = self._first_rows("reward_text", not_numbers, reward_range)
+        if offences:
+            return rules.not_numbers(what, offences)
+        offences = self._first_rows("reward", "reward IS NULL OR NOT isfinite(reward)", reward_range)
+        if offences:
+            return rules.not_finite(what, offences)
+        offences = self._first_rows("reward", "units IS NULL", reward_range)
+        return rules.outside_range(what, offences, reward_range)
 
-    def position_of(self, role: str, column: str) -> int:
-        """Find a column by its exact name."""
-        names = [name for name, _ in self.columns]
-        if column not in names:
-            raise rules.missing_column(role, column, names)
-        if names.count(column) > 1:
-            raise InvalidLogError(f"{rules.described(role, column)} is in the source more than once")
-        return names.index(column)
+    def _streamed(self) -> Iterator[str]:
+        """The columns of `_raw`, in SQL."""
+        reward = self._column_of["reward"]
+        yield self._column_of["action"].label()
+        yield reward.reward()
+        yield f"CASE WHEN {reward.reward()} IS NULL THEN CAST({reward.name} AS VARCHAR) END"
+        for role in ("user", "id"):
+            text = self._column_of[role].text() if role in self._column_of else "NULL"
+            yield f"{text} AS {role}_text"
+        if self._others is not None:
+            texts = [column.text() for column in self._others]
+            sizes = ", ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
+            yield f"concat({sizes})"
 
-
-def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFiles:
-    """Find the files that a path or glob means and check that they hold the same columns; None wants all."""
-    paths = _paths(os.path.expanduser(os.fspath(source)))
-    formats = {path: _format(path) for path in paths}
-    if len(set(formats.values())) > 1:
-        raise InvalidLogError(
-            f"source must match files of one format; got {listed(map(os.path.basename, paths))}"
+    def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
+        actions, rewards, refused, users, ids, *others = (list(column) for column in zip(*rows, strict=True))
+        if refused.count(None) < len(refused):
+            rewards = [value if text is None else text for value, text in zip(rewards, refused, strict=True)]
+        return RawRows(
+            positions,
+            actions,
+            rewards,
+            users,
+            None if self.columns.id is None else ids,
+            others[0] if others else None,
         )
-    columns = {path: tuple(_columns(path, formats[path])) for path in paths}
-    first, *others = paths
-    for other in others:
-        # CSV columns are read by position, Parquet columns by name; of the latter only the used ones matter.
-        left, right = (
-            columns[path]
-            if formats[path].delimiter
-            else {pair for pair in columns[path] if wanted is None or pair[0] in wanted}
-            for path in (first, other)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FileLog(Log):
+    """A log in CSV or Parquet files, every row of which was checked when it was read."""
+
+    source: FileSource
+    totals: ArmStatistics
+
+    def __len__(self) -> int:
+        return int(self.totals.total)
+
+    def statistics(self) -> ArmStatistics:
+        """Count the rows and add up the rewards of each action, in exact integers."""
+        return self.totals
+
+    def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
+        user_of = {label_text(user): user for user in users}
+        found = self._query(
+            f"SELECT user_text, action_label, {_TALLY} FROM decisions"
+            " WHERE user_text IN (SELECT unnest($texts)) GROUP BY user_text, action_label",
+            texts=[text for text in user_of if text is not None],
         )
-        if left != right:
-            raise InvalidLogError(
-                f"source must match files with the same columns; {os.path.basename(first)!r} has"
-                f" {_told(columns[first])}, {os.path.basename(other)!r} has {_told(columns[other])}"
+        known = {text for text, *_ in found}
+        if len(known) < len(user_of):
+            raise rules.unknown_users(user for text, user in user_of.items() if text not in known)
+        return self._request(tally for _, *tally in found)
+
+    def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
+        return self._request(
+            self._query(
+                f"SELECT action_label, {_TALLY} FROM numbered"
+                " WHERE position IN (SELECT unnest($rows)) GROUP BY action_label",
+                rows=rows,
             )
-    return LogFiles(tuple(paths), formats[first], columns[first], tuple(map(_stamp, paths)))
-
-
-def _paths(path: str) -> list[str]:
-    """Expand a glob in sorted order, so that row positions are the same on every machine."""
-    found = (
-        [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
-    )
-    if not found:
-        raise InvalidLogError(
-            f"source {shown(path)!r} is no file and matches none; give the path of a CSV or Parquet file"
         )
-    return [os.path.abspath(name) for name in found]
 
-
-def _format(path: str) -> Format:
-    for suffix, format_ in FORMATS.items():
-        if path.lower().endswith(suffix):
-            return format_
-    raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {os.path.basename(path)!r}")
-
-
-def _stamp(path: str) -> tuple[int, int]:
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
-    return status.st_size, status.st_mtime_ns
-
-
-def _columns(path: str, format_: Format) -> Iterator[tuple[str, str]]:
-    if format_.delimiter is None:
-        described = query(
-            "DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)",
-            {"file": [glob.escape(path)]},
-            shown=path,
-            format_name=format_.name,
+    def _rows_of_each_user(self, action: Hashable) -> dict[Hashable, int]:
+        condition, parameters = "", {}
+        if action is not None:
+            condition, parameters = "AND action_text = $action", {"action": label_text(action)}
+        return dict(
+            self._query(
+                "SELECT user_label, count(*) FROM decisions"
+                f" WHERE user_label IS NOT NULL {condition} GROUP BY user_label",
+                **parameters,
+            )
         )
-        return ((name, type_) for name, type_, *_ in described)
-    return ((name, "VARCHAR") for name in _header(path, format_))
+
+    def _request(self, tallies: Iterable[Iterable[Any]]) -> DeletionRequest:
+        tallied = [tuple(tally) for tally in tallies]
+        records = ((label, n, total) for label, n, total, _ in tallied)
+        binary = all(binary for *_, binary in tallied)
+        return DeletionRequest(_statistics(records, self.actions, self.reward_range), binary)
+
+    def _query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        return self.source.query(sql, self.reward_range, **parameters)
 
 
-def _header(path: str, format_: Format) -> list[str]:
-    """Read the first line of a CSV file, and all of a compressed one: DuckDB does not verify checksums."""
-    try:
-        with _opened(path, format_) as stream:
-            lines = (line.decode("utf-8-sig") for line in stream)
-            header = next(csv.reader(lines, delimiter=format_.delimiter or ",", strict=True), [])
-            while format_.compression == "gzip" and stream.read(1 << 20):
-                pass
-    except UnicodeDecodeError:
-        raise _unreadable(path, "its header is not UTF-8 text") from None
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
-        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
-    if not header:
-        raise _unreadable(path, "it has no header line")
-    return header
-
-
-def _opened(path: str, format_: Format) -> IO[bytes] | gzip.GzipFile:
-    return gzip.open(path) if format_.compression == "gzip" else Path(path).open("rb")
-
-
-def _unreadable(path: str, reason: str) -> InvalidLogError:
-    return InvalidLogError(f"source {path!r} cannot be read as {_format(path).name}: {reason}")
-
-
-def _told(columns: tuple[tuple[str, str], ...]) -> str:
-    return listed((f"{name} ({type_})" for name, type_ in columns), 20)
+def _statistics(
+    tallies: Iterable[tuple[Any, int, int]], actions: tuple[Hashable, ...], reward_range: tuple[float, float]
+) -> ArmStatistics:
+    """Put counts and sums by action label in the order of the declared actions."""
+    arm_of = arm_of_text(actions)
+    counts = np.zeros(len(actions), dtype=np.int64)
+    sums = np.zeros(len(actions), dtype=object)  # Python integers: a sum over many files can exceed int64
+    for label, n, total in tallies:
+        arm = arm_of[str(label_text(label))]
+        counts[arm] += n
+        sums[arm] += total
+    return ArmStatistics(actions, counts, sums, reward_range)

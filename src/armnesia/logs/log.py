@@ -1,4 +1,4 @@
-"""What a log is, wherever its rows are kept: statistics, deletion requests, and who is in it."""
+"""`Log`: the statistics of a source, deletion requests, and the users in it."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -11,15 +11,15 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.logs.columns import python_values
+from armnesia.logs.values import python_values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Log(ABC):
     """Logged decisions: in each row an action, its reward and, if known, the user it belongs to.
 
-    Made by `read_log`. A log never changes: erasing is `ArmStatistics.without(request)` on what was
-    learned from it, and deleting the rows where they are stored.
+    Made by `read_log`. A log does not change: to forget, subtract a request from the statistics with
+    `ArmStatistics.without`, and delete the rows where they are stored.
 
     >>> from armnesia.logs import read_log
     >>> users = ["ann", "bob", "bob"]
@@ -48,7 +48,7 @@ class Log(ABC):
         users: Iterable[Hashable] | None = None,
         rows: Iterable[int] | None = None,
     ) -> DeletionRequest:
-        """Collect what is to be forgotten: all rows of one user, of several users, or given rows (from 0).
+        """Collect the records to forget: all rows of one user, of several users, or given rows (from 0).
 
         >>> from armnesia.logs import read_log
         >>> users = ["ann", "bob", "bob"]
@@ -69,7 +69,7 @@ class Log(ABC):
         return self._request_of_users([user] if users is None else _checked_users(users))
 
     def users(self, action: Hashable = None) -> dict[Hashable, int]:
-        """Count the rows of each user, of one action or of all; most rows first, then by the label's text.
+        """Count the rows of each user, for one action or for all; most rows first, then by the label's text.
 
         >>> from armnesia.logs import read_log
         >>> users = ["ann", "bob", "bob"]
@@ -102,14 +102,8 @@ class Log(ABC):
     def _check_has_users(self) -> None:
         if not self.has_users:
             raise InvalidInputError(
-                "user is unknown: this log was read without a user column;"
-                " name it in read_log(user=...), or delete by rows"
+                "the log was read without a user column; name one with read_log(user=...), or give rows"
             )
-
-
-def no_rows_of(users: Iterable[Hashable]) -> InvalidInputError:
-    """Refuse a request for users that the log does not know."""
-    return InvalidInputError(f"the log has no rows of user {listed(users, at_most=3)}")
 
 
 def _checked_users(users: Iterable[Hashable]) -> list[Hashable]:
@@ -137,5 +131,5 @@ def _checked_rows(rows: Iterable[int], n_rows: int) -> list[int]:
         raise InvalidInputError(f"rows must lie between 0 and {n_rows - 1}; got {listed(outside, 3)}")
     repeated = [row for row, times in Counter(positions).items() if times > 1]
     if repeated:
-        raise InvalidInputError(f"rows must be distinct; {listed(repeated, 3)} is there more than once")
+        raise InvalidInputError(f"rows must be distinct; got {listed(repeated, 3)} more than once")
     return positions

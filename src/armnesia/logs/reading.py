@@ -1,19 +1,17 @@
-"""`read_log`: one call for every kind of source."""
+"""`read_log`: logged decisions of any source as a `Log`."""
 
-import os
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, UndeclaredActionsWarning
 from armnesia.core.messages import listed
 from armnesia.core.units import checked_reward_range
-from armnesia.logs import rules
-from armnesia.logs.filelog import FileLog
-from armnesia.logs.frames import columns_of_frame, columns_of_mapping, is_bandit_feedback
+from armnesia.logs.columns import IF_PRESENT
+from armnesia.logs.frames import ArraySource
 from armnesia.logs.log import Log
-from armnesia.logs.memory import MemoryLog
+from armnesia.logs.opening import open_source
 
 
 def read_log(
@@ -21,16 +19,18 @@ def read_log(
     *,
     action: Any = "action",
     reward: Any = "reward",
-    user: Any = None,
+    user: Any = IF_PRESENT,
+    table: str | None = None,
     actions: Iterable[Hashable] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
-    """Read logged decisions, check every row, and refuse what cannot be used.
+    """Read logged decisions, check every row, and refuse a log with a wrong one.
 
     `source` is a dataframe (pandas, polars eager or lazy, pyarrow, anything narwhals supports), a mapping
-    of columns, the `bandit_feedback` of the Open Bandit Pipeline, or the path of CSV or Parquet files
-    (globs allowed), which are never loaded but aggregated by DuckDB. `action`, `reward` and `user` name
-    its columns. Without a source they are the arrays themselves.
+    of columns, the `bandit_feedback` of the Open Bandit Pipeline, the path of CSV or Parquet files (globs
+    allowed), which are not loaded but aggregated by DuckDB, or the URL of an SQLite or PostgreSQL database,
+    with a `table`. `action`, `reward` and `user` name its columns; `user` is by default the column named
+    `user`, if there is one, and None for no user column. Without a source they are the arrays themselves.
 
     `actions` declares the action set, in order. It is public configuration: if it were taken from the
     data, deleting rows could change it. Left out, it is taken from the log once, with a warning.
@@ -43,18 +43,11 @@ def read_log(
     array([4.5, 1. ])
     """
     reward_range = checked_reward_range(reward_range)
-    given = {"action": action, "reward": reward} | ({} if user is None else {"user": user})
-    if actions is None and is_bandit_feedback(source):
-        actions = range(int(source["n_actions"]))
     declared = None if actions is None else checked_actions(actions)
-    log: Log
-    if isinstance(source, str | os.PathLike):
-        log = FileLog.of_files(source, _column_names(given), declared, reward_range)
-    else:
-        columns = _columns(source, given)
-        names = {role: rules.described(role, column) for role, column in given.items()}
-        log = MemoryLog.of_columns(columns, names, declared, reward_range)
-    if declared is None:
+    named = {"action": action, "reward": reward, "user": user, "table": table}
+    opened = _open_arrays(**named) if source is None else open_source(source, **named, whole_rows=False)
+    log = opened.read(declared or opened.declared_actions, reward_range)
+    if declared is None and opened.declared_actions is None:
         warnings.warn(
             f"the actions were taken from the log: {listed(log.actions)}; declare them with actions=[...],"
             " because deleting rows must not change the action set",
@@ -64,24 +57,15 @@ def read_log(
     return log
 
 
-def _columns(source: Any, given: dict[str, Any]) -> dict[str, Any]:
-    if source is None:
-        for role, column in given.items():
-            if isinstance(column, str):
-                raise InvalidInputError(
-                    f"{role} must be an array when there is no source; got the column name {column!r}"
-                )
-        return given
-    names = _column_names(given)
-    return (
-        columns_of_mapping(source, names) if isinstance(source, Mapping) else columns_of_frame(source, names)
-    )
-
-
-def _column_names(given: dict[str, Any]) -> dict[str, str]:
-    for role, column in given.items():
-        if not isinstance(column, str):
+def _open_arrays(action: Any, reward: Any, user: Any, table: str | None) -> ArraySource:
+    arrays = {"action": action, "reward": reward}
+    if user is not None and user is not IF_PRESENT:
+        arrays["user"] = user
+    for role, values in arrays.items():
+        if isinstance(values, str):
             raise InvalidInputError(
-                f"{role} must be a column name when there is a source; got {type(column).__name__}"
+                f"{role} must be an array when there is no source; got the column name {values!r}"
             )
-    return given
+    if table is not None:
+        raise InvalidInputError(f"table needs the URL of a database as the source; got {table!r} without one")
+    return ArraySource(arrays)

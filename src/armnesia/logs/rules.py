@@ -1,14 +1,21 @@
-"""What a log must satisfy, said once for arrays, frames and files: the refusals and their sentences."""
+"""What a log must satisfy, stated once for all kinds of sources: the checks, and the messages of refusals."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal
+from itertools import islice
+from numbers import Real
+from types import NoneType
 from typing import Any
 
-from armnesia.core.errors import InvalidLogError
+import numpy as np
+
+from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed
-from armnesia.logs.columns import at_rows
+from armnesia.logs.values import is_missing, label_text, python_values
 
 Offences = Iterable[tuple[int, Any]]
-"""Pairs of a row position and the value that is wrong there."""
+"""Pairs of a row's position and the value that is wrong there."""
 
 
 def described(role: str, column: Any) -> str:
@@ -18,6 +25,95 @@ def described(role: str, column: Any) -> str:
     ("reward column 'clicked'", 'reward')
     """
     return f"{role} column {column!r}" if isinstance(column, str) else role
+
+
+def at_rows(offences: Offences, shown: int = 3) -> str:
+    """Say which values are wrong and where: the first few, with rows counted from 0.
+
+    >>> at_rows([(4, "x"), (7, None)])
+    "'x' at row 4, a missing value at row 7"
+    >>> at_rows(enumerate("abcde"))
+    "'a' at row 0, 'b' at row 1, 'c' at row 2, …"
+    """
+    first = list(islice(offences, shown + 1))
+    named = [
+        f"{'a missing value' if is_missing(value) else repr(value)} at row {row}"
+        for row, value in first[:shown]
+    ]
+    return ", ".join([*named, "…"] if len(first) > shown else named)
+
+
+def label_texts(values: list[Any], what: str, positions: Sequence[int]) -> list[str | None]:
+    """Write a column of labels as text, and refuse lists and other values that cannot be hashed.
+
+    The text of a list or a mapping depends on the kind of source, so nobody would be found by it.
+
+    >>> label_texts([7.0, None, "x"], "user", range(3))
+    ['7', None, 'x']
+    """
+    types = set(map(type, values))
+    if types <= {str, NoneType}:
+        return values
+    unhashable = tuple(kind for kind in types if kind.__hash__ is None)
+    if unhashable:
+        offences = ((positions[row], v) for row, v in enumerate(values) if isinstance(v, unhashable))
+        raise unusable_labels(what, offences)
+    return list(map(label_text, values))
+
+
+def reward_numbers(column: Any, what: str, positions: Sequence[int] | None = None) -> FloatArray:
+    """Turn rewards into floats, a missing one into NaN; refuse what is not a number, text included.
+
+    >>> reward_numbers([True, None, 0.25], "reward")
+    array([1.  ,  nan, 0.25])
+    """
+    plain = isinstance(column, np.ndarray) and not isinstance(column, np.ma.MaskedArray)
+    if plain and column.ndim == 1 and column.dtype.kind in "biuf":
+        return np.asarray(column, dtype=np.float64)
+    values = python_values(column, what)
+    if set(map(type, values)) <= {float, bool, NoneType}:
+        return np.array(values, dtype=np.float64)
+    numbers = [_number(value) for value in values]
+    if None in numbers:
+        rows = range(len(values)) if positions is None else positions
+        offences = ((rows[row], values[row]) for row, number in enumerate(numbers) if number is None)
+        raise not_numbers(what, offences)
+    return np.array(numbers, dtype=np.float64)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, np.bool_ | Decimal | Real):
+        try:
+            return float(value)
+        except OverflowError:  # an integer beyond every float
+            return float("inf")
+    return float("nan") if is_missing(value) else None
+
+
+def check_rewards(
+    rewards: FloatArray, what: str, reward_range: tuple[float, float], positions: Sequence[int]
+) -> None:
+    """Refuse rewards that are not finite or not in the range; `positions` says where each stands in the log.
+
+    >>> check_rewards(np.array([0.5, 7.0]), "reward", (0.0, 1.0), range(100, 102))
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidLogError: reward must lie in reward_range [0.0, 1.0]; got 7.0 at row 101
+    """
+    low, high = reward_range
+    infinite = np.flatnonzero(~np.isfinite(rewards))
+    if infinite.size:
+        raise not_finite(what, ((positions[int(row)], float(rewards[row])) for row in infinite))
+    outside = np.flatnonzero((rewards < low) | (rewards > high))
+    if outside.size:
+        offences = ((positions[int(row)], float(rewards[row])) for row in outside)
+        raise outside_range(what, offences, reward_range)
+
+
+def check_lengths(length_of: dict[str, int]) -> None:
+    """Refuse columns of different lengths; the keys name them in the message."""
+    if len(set(length_of.values())) > 1:
+        lengths = ", ".join(f"{length} in {name}" for name, length in length_of.items())
+        raise InvalidLogError(f"columns must have the same number of rows; got {lengths}")
 
 
 def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidLogError:
@@ -35,19 +131,6 @@ def missing_actions(what: str, offences: Offences) -> InvalidLogError:
     return InvalidLogError(f"{what} must name an action in every row; got {at_rows(offences)}")
 
 
-def missing_ids(what: str, offences: Offences) -> InvalidLogError:
-    """Refuse rows without the id that their source promises."""
-    return InvalidLogError(f"{what} must name every row; got {at_rows(offences)}")
-
-
-def contradicting_ids(what: str, rows: tuple[int, int]) -> InvalidLogError:
-    """Refuse an id that stands for two different decisions."""
-    return InvalidLogError(
-        f"{what} must name each decision by an id of its own; rows {rows[0]} and {rows[1]} share one,"
-        " with another action, reward or user"
-    )
-
-
 def undeclared_actions(what: str, offences: Offences, actions: Sequence[Hashable]) -> InvalidLogError:
     """Refuse actions that are not in the declared set."""
     return InvalidLogError(
@@ -55,8 +138,28 @@ def undeclared_actions(what: str, offences: Offences, actions: Sequence[Hashable
     )
 
 
+def unusable_labels(what: str, offences: Offences) -> InvalidLogError:
+    """Refuse labels that are not single values."""
+    return InvalidLogError(
+        f"{what} must hold hashable labels, such as text or numbers; got {at_rows(offences)}"
+    )
+
+
+def missing_ids(what: str, offences: Offences) -> InvalidLogError:
+    """Refuse rows without an id in a source that has an id column."""
+    return InvalidLogError(f"{what} must name every row; got {at_rows(offences)}")
+
+
+def contradicting_ids(what: str, rows: tuple[int, int]) -> InvalidLogError:
+    """Refuse an id that stands for two different decisions."""
+    return InvalidLogError(
+        f"{what} must give each decision an id of its own; rows {rows[0]} and {rows[1]} share one,"
+        " with another action, reward or user"
+    )
+
+
 def not_numbers(what: str, offences: Offences) -> InvalidLogError:
-    """Refuse rewards that are not numbers at all."""
+    """Refuse rewards that are not numbers."""
     return InvalidLogError(f"{what} must hold numbers; got {at_rows(offences)}")
 
 
@@ -69,3 +172,8 @@ def outside_range(what: str, offences: Offences, reward_range: tuple[float, floa
     """Refuse rewards outside the declared range."""
     low, high = reward_range
     return InvalidLogError(f"{what} must lie in reward_range [{low!r}, {high!r}]; got {at_rows(offences)}")
+
+
+def unknown_users(users: Iterable[Hashable]) -> InvalidInputError:
+    """Refuse a request for users of whom the log has no rows."""
+    return InvalidInputError(f"the log has no rows of user {listed(users, at_most=3)}")

@@ -1,63 +1,41 @@
-"""What a source of decisions is: rows in chunks, each checked by the rules and in the words of `logs`."""
+"""`Source`: where logged decisions are kept, read in chunks and checked by the rules of `rules.py`.
+
+One class per kind: `files.FileSource`, `frames.FrameSource`, `sqlite.SqliteSource` and
+`postgres.PostgresSource`. `read_log` makes a `Log` of a source; a vault reads its rows.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
-from armnesia.logs.columns import is_missing, sorted_if_comparable
-from armnesia.logs.memory import check_rewards, reward_numbers
-from armnesia.logs.repeated_ids import RepeatedIds
-from armnesia.logs.values import arm_of_text, label_text, storable_label
+from armnesia.logs.array_log import ArrayLog, LabelCodes
+from armnesia.logs.columns import Columns
+from armnesia.logs.log import Log
+from armnesia.logs.occurrences import Occurrences
+from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
 
 CHUNK = 50_000
-"""How many rows are read at once."""
+"""How many rows are read at a time."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The names of the columns that mean something to the vault."""
+class Selection(NamedTuple):
+    """The rows of given users, or with given ids."""
 
-    action: str
-    reward: str
-    user: str | None = None
-    id: str | None = None
-
-    def __post_init__(self) -> None:
-        for role, name in (("action", self.action), ("reward", self.reward), *self.labels().items()):
-            if not isinstance(name, str):
-                raise InvalidInputError(f"{role} must be a column name; got {type(name).__name__}")
-        if self.user in (self.action, self.reward):  # actions are public, and for good: people must not be
-            raise InvalidInputError(
-                f"user must be another column than action and reward; got {self.user!r} for both"
-            )
-        if self.id is not None and self.id == self.user:  # rows of one user that agree would be one row
-            raise InvalidInputError(
-                f"id must tell rows apart, by another column than user; got {self.id!r} for both"
-            )
-
-    def labels(self) -> dict[str, str]:
-        """The columns of labels by their role: all but the reward."""
-        named = {"action": self.action, "user": self.user, "id": self.id}
-        return {role: name for role, name in named.items() if name is not None}
-
-    def named(self) -> dict[str, str]:
-        """All columns by their role."""
-        return self.labels() | {"reward": self.reward}
-
-    def described(self, role: str) -> str:
-        """Name a column in a message."""
-        return rules.described(role, self.named()[role])
+    role: str
+    """The column that is compared: "user" or "id"."""
+    texts: frozenset[str]
 
 
 @dataclass(frozen=True)
 class RawRows:
-    """A chunk of a source as it stands there; labels are text already, except actions."""
+    """A chunk of a source, unchecked; users and ids are text, actions and rewards are as in the source."""
 
     positions: Sequence[int]
     actions: list[Any]
@@ -65,7 +43,27 @@ class RawRows:
     users: list[str | None]
     ids: list[str | None] | None
     others: list[str] | None
-    """The text of all columns but the reward, if there is no id."""
+    """The text of all columns but the reward, where a row is known by its content."""
+
+    def selected(self, selection: Selection | None) -> "RawRows":
+        """Keep the rows of a selection.
+
+        >>> raw = RawRows(range(5, 7), ["A", "B"], [1, 0], ["ann", "bob"], None, None)
+        >>> raw.selected(Selection("user", frozenset(["bob", "eve"]))).positions
+        [6]
+        """
+        if selection is None:
+            return self
+        labels = (self.users if selection.role == "user" else self.ids) or []
+        places = [place for place, label in enumerate(labels) if label in selection.texts]
+        return RawRows(
+            [self.positions[place] for place in places],
+            [self.actions[place] for place in places],
+            [self.rewards[place] for place in places],
+            [self.users[place] for place in places],
+            None if self.ids is None else [self.ids[place] for place in places],
+            None if self.others is None else [self.others[place] for place in places],
+        )
 
 
 @dataclass(frozen=True)
@@ -73,73 +71,90 @@ class Rows:
     """A chunk of a source, checked."""
 
     positions: Sequence[int]
-    """Where each row stands in the source, from 0. A table has no order: there, as it was read."""
+    """Where each row stands in the source, from 0. A table has no order: there, the order of reading."""
     arms: list[int]
     units: list[int]
     users: list[str | None]
     ids: list[str] | None
     contents: list[str] | None
-    """If there is no id: the canonical text of the whole row, all columns of the source by their names."""
+    """Without ids: the text of the whole row, all columns of the source by their names."""
+    ordinals: Sequence[int] = ()
+    """How many earlier rows of the same reading have the same id, or without ids the same content."""
 
     def __len__(self) -> int:
         return len(self.arms)
 
-    @property
-    def first(self) -> int:
-        """The position of the first row."""
-        return self.positions[0]
-
-    def only(self, places: Sequence[int]) -> "Rows":
-        """The rows at these places of the chunk.
-
-        >>> Rows(range(5, 8), [0, 1, 0], [9, 8, 7], ["ann", "bob", "ann"], None, ["x", "y", "z"]).only([0, 2])
-        Rows(positions=[5, 7], arms=[0, 0], units=[9, 7], users=['ann', 'ann'], ids=None, contents=['x', 'z'])
-        """
-        return Rows(
-            [self.positions[place] for place in places],
-            [self.arms[place] for place in places],
-            [self.units[place] for place in places],
-            [self.users[place] for place in places],
-            None if self.ids is None else [self.ids[place] for place in places],
-            None if self.contents is None else [self.contents[place] for place in places],
-        )
-
 
 class Source(ABC):
-    """Decisions in a file, a dataframe or a table, read in chunks."""
+    """Decisions in a file, a dataframe or a table.
 
-    columns: Columns
-    heading: str | None
-    """The beginning of every row's canonical text; None if rows have an id."""
+    `whole_rows` are the names of all columns of a row if the source must tell rows apart by their content.
+    """
+
+    declared_actions: tuple[Hashable, ...] | None = None
+    """The action set, where the source states it."""
+
+    def __init__(self, columns: Columns, whole_rows: Iterable[str] | None) -> None:
+        self.columns = columns
+        self._heading = None if whole_rows is None else heading_of(columns, whole_rows)
 
     @property
     @abstractmethod
     def description(self) -> Mapping[str, Any]:
-        """Where it is, in JSON, without passwords: enough to open it again, unless it is a dataframe."""
+        """Where the source is, as JSON without passwords: `reopen_source` opens it again from this."""
 
     @abstractmethod
     def n_rows(self) -> int | None:
-        """How many rows there are, where that is cheap to know."""
+        """Count the rows; None where that would take a whole reading."""
 
     @abstractmethod
-    def raw_rows(self, chunk: int, user: str | None) -> Iterator[RawRows]:
-        """Read the rows in chunks, all of them or one user's, unchecked."""
+    def distinct_actions(self) -> Iterable[Any]:
+        """List the distinct values of the action column, a missing one included."""
 
     @abstractmethod
-    def action_labels(self) -> Iterable[Any]:
-        """List the different values of the action column, a missing one included."""
+    def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
+        """Read all rows, or those of a selection, in chunks that are not empty."""
 
-    def labels(self) -> list[Hashable]:
-        """List the actions that occur, sorted if they can be compared: for a vault that declares none.
+    def described(self, role: str) -> str:
+        """Name a column in a message."""
+        return self.columns.described(role)
 
-        Labels that JSON cannot hold are given as their text.
-        """
-        found = list(self.action_labels())
+    def action_labels(self) -> list[Hashable]:
+        """List the actions, distinct by their text: the declared ones, or else those that occur, sorted."""
+        if self.declared_actions is not None:
+            return list(self.declared_actions)
+        found: dict[str | None, Any] = {}
+        for value in self.distinct_actions():
+            found.setdefault(label_text(value), value)
         if not found:
             raise rules.empty_log()
-        if any(map(is_missing, found)):
-            raise rules.missing_actions(self.columns.described("action"), self._missing_actions())
-        return list(checked_actions(sorted_if_comparable(list(dict.fromkeys(map(storable_label, found))))))
+        if None in found:
+            raise rules.missing_actions(self.described("action"), self._missing_actions())
+        return sorted_if_comparable(found.values())
+
+    def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
+        """Check every row and make a log; without declared `actions`, they are taken from the source.
+
+        This reads the source once and keeps three integers per row; kinds that can do better override it.
+        """
+        declared = checked_actions(self.action_labels()) if actions is None else actions
+        user_codes, arms, units, users = LabelCodes(), [], [], []
+        for rows in self.rows(declared, reward_range):
+            arms.append(np.array(rows.arms, np.int64))
+            units.append(np.array(rows.units, np.int64))
+            users.append(user_codes.encode(rows.users, "user"))
+        if not arms:
+            raise rules.empty_log()
+        return ArrayLog(
+            declared,
+            checked_reward_range(reward_range),
+            self.columns.user is not None,
+            np.concatenate(arms),
+            np.concatenate(units),
+            np.concatenate(users),
+            tuple(user_codes.labels),
+            users_by_text=True,
+        )
 
     def rows(
         self,
@@ -147,32 +162,46 @@ class Source(ABC):
         reward_range: tuple[float, float],
         *,
         chunk: int = CHUNK,
-        user: str | None = None,
+        users: Collection[str] | None = None,
+        ids: Collection[str] | None = None,
     ) -> Iterator[Rows]:
-        """Read all rows, or those of one user, in chunks; the first wrong row ends it with a refusal.
+        """Read all rows, or those of given users or with given ids, in chunks; refuse the first wrong row.
 
-        Memory does not grow with the source. An id that stands for two different decisions is found at the
-        end, when all rows are known; not when only one user's are read.
+        Users and ids are given as text (`label_text`). Memory does not grow with the source. An id that
+        stands for two different decisions is refused, among the rows that are read.
         """
-        if user is not None and self.columns.user is None:
-            raise InvalidInputError("rows of one user need a user column; the source was opened without one")
         if chunk < 1:
             raise InvalidInputError(f"chunk must be at least 1; got {chunk!r}")
+        selection = self._selection(users, ids)
         check = _Check(self, tuple(actions), checked_reward_range(reward_range))
-        return self._checked(check, chunk, user)
+        return self._checked(check, chunk, selection)
 
-    def _checked(self, check: "_Check", chunk: int, user: str | None) -> Iterator[Rows]:
-        with ExitStack() as stack:
-            whole = self.columns.id is not None and user is None
-            seen = stack.enter_context(RepeatedIds()) if whole else None
-            for raw in self.raw_rows(chunk, user):
-                rows = check.rows(raw)
-                if seen is not None and rows.ids is not None:
-                    seen.note(rows.ids, zip(rows.arms, rows.units, rows.users, strict=True), rows.positions)
-                yield rows
-            contradiction = None if seen is None else seen.first_contradiction()
-        if contradiction is not None:
-            raise rules.contradicting_ids(self.columns.described("id"), contradiction)
+    def _selection(self, users: Collection[str] | None, ids: Collection[str] | None) -> Selection | None:
+        given = [(role, texts) for role, texts in (("user", users), ("id", ids)) if texts is not None]
+        if not given:
+            return None
+        if len(given) > 1:
+            raise InvalidInputError("rows are selected by users or by ids; got both")
+        ((role, texts),) = given
+        if isinstance(texts, str):
+            raise InvalidInputError(f"{role}s must be a set of texts; got the text {texts!r}")
+        if role not in self.columns.named():
+            raise InvalidInputError(f"rows of given {role}s need the {role} column; the source has none")
+        return Selection(role, frozenset(texts))
+
+    def _checked(self, check: "_Check", chunk: int, selection: Selection | None) -> Iterator[Rows]:
+        occurrences = Occurrences()
+        for raw in self.raw_rows(chunk, selection):
+            rows = check.rows(raw)
+            if rows.ids is not None:
+                decisions = zip(rows.arms, rows.units, rows.users, strict=True)
+                ordinals = occurrences.number(rows.ids, decisions, rows.positions)
+                if occurrences.contradiction is not None:
+                    raise rules.contradicting_ids(self.described("id"), occurrences.contradiction)
+                rows = replace(rows, ordinals=ordinals)
+            elif rows.contents is not None:
+                rows = replace(rows, ordinals=occurrences.number(rows.contents))
+            yield rows
 
     def _missing_actions(self) -> Iterator[tuple[int, Any]]:
         for raw in self.raw_rows(CHUNK, None):
@@ -181,24 +210,31 @@ class Source(ABC):
                     yield position, None
 
 
+def heading_of(columns: Columns, names: Iterable[str]) -> str:
+    """Begin the contents of rows whose columns have these names."""
+    others = list(names)
+    others.remove(columns.reward)
+    return heading(columns.reward, others)
+
+
 class _Check:
     """The checks of one reading, against the declared actions and range."""
 
     def __init__(
         self, source: Source, actions: tuple[Hashable, ...], reward_range: tuple[float, float]
     ) -> None:
-        self._columns = source.columns
-        self._heading = source.heading
+        self._described = source.described
+        self._heading = source._heading
         self._actions = actions
         self._arm_of = arm_of_text(actions)
         self._range = reward_range
 
     def rows(self, raw: RawRows) -> Rows:
-        """Check a chunk, the gravest fault first, and turn it into arms and units."""
+        """Turn a chunk into arms and units; of several faults, the first of these checks reports its own."""
         arms = self._arms(raw)
-        what = self._columns.described("reward")
-        rewards = reward_numbers(raw.rewards, what, raw.positions)
-        check_rewards(rewards, what, self._range, raw.positions)
+        what = self._described("reward")
+        rewards = rules.reward_numbers(raw.rewards, what, raw.positions)
+        rules.check_rewards(rewards, what, self._range, raw.positions)
         units = to_units(rewards, self._range).tolist()
         contents = None
         if raw.others is not None:
@@ -206,14 +242,12 @@ class _Check:
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
 
     def _arms(self, raw: RawRows) -> list[int]:
-        texts: Iterable[Any] = raw.actions
-        if set(map(type, raw.actions)) != {str}:
-            texts = map(label_text, raw.actions)
+        what = self._described("action")
+        texts: list[Any] = rules.label_texts(raw.actions, what, raw.positions)
         arms = [self._arm_of.get(text, -1) for text in texts]
         if -1 in arms:
-            what = self._columns.described("action")
             wrong = [row for row, arm in enumerate(arms) if arm < 0]
-            missing = [(raw.positions[row], None) for row in wrong if is_missing(raw.actions[row])]
+            missing = [(raw.positions[row], None) for row in wrong if texts[row] is None]
             if missing:
                 raise rules.missing_actions(what, missing)
             offences = ((raw.positions[row], raw.actions[row]) for row in wrong)
@@ -226,5 +260,5 @@ class _Check:
         ids = [id_ for id_ in raw.ids if id_ is not None]
         if len(ids) < len(raw.ids):
             missing = ((raw.positions[row], None) for row, id_ in enumerate(raw.ids) if id_ is None)
-            raise rules.missing_ids(self._columns.described("id"), missing)
+            raise rules.missing_ids(self._described("id"), missing)
         return ids

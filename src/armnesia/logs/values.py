@@ -1,4 +1,8 @@
-"""Labels and whole rows as text: the same text for the same row, whatever kind of source it comes from."""
+"""What a value of a source means: which values are missing, and the text by which labels and rows are known.
+
+The text is the same for the same value in a CSV or Parquet file, a dataframe or a table. `files.py` has the
+same rules in SQL; the tests compare the two, type by type.
+"""
 
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, datetime, time, timedelta
@@ -8,25 +12,37 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.logs.columns import is_missing
 
 LARGEST_EXACT = 2**53
-"""Beyond this, floats skip whole numbers, and a float is no longer the text of one of them."""
-
+"""From here on floats skip whole numbers, so that a whole float no longer stands for one integer."""
 
 _BYTE_TEXTS = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in "\"'\\" else f"\\x{byte:02X}" for byte in range(256)
 ]
-"""How DuckDB writes each byte of what is not known to be text."""
+"""The text of each byte of binary data, as DuckDB writes it."""
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value stands for no value: None, NaN, NaT or pandas' NA.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(0)
+    (True, True, False, False)
+    """
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124 (true for NaN and NaT)
+    except TypeError:  # NA == NA is NA, which is neither true nor false
+        return True
+    except ValueError:  # an array: it has a truth value for each element
+        return False
 
 
 def label_text(value: Any) -> str | None:
-    """Write a label as text, by which people and rows are known to the vault; None if it is missing.
+    """Write a label as text; None if it is missing.
 
-    It is `str(value)`, except that a whole number is written without a decimal point: a column of integers
-    that misses one value becomes a column of floats in pandas, and user 7 must not become user 7.0 by that.
-    Times are written with as many digits as they need, with a date in UTC if they know their zone; bytes as
-    text where they are plain characters, and by their number otherwise: as DuckDB writes what is in a file.
+    It is `str(value)`, with four exceptions. A whole number has no decimal point: a column of integers with
+    a missing value becomes a column of floats in pandas, and user 7 must not become user 7.0. Times have as
+    many digits as they need, and times with a date and a zone are in UTC. Bytes are text where they are
+    printable ASCII, and hexadecimal otherwise, as in DuckDB.
 
     >>> label_text("007"), label_text(7), label_text(7.0), label_text(7.5), label_text(True)
     ('007', '7', '7', '7.5', 'True')
@@ -49,7 +65,7 @@ def label_text(value: Any) -> str | None:
             text = _moment_text(plain)
         case time():
             text = _clock_text(plain)
-        case timedelta():  # not in the words of a kind of its own, such as pandas'
+        case timedelta():  # the text of a subclass, such as pandas', differs
             text = str(timedelta(plain.days, plain.seconds, plain.microseconds))
         case bytes() | bytearray() | memoryview():
             text = "".join(map(_BYTE_TEXTS.__getitem__, bytes(plain)))
@@ -59,7 +75,7 @@ def label_text(value: Any) -> str | None:
 
 
 def plain_times(values: Any) -> Any:
-    """Times of numpy in microseconds, which are times in Python, too; in nanoseconds they are numbers there.
+    """Bring times of numpy to microseconds: `tolist` makes integers of those in nanoseconds.
 
     >>> plain_times(np.array(["2026-01-02T03:04"], dtype="datetime64[ns]")).tolist()
     [datetime.datetime(2026, 1, 2, 3, 4)]
@@ -67,8 +83,79 @@ def plain_times(values: Any) -> Any:
     return values.astype(f"{values.dtype.kind}8[us]") if values.dtype.kind in "mM" else values
 
 
+def python_values(column: Any, what: str) -> list[Any]:
+    """List the values of an array, series or other iterable as Python objects.
+
+    Not through numpy: it would turn the labels of [1, "B"] into text.
+
+    >>> python_values(np.array([1, 2]), "rows"), python_values([1, "B"], "action")
+    ([1, 2], [1, 'B'])
+    """
+    plain = plain_times(column) if isinstance(column, np.ndarray) else column
+    for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; numpy
+        if hasattr(plain, method):
+            values = getattr(plain, method)()
+            break
+    else:
+        values = list(plain) if isinstance(plain, Iterable) else plain
+    if not isinstance(values, list):
+        raise InvalidInputError(f"{what} must be an array or a list, with one value per row; got {column!r}")
+    return values
+
+
+def sorted_if_comparable(labels: Iterable[Any]) -> list[Any]:
+    """Sort labels, or leave them in order of appearance if they cannot be compared.
+
+    >>> sorted_if_comparable([3, 1]), sorted_if_comparable([3, "A"])
+    ([1, 3], [3, 'A'])
+    """
+    found = list(labels)
+    try:
+        return sorted(found)
+    except TypeError:
+        return found
+
+
+def arm_of_text(actions: Sequence[Hashable]) -> dict[str, int]:
+    """Number the declared actions by their text, by which they are found in a source.
+
+    >>> arm_of_text(["A", 2])
+    {'A': 0, '2': 1}
+    """
+    arm_of: dict[str, int] = {}
+    for arm, action in enumerate(actions):
+        text = str(label_text(action))
+        if text in arm_of:
+            raise InvalidInputError(
+                "actions must differ in their text, by which they are found in a source;"
+                f" got {actions[arm_of[text]]!r} and {action!r}"
+            )
+        arm_of[text] = arm
+    return arm_of
+
+
+def storable_labels(labels: Iterable[Any]) -> list[str | int | bool]:
+    """Turn labels of a source into labels that JSON can hold, distinct and sorted if they can be compared.
+
+    Whole numbers and booleans stay what they are; everything else becomes its text.
+
+    >>> storable_labels(["B", "A"]), storable_labels([np.int64(2), 3.0]), storable_labels([0.5, True])
+    (['A', 'B'], [2, 3], ['0.5', True])
+    """
+    return sorted_if_comparable(dict.fromkeys(map(_storable_label, labels)))
+
+
+def _storable_label(value: Any) -> str | int | bool:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool):
+        return plain
+    text = str(label_text(plain))
+    whole = isinstance(plain, int | float | Decimal) and text.removeprefix("-").isdecimal()
+    return int(text) if whole else text
+
+
 def sized(text: str | None) -> str:
-    """Put the length before a text, so that texts can be joined without running into each other.
+    """Put the length before a text, so that texts can be joined without ambiguity.
 
     >>> sized("ab") + sized(None) + sized("")
     '2:ab-0:'
@@ -95,38 +182,6 @@ def joined_texts(columns: Sequence[Sequence[Any]]) -> list[str]:
     return list(map("".join, zip(*sizes, strict=True)))
 
 
-def arm_of_text(actions: Sequence[Hashable]) -> dict[str, int]:
-    """Number the declared actions by their text, by which they are found in a source.
-
-    >>> arm_of_text(["A", 2])
-    {'A': 0, '2': 1}
-    """
-    arm_of: dict[str, int] = {}
-    for arm, action in enumerate(actions):
-        text = str(label_text(action))
-        if text in arm_of:
-            raise InvalidInputError(
-                "actions must differ in their text, by which they are found in a source;"
-                f" got {actions[arm_of[text]]!r} and {action!r}"
-            )
-        arm_of[text] = arm
-    return arm_of
-
-
-def storable_label(value: Any) -> str | int | bool:
-    """Turn a label that was found in a source into one that JSON can hold: text, unless it is whole or truth.
-
-    >>> storable_label("A"), storable_label(np.int64(2)), storable_label(3.0), storable_label(0.5)
-    ('A', 2, 3, '0.5')
-    """
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, bool):
-        return plain
-    text = str(label_text(plain))
-    whole = isinstance(plain, int | float | Decimal) and text.removeprefix("-").isdecimal()
-    return int(text) if whole else text
-
-
 def _without_point(value: Decimal) -> Decimal:
     whole = value.is_finite() and value == value.to_integral_value()
     return Decimal(int(value)) if whole else value
@@ -140,7 +195,7 @@ def _moment_text(moment: datetime) -> str:
 
 def _clock_text(clock: time) -> str:
     local = str(clock.replace(tzinfo=None))
-    return _without_zeros(local) + str(clock).removeprefix(local)  # the zone stays: without a date it is none
+    return _without_zeros(local) + str(clock).removeprefix(local)  # without a date it cannot go to UTC
 
 
 def _without_zeros(text: str) -> str:

@@ -49,10 +49,10 @@ def exact_release(
     """
     if not environment.is_bernoulli:
         raise UnsupportedError("exact evaluation needs Bernoulli rewards; use the sampled protocol")
-    left = counts if unlearner is None else counts - deleted
-    formula = None if unlearner is None else _formula(unlearner)
-    if unlearner is not None and left.any():
+    left, formula = counts, None
+    if unlearner is not None:
         unlearner.check_supported(learner, deleted)
+        left, formula = counts - deleted, _formula(unlearner)
     if learner.supports(CountsOnlyLearner) or not left.any():
         # The rewards do not matter. Of the unlearners below, only rollback takes a learner by counts alone.
         return served(learner, ArmStatistics(tuple(range(len(counts))), left, np.zeros_like(left)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.logs.values import label_text
+from armnesia.logs import label_text
 from armnesia.vault.keys.keyring import Keyring
 
 

@@ -32,7 +32,8 @@ class Served:
 class Ingested:
     """What an ingest did with the rows of a source.
 
-    `actions_fixed` are the actions that this ingest fixed, if the vault had none declared.
+    `user_column` is the column of the user, None if the rows have none; `actions_fixed` are the actions that
+    this ingest fixed, if the vault had none declared.
     """
 
     rows: int
@@ -41,10 +42,11 @@ class Ingested:
     suppressed: int
     served: Any
     head: Head
+    user_column: str | None = None
     actions_fixed: tuple[Hashable, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `rows`, `added`, `already_there`, `suppressed`, `served`, `actions_fixed`, `head`."""
+        """All fields; `head` as text."""
         fixed = None if self.actions_fixed is None else list(self.actions_fixed)
         return {**vars(self), "actions_fixed": fixed, "head": str(self.head)}
 

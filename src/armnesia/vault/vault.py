@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress
-from armnesia.logs.opening import open_source
+from armnesia.logs import IF_PRESENT, open_source
+from armnesia.logs.columns import IfPresent
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
@@ -115,16 +116,17 @@ class Vault:
         *,
         action: str = "action",
         reward: str = "reward",
-        user: str | None = None,
+        user: str | IfPresent | None = IF_PRESENT,
         id: str | None = None,  # noqa: A002 (the usual name)
         table: str | None = None,
         no_user: bool = False,
         batch_rows: int | None = None,
         progress: Progress | None = None,
     ) -> Ingested:
-        """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs`.
+        """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
-        Once people were forgotten, rows without a `user` column are refused, unless `no_user` states that
+        `user` is by default the column named `user`, if there is one; None stands for no user column. Once
+        people were forgotten, rows without a `user` column are refused, unless `no_user` states that
         they belong to no user.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)

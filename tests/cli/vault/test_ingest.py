@@ -20,6 +20,7 @@ def test_what_is_sent_twice_comes_in_once_and_without_ids_that_is_said(run: Any)
         "already_there": 0,
         "suppressed": 0,
         "served": "B",
+        "user_column": "person",
         "actions_fixed": None,
         "head": run("ledger", "--head").out.strip(),
     }
@@ -39,7 +40,7 @@ def test_rows_without_a_user_are_warned_of(run: Any) -> None:
     run("init")
     taken = run("ingest", "clicks.csv", *COLUMNS)
     assert taken.code == 0
-    assert "without --user-column" in taken.err
+    assert "none was named with --user-column" in taken.err
 
 
 def test_a_table_of_a_database_is_a_source(run: Any) -> None:

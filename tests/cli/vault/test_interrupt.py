@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from armnesia.cli.vault import ingest as vault_ingest
-from armnesia.logs.source import CHUNK
+from armnesia.logs import CHUNK
 from armnesia.vault import Vault
 
 ROWS = 200_000

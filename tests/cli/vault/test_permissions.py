@@ -199,7 +199,7 @@ def test_a_head_that_cannot_be_pinned_is_told_after_the_deed(
     with closed(folder, modes):
         refused = owner.run(*FORGET, *keys, "--certificate", "certificate.json", within=folder)
         assert_one_sentence(refused, "the head could not be pinned")
-        assert refused.err.endswith(": Permission denied; the change of the vault itself is committed\n")
+        assert refused.err.endswith(": Permission denied; the change to the vault is committed\n")
         assert contents(folder).keys() == before.keys()
         again = answer(owner, folder, *FORGET, *keys, "--certificate", "certificate.json")
     assert again["repeated"]

@@ -61,7 +61,7 @@ REFUSALS = {
     "rewards upside down": ((*NEW, "--reward-range", "1,0"), "low < high"),
     "rewards in words": ((*NEW, "--reward-range", "some"), "must be two numbers such as 0,1; got 'some'"),
     "a missing column": (("ingest", "clicks.csv", *COLUMNS[:-1], "who"), "user column 'who' is not in"),
-    "a missing file": (("ingest", "no.csv", *COLUMNS), "is no file and matches none"),
+    "a missing file": (("ingest", "no.csv", *COLUMNS), "is not a file and matches none"),
     "a table of a file": ((*INGEST, "--table", "t"), "table is for databases"),
     "a database without a table": (("ingest", "sqlite:///foreign.db", *COLUMNS), "needs the name of a table"),
     "no rows a batch": ((*INGEST, "--batch-rows", "0"), "--batch-rows"),

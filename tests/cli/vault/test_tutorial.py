@@ -1,4 +1,4 @@
-"""The commands in README.md and docs/vault.md run as written."""
+"""The commands in README.md and in the pages on the vault run as written and print what the pages show."""
 
 import re
 import shlex
@@ -8,45 +8,106 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
+TUTORIAL, OPERATIONS = "docs/vault-tutorial.md", "docs/vault-operations.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(file: str, heading: str) -> list[tuple[str, str]]:
+    """The blocks (language, text) of the section with this heading."""
+    below = (ROOT / file).read_text(encoding="utf-8").split(f"\n## {heading}\n", 1)[1]
+    return BLOCK.findall(below.split("\n## ", 1)[0])
 
 
 def commands(file: str, heading: str) -> list[list[str]]:
-    """The commands of the first shell block below a heading, without their comments."""
-    below = (ROOT / file).read_text(encoding="utf-8").split(f"\n## {heading}\n", 1)[1]
-    block = re.search(r"```sh\n(.*?)```", below, re.DOTALL)
-    assert block is not None
-    return [shlex.split(line, comments=True) for line in block[1].splitlines()]
+    """The commands of a section, without their comments; `$(cat FILE)` is one word."""
+    shell = "".join(text for language, text in blocks(file, heading) if language == "sh")
+    return [shlex.split(line, comments=True) for line in shell.splitlines()]
+
+
+def run_command(run: Any, words: list[str]) -> str:
+    """Run a command as a shell would: with `$(cat FILE)` replaced, and `> FILE` written."""
+    program, *arguments = [
+        re.sub(r"\$\(cat (.*)\)", lambda found: Path(found[1]).read_text(encoding="utf-8").strip(), word)
+        for word in words
+    ]
+    assert program == "armnesia"
+    arguments, output = (arguments[:-2], arguments[-1]) if ">" in arguments else (arguments, None)
+    done = run(*arguments)
+    assert (done.code, done.err) == (0, "")
+    if output is not None:
+        Path(output).write_text(done.out, encoding="utf-8")
+        return ""
+    return str(done.out)
+
+
+def run_section(run: Any, file: str, heading: str) -> None:
+    """Run the commands of a section, and compare their output with the block that follows them."""
+    printed = ""
+    for language, text in blocks(file, heading):
+        if language == "csv":
+            Path("clicks.csv").write_text(text, encoding="utf-8")
+        elif language == "sh":
+            printed = "".join(
+                run_command(run, shlex.split(line, comments=True)) for line in text.splitlines()
+            )
+        elif language == "text":
+            assert_begins(printed, text)
+
+
+def assert_begins(printed: str, shown: str) -> None:
+    """Whether output begins as it is shown; `…` stands for any text."""
+    pattern = ".*?".join(re.escape(part) for part in shown.rstrip("\n").split("…"))
+    assert re.match(pattern, printed, re.DOTALL), f"printed:\n{printed}\nshown:\n{shown}"
 
 
 def test_the_commands_are_found() -> None:
     assert [words[1] for words in commands("README.md", "The vault")] == [
         *("init", "ingest", "decide", "forget", "verify")
     ]
-    assert ["armnesia", "public-key", ">", "public-key.txt"] in commands("docs/vault.md", "Quick start")
+    tutorial = commands(TUTORIAL, "With the bundled log")
+    assert [words[1] for words in tutorial] == [
+        *("init", "ingest", "decide", "forget", "forget", "public-key", "certificate", "verify"),
+        *("ledger", "ledger"),
+    ]
+    assert ["armnesia", "public-key", ">", "public-key.txt"] in tutorial
+    assert ["armnesia", "ledger", "--check", "$(cat head.txt)"] in tutorial
+
+
+def test_output_that_differs_is_noticed() -> None:
+    assert_begins("3 rows: 2 added\nServed: A\nmore\n", "3 rows: …\nServed: A\n")
+    with pytest.raises(AssertionError, match="printed"):
+        assert_begins("3 rows: 2 added\nServed: A\n", "3 rows: …\nServed: B\n")
 
 
 @pytest.mark.parametrize(
-    ("file", "heading"),
-    [("README.md", "The vault"), ("docs/vault.md", "Quick start")],
+    ("file", "heading"), [("README.md", "The vault"), (TUTORIAL, "With the bundled log")]
 )
 @pytest.mark.usefixtures("folder")
 def test_the_tutorials_run(file: str, heading: str, run: Any) -> None:
-    for program, *words in commands(file, heading):
-        assert program == "armnesia"
-        typed, output = (words[:-2], words[-1]) if ">" in words else (words, None)
-        done = run(*typed)
-        assert (done.code, done.err) == (0, "")
-        if output is not None:
-            Path(output).write_text(done.out, encoding="utf-8")
+    run_section(run, file, heading)
     assert "N711ZX" in Path("certificate.json").read_text(encoding="utf-8")
     assert b"N711ZX" not in Path("vault.db").read_bytes()
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_tutorial_runs_on_a_log_of_ones_own(run: Any) -> None:
+    run_section(run, TUTORIAL, "With your own log")
+    assert '"u-1047"' in Path("u-1047.json").read_text(encoding="utf-8")
+    assert run("status", "--json").json["records"] == 4
+
+
 def test_the_backup_commands_of_the_docs_run(run: Any, folder: Path) -> None:
     assert run("init").code == 0
-    for _, *words in commands("docs/vault.md", "Backup and restore"):
-        assert run(*words).code == 0
+    run_section(run, OPERATIONS, "Backups")
     assert {path.name for path in folder.iterdir()} >= {"monday.db", "latest.json"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_policy_commands_of_the_docs_run(run: Any) -> None:
+    assert run("init", "--actions", "A,B").code == 0
+    run_section(run, OPERATIONS, "Policies")
+    policy = run("policy", "--json").json
+    assert (policy["max_epsilon"], policy["beyond"]) == (1.0, "rollback")
 
 
 def test_the_page_of_commands_lists_them_all(run: Any) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
-from armnesia.logs.file_source import FileSource
-from armnesia.logs.source import RawRows
+from armnesia.logs.files import FileSource
+from armnesia.logs.source import RawRows, Selection
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 from tests.vault.raw_vaults import change, dumped, values
@@ -87,14 +87,14 @@ def test_many_people_are_found_in_one_reading(
         readings = []
         original = FileSource.raw_rows
 
-        def counted(self: FileSource, chunk: int, user: str | None) -> Iterator[RawRows]:
-            readings.append(user)
-            return original(self, chunk, user)
+        def counted(self: FileSource, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
+            readings.append(selection)
+            return original(self, chunk, selection)
 
         monkeypatch.setattr(FileSource, "raw_rows", counted)
         done = vault.forget(users=["ann", "bob"])
         assert done.counts == ({"A": 2, "B": 1} if ids else {"A": 4, "B": 1})
-        assert readings == [None]
+        assert readings == [Selection("user", frozenset({"ann", "bob"}))]
         assert counts(vault) == [(0, 0), (1, 1_000_000_000)]
         assert vault.verify().holds
 
@@ -203,7 +203,7 @@ def test_a_lost_source_hinders_only_those_who_are_in_it(place: Place, source: Pa
         assert vault.ingest(str(more), user="who", id="id").added == 2
         more.unlink()
         for who in (["ann"], ["eve"], ["ann", "bob"]):
-            with pytest.raises(ArmnesiaError, match="is no file"):
+            with pytest.raises(ArmnesiaError, match="is not a file"):
                 vault.forget(users=who)
         assert vault.forget(users=["bob"]).records == 1
         assert vault.forget(users=["nobody"]).records == 0

@@ -10,7 +10,6 @@ import pytest
 
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.state.identities import Occurrences
 from armnesia.vault.storage.postgres import PostgresSession
 from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
 from tests.databases import Place, fresh_place
@@ -185,18 +184,3 @@ def test_a_row_costs_the_same_however_many_there_are(analysed: bool, tmp_path: P
             going = instructions(vault, lambda: vault.forget(users=["user-1"]))
             costs[rows] = (coming, going)
     assert costs[ROWS] == pytest.approx(costs[500], rel=0.2)
-
-
-def test_equal_rows_are_counted_chunk_by_chunk() -> None:
-    with Occurrences() as occurrences:
-        occurrences.number([bytes([a, b]) for a in range(200) for b in range(100)])
-        counted = 0
-
-        def count() -> int:
-            nonlocal counted
-            counted += 1
-            return 0
-
-        occurrences._database.set_progress_handler(count, 10)
-        assert occurrences.number([b"\0\0", b"other"]) == [1, 0]
-        assert counted < 100

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.logs.opening import Source
+from armnesia.logs import Source
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 

@@ -182,7 +182,7 @@ def test_a_source_that_is_gone_is_told_with_the_way_out(place: Place, tmp_path: 
     with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
         vault.ingest(str(tmp_path / "log.csv"), user="user")
         (tmp_path / "log.csv").unlink()
-        way_out = r"is gone for good, run armnesia rebuild --without .*log\.csv"
+        way_out = r"no longer exists, run armnesia rebuild --without .*log\.csv"
         for asked in (lambda: vault.forget(users=["ann"]), vault.rebuild):
             with pytest.raises(VaultError, match=way_out):
                 asked()

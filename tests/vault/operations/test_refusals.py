@@ -81,7 +81,7 @@ def test_a_database_that_is_no_vault_is_refused_and_left_alone(tmp_path: Path) -
         ("sqlite:////no/such/file.db", "there is no vault at"),
         ("sqlite:////tmp", "there is no vault at"),
         ("postgresql://localhost:1/base", "cannot be reached; nothing was changed"),
-        ("postgresql://host/base?schema=Robert'); DROP", "schema must be made of small letters"),
+        ("postgresql://host/base?schema=Robert'); DROP", "schema must consist of lower-case letters"),
         ("postgresql://ann:s3c/ret@host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
         ("postgresql://ann:s3c@ret@host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),
         ("postgresql://ann:s3cret@[host/base", "url must be postgresql://USER@HOST/DATABASE; in a password"),

@@ -13,13 +13,14 @@ from armnesia.cli.output import counting_rows, tell
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.messages import listed
+from armnesia.logs import IF_PRESENT
 from armnesia.vault import DEFAULT_URL, Vault
 
 _MOST_ACTIONS_SHOWN = 30
 _DEFAULT_COLUMNS: dict[str, Any] = {
     "action": "action",
     "reward": "reward",
-    "user": None,
+    "user": IF_PRESENT,
     "id": None,
     "table": None,
 }
@@ -50,7 +51,7 @@ def ingest(
     columns: dict[str, Any] = {
         "action": action_column,
         "reward": reward_column,
-        "user": user_column,
+        "user": user_column or (None if no_user else IF_PRESENT),
         "id": id_column,
         "table": table,
     }
@@ -61,11 +62,6 @@ def ingest(
                 " --reward-column, --user-column, --id-column and --table out"
             )
         log, columns = str(datasets.flights_path()), _COLUMNS_OF_FLIGHTS
-    elif user_column is None and not no_user:
-        warnings.warn(
-            "without --user-column the rows belong to no user, and no person's rows can be found later",
-            stacklevel=2,
-        )
     if "://" not in log:
         import_before_work("duckdb")
     records: int | None = None
@@ -75,6 +71,12 @@ def ingest(
             done = vault.ingest(log, **columns, no_user=no_user, batch_rows=batch_rows, progress=progress)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {_what_was_added(url, keys, records, batch_rows)}") from None
+    if done.user_column is None and not no_user:
+        warnings.warn(
+            "the log has no column 'user' and none was named with --user-column: the rows belong to no user,"
+            " and no person's rows can be found later",
+            stacklevel=2,
+        )
     if done.actions_fixed is not None:
         warnings.warn(
             "the actions of the vault are fixed from now on:"

@@ -26,7 +26,6 @@ KINDS = (
     "policy",
     "rotate_signing",
     "rotate_digest",
-    "compact",
     "restore",
     "rebuild",
 )

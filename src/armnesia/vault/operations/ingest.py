@@ -9,11 +9,9 @@ from typing import Any
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.core.progress import Progress
-from armnesia.logs.opening import Rows, Source
-from armnesia.logs.source import CHUNK
+from armnesia.logs import CHUNK, Rows, Source, storable_labels
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.identities import Occurrences
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage import tables
@@ -50,26 +48,29 @@ def ingest(
         for _ in chunks():
             pass
     fixes_actions = state.configuration.actions is None
-    result = Ingested(0, 0, 0, 0, state.served_action, state.head, actions if fixes_actions else None)
-    with Occurrences() as occurrences:
-        for batch in _batches(chunks(), batch_rows):
-            with connection.database.bulk_loading(), connection.writing() as transaction:
-                _refuse_unknown_users(transaction.session, source, no_user)  # some may be forgotten just now
-                loader = RecordLoader(transaction, connection.records, source, actions, occurrences)
-                for rows in batch:
-                    loader.take(rows)
-                    if progress is not None:
-                        progress(result.rows + loader.seen)
-                state = loader.finish()
-            result = replace(
-                result,
-                rows=result.rows + loader.seen,
-                added=result.added + loader.added,
-                already_there=result.already_there + loader.already_there,
-                suppressed=result.suppressed + loader.suppressed,
-                served=state.served_action,
-                head=state.head,
-            )
+    result = Ingested(
+        *(0, 0, 0, 0, state.served_action, state.head),
+        user_column=source.columns.named().get("user"),
+        actions_fixed=actions if fixes_actions else None,
+    )
+    for batch in _batches(chunks(), batch_rows):
+        with connection.database.bulk_loading(), connection.writing() as transaction:
+            _refuse_unknown_users(transaction.session, source, no_user)  # some may be forgotten just now
+            loader = RecordLoader(transaction, connection.records, source, actions)
+            for rows in batch:
+                loader.take(rows)
+                if progress is not None:
+                    progress(result.rows + loader.seen)
+            state = loader.finish()
+        result = replace(
+            result,
+            rows=result.rows + loader.seen,
+            added=result.added + loader.added,
+            already_there=result.already_there + loader.already_there,
+            suppressed=result.suppressed + loader.suppressed,
+            served=state.served_action,
+            head=state.head,
+        )
     return result
 
 
@@ -101,7 +102,7 @@ def _actions(state: State, source: Source) -> tuple[Any, ...]:
     """The actions of the vault, or those of its first source."""
     if state.configuration.actions is not None:
         return state.configuration.actions
-    labels = source.labels()
+    labels = storable_labels(source.action_labels())
     if "" in labels:
         raise InvalidLogError(f"{source.columns.described('action')} must have no empty labels; got one")
     if len(labels) > _MOST_UNDECLARED:

@@ -1,7 +1,7 @@
 """External records: the rows stay at their sources; the vault holds keyed digests of them."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -11,20 +11,18 @@ import numpy as np
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
-from armnesia.logs.opening import Rows, Source, reopen_source, source_name
+from armnesia.core.units import UNIT
+from armnesia.logs import Rows, Source, reopen_source, source_name
+from armnesia.logs.identities import identities
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.identities import Occurrences, identities
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.records import (
     Records,
     RecordScan,
     RecordSet,
-    deletion_request,
-    single_records,
     statistics_problems,
     unknown_source,
 )
@@ -74,7 +72,9 @@ class ExternalRecordSet:
                 f" longer at their source and {changed} have changed there: forget before deleting at the"
                 " source; now run armnesia rebuild"
             )
-        return deletion_request(state, single_records(self._at_source[identity][1:] for identity in held))
+        rows = (self._at_source[identity][1:] for identity in held)
+        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in rows)
+        return DeletionRequest.from_sums(state.known_stream.statistics, sums) if held else None
 
     def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Compare, then delete the digests."""
@@ -89,28 +89,21 @@ class ExternalRecordSet:
         return [json.loads(description) for number, description in known if number in needed]
 
     def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
+        statistics, ring = state.known_stream.statistics, self._keyring
         for description in sources:
             source = reopen_source(description)
-            if self._target.users and source.columns.user is None:
-                continue  # its rows have no user
-            with Occurrences() as occurrences:
-                for rows in self._rows(source, state.known_stream.statistics):
-                    for place, identity in enumerate(
-                        identities(self._keyring.record_identity, rows, occurrences)
-                    ):
-                        arm, units = rows.arms[place], rows.units[place]
-                        content = self._keyring.record_content(identity, rows.users[place], arm, units)
-                        self._at_source[identity] = (content, arm, units)
-
-    def _rows(self, source: Source, statistics: ArmStatistics) -> Iterator[Rows]:
-        """The rows of one person are selected at the source; for several names the source is read once."""
-        users, ids = set(self._target.users), set(self._target.records)
-        if len(users) == 1:
-            yield from source.rows(statistics.actions, statistics.reward_range, user=self._target.names[0])
-            return
-        for rows in source.rows(statistics.actions, statistics.reward_range):
-            labels: Sequence[str | None] = rows.users if users else rows.ids or []
-            yield rows.only([place for place, label in enumerate(labels) if label in (users or ids)])
+            if (source.columns.user if self._target.users else source.columns.id) is None:
+                continue  # no row of this source can be named by the request
+            for rows in source.rows(
+                statistics.actions,
+                statistics.reward_range,
+                users=self._target.users or None,
+                ids=self._target.records or None,
+            ):
+                for place, identity in enumerate(identities(ring.record_identity, rows)):
+                    arm, units = rows.arms[place], rows.units[place]
+                    content = ring.record_content(identity, rows.users[place], arm, units)
+                    self._at_source[identity] = (content, arm, units)
 
 
 class ExternalRecords(Records):
@@ -210,13 +203,12 @@ class ExternalRecords(Records):
         transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
         for _, description in tables.read_table(session, "source"):
             source = reopen_source(json.loads(description))
-            with Occurrences() as occurrences:
-                loader = RecordLoader(transaction, self, source, nothing.actions, occurrences)
-                for rows in source.rows(nothing.actions, nothing.reward_range):
-                    loader.take(rows)
-                    if counter is not None:
-                        counter.add(len(rows))
-                loader.finish()
+            loader = RecordLoader(transaction, self, source, nothing.actions)
+            for rows in source.rows(nothing.actions, nothing.reward_range):
+                loader.take(rows)
+                if counter is not None:
+                    counter.add(len(rows))
+            loader.finish()
         return transaction.state
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
@@ -266,14 +258,13 @@ class _SourceComparison:
     ) -> None:
         """Read a source and compare each of its rows."""
         statistics = self._state.known_stream.statistics
-        with Occurrences() as occurrences:
-            for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
-                names = identities(self._ring.record_identity, rows, occurrences)
-                # An id that occurred before names the same row again.
-                again = occurrences.number(names) if rows.ids is not None else [0] * len(names)
-                first = {place: name for place, name in enumerate(names) if not again[place]}
-                self._compare(number, rows, first, counts)
-                counter.add(len(names))
+        for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
+            names = identities(self._ring.record_identity, rows)
+            # An id that occurred before names the same row again.
+            again = rows.ordinals if rows.ids is not None else [0] * len(names)
+            first = {place: name for place, name in enumerate(names) if not again[place]}
+            self._compare(number, rows, first, counts)
+            counter.add(len(names))
 
     def _compare(self, number: int, rows: Rows, names: Mapping[int, bytes], counts: _RowCounts) -> None:
         ring, session = self._ring, self._session

@@ -7,9 +7,9 @@ import numpy as np
 
 from armnesia.core.errors import VaultError
 from armnesia.core.statistics import ArmStatistics
-from armnesia.logs.opening import Rows, Source
+from armnesia.logs import Rows, Source
+from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.identities import Occurrences, identities
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS
@@ -27,10 +27,9 @@ class RecordLoader:
         records: Records,
         source: Source,
         actions: tuple[Any, ...],
-        occurrences: Occurrences,
     ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
-        self._layout, self._occurrences = records.layout, occurrences
+        self._layout = records.layout
         self._ring: Keyring = transaction.ring
         self._before = transaction.state
         self._state = _with_actions(self._before, actions)
@@ -44,7 +43,7 @@ class RecordLoader:
     def take(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         session, layout = self._session, self._layout
-        names = identities(self._ring.record_identity, rows, self._occurrences)
+        names = identities(self._ring.record_identity, rows)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
         tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))

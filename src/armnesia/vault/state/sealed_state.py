@@ -13,7 +13,7 @@ from armnesia.core.errors import VaultError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.canonical_json import canonical, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.results import Served
@@ -147,7 +147,7 @@ _ID, _VERSION, _SERVED, LENGTH, _DIGEST_KEY, _SIGNING_KEY = (
 
 def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes:
     """The seal on every column of the state but the seal itself, and on the arms."""
-    return ring.seal(canonical([columns, arms]))
+    return ring.seal(text_of_plain([columns, arms]))  # as the database holds them: plain values
 
 
 def check_version(version: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
-from armnesia.logs.urls import shown
+from armnesia.logs.urls import redacted
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -133,5 +133,5 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
 def unknown_address(url: str) -> InvalidInputError:
     """Refuse an address that names no database."""
     return InvalidInputError(
-        f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {shown(url)!r}"
+        f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {redacted(url)!r}"
     )

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.postgres_urls import place_of, without_schema
+from armnesia.logs.urls import place_of, without_schema
 from armnesia.vault.storage.database import IN_USE, Database, Dialect, Row, Statement, database_error
 
 _CHUNK = 10_000

@@ -1,4 +1,4 @@
-"""DuckDB as the engine of files: rows in their order, whatever the chunks; quiet; errors in one sentence."""
+"""DuckDB as the engine of files: rows in order for every chunk size, no output, errors in one sentence."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ import duckdb
 import pytest
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs.engine import query, stream
-from armnesia.logs.files import open_files
+from armnesia.logs.duckdb_engine import query, stream
+from armnesia.logs.file_formats import open_files
 
 NAMED = {"shown": "log.csv", "format_name": "CSV"}
 
 
-def test_no_progress_bar_is_printed_among_our_output() -> None:
+def test_no_progress_bar_is_printed_into_the_output() -> None:
     assert query("SELECT current_setting('enable_progress_bar')", {}, **NAMED) == [(False,)]
 
 

@@ -1,4 +1,4 @@
-"""Identities: the same row is known again, and rows that are there several times stay apart."""
+"""Identities: the same row has the same identity, and rows that occur several times stay distinct."""
 
 import hashlib
 import json
@@ -15,15 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs.opening import open_source
-from armnesia.logs.repeated_ids import RepeatedIds
-from armnesia.logs.source import Rows, Source
+from armnesia.logs import Source, open_source
+from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.identities import Occurrences, identities
 
 KEYRING = Keyring.create("a vault of the tests")
 ACTIONS = ["A", "B"]
-NAMES = {"action": "arm", "reward": "won", "user": "who"}
+NAMES: dict[str, Any] = {"action": "arm", "reward": "won", "user": "who"}
 TABLE: dict[str, list[Any]] = {
     "arm": ["A", "B", "A", "A", "B", "A"],
     "won": [1, 0, 1, 0, 0, 1],
@@ -31,14 +29,15 @@ TABLE: dict[str, list[Any]] = {
 }  # ann three times the same, böb twice
 
 
-def identities_of(source: Any, *, chunk: int = 50_000, user: str | None = None, **names: Any) -> list[bytes]:
+def identities_of(
+    source: Any, *, chunk: int = 50_000, users: set[str] | None = None, **names: Any
+) -> list[bytes]:
     opened = source if isinstance(source, Source) else open_source(source, **(NAMES | names))
-    with Occurrences() as occurrences:
-        return [
-            identity
-            for rows in opened.rows(ACTIONS, (0, 1), chunk=chunk, user=user)
-            for identity in identities(KEYRING.record_identity, rows, occurrences)
-        ]
+    return [
+        identity
+        for rows in opened.rows(ACTIONS, (0, 1), chunk=chunk, users=users)
+        for identity in identities(KEYRING.record_identity, rows)
+    ]
 
 
 def written(folder: Path, name: str, table: dict[str, Any]) -> Path:
@@ -73,7 +72,7 @@ def test_files_that_overlap_share_the_rows_they_share(suffix: str, tmp_path: Pat
 
 
 def test_what_overlaps_only_in_part_of_its_repetitions_is_counted_once() -> None:
-    """The limit of content as an identity: rows that nothing tells apart are counted, not recognised."""
+    """The limit of identity by content: equal rows of two sources cannot be told apart without an id."""
     day_1, day_2 = part(0, 1), part(2, 3)  # two genuine rows that are equal, in two files that do not overlap
     assert identities_of(day_1) == identities_of(day_2)
     with_ids = [day | {"id": [id_]} for day, id_ in ((day_1, "17"), (day_2, "18"))]
@@ -97,7 +96,7 @@ def test_every_kind_of_source_gives_the_same_identities(tmp_path: Path) -> None:
 
 
 def test_a_csv_file_knows_only_text(tmp_path: Path) -> None:
-    """What holds for CSV and Parquet of the same data: equal if the CSV writes values as armnesia does."""
+    """CSV and Parquet files of the same data agree if the CSV file writes values as `label_text` does."""
     table = TABLE | {"flag": [True, False, True, True, False, True]}  # so too 7.0 for 7, or 1e-7 for 1e-07
     in_csv, in_parquet = written(tmp_path, "log.csv", table), written(tmp_path, "log.parquet", table)
     assert "true" in in_csv.read_text("utf-8")
@@ -145,11 +144,12 @@ def test_the_users_column_may_be_named_later() -> None:
     assert identities_of(without) == identities_of(TABLE)
 
 
-def test_one_users_rows_have_the_identities_that_they_have_among_all(tmp_path: Path) -> None:
+def test_the_rows_of_selected_users_have_the_identities_that_they_have_among_all(tmp_path: Path) -> None:
     path = written(tmp_path, "log.parquet", TABLE)
     everyone = identities_of(path)
-    assert identities_of(path, user="ann") == [everyone[row] for row in (0, 2, 5)]
-    assert identities_of(path, user="böb 🦆", chunk=1) == [everyone[row] for row in (1, 4)]
+    assert identities_of(path, users={"ann"}) == [everyone[row] for row in (0, 2, 5)]
+    assert identities_of(path, users={"böb 🦆"}, chunk=1) == [everyone[row] for row in (1, 4)]
+    assert identities_of(path, users={"böb 🦆", "ann"}, chunk=1) == [everyone[row] for row in (0, 1, 2, 4, 5)]
 
 
 LABELS = st.sampled_from(["a", "b", "1:a", "é"])
@@ -181,47 +181,11 @@ def test_two_sources_share_as_many_identities_as_rows(
     assert len(shared) == sum((Counter(one) & Counter(two)).values())
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=9), max_size=6))
-def test_occurrences_are_counted_like_a_dictionary_does(calls: list[list[bytes]]) -> None:
-    counted: Counter[bytes] = Counter()
-    with Occurrences() as occurrences:
-        for digests in calls:
-            expected = []
-            for digest in digests:
-                expected.append(counted[digest])
-                counted[digest] += 1
-            assert occurrences.number(digests) == expected
-
-
-def test_rows_without_ids_need_occurrences() -> None:
-    rows = Rows(range(1), [0], [5], [None], None, ["content"])
-    with pytest.raises(ValueError, match="need their contents and the occurrences"):
-        identities(KEYRING.record_identity, rows, None)
-
-
-DECISIONS = st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from([None, "", "ann"]))
-
-
-@settings(max_examples=40, deadline=None)
-@given(noted=st.lists(st.tuples(st.sampled_from("abcdef"), DECISIONS), max_size=12), chunk=st.integers(1, 5))
-def test_contradicting_ids_are_found_by_brute_force_too(noted: list[tuple[str, Any]], chunk: int) -> None:
-    with RepeatedIds() as seen:
-        for first in range(0, len(noted), chunk):
-            cut = noted[first : first + chunk]
-            positions = range(first, first + len(cut))
-            seen.note([id_ for id_, _ in cut], [decision for _, decision in cut], positions)
-        found = seen.first_contradiction()
-    pairs = [
-        (later, earlier)
-        for later in range(len(noted))
-        for earlier in range(later)
-        if noted[later][0] == noted[earlier][0] and noted[later][1] != noted[earlier][1]
-    ]
-    if not pairs:
-        assert found is None
-    else:
-        assert found == (max(earlier for later, earlier in pairs if later == min(pairs)[0]), min(pairs)[0])
+def test_rows_without_ids_need_their_contents() -> None:
+    source = open_source(TABLE, **NAMES, whole_rows=False)
+    (rows,) = source.rows(ACTIONS, (0, 1))
+    with pytest.raises(ValueError, match="rows have neither ids nor contents"):
+        identities(KEYRING.record_identity, rows)
 
 
 def test_an_id_twice_in_two_chunks_of_a_large_file_is_found(tmp_path: Path) -> None:
@@ -238,18 +202,17 @@ def test_an_id_twice_in_two_chunks_of_a_large_file_is_found(tmp_path: Path) -> N
 MEASURE = """
 import json, re, sys
 from pathlib import Path
-from armnesia.vault.state.identities import Occurrences, identities
+from armnesia.logs import open_source
+from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.logs.opening import open_source
 
 keyring, peaks = Keyring.create("v"), []
 for path in sys.argv[1:]:
     kept = []  # what a leak looks like: with `leak`, everything that was read is kept
     source = open_source(path.removeprefix("leak:"), action="arm", reward="won", user="who")
-    with Occurrences() as occurrences:
-        for rows in source.rows(["A", "B"], (0, 1), chunk=2_000):
-            found = identities(keyring.record_identity, rows, occurrences)
-            kept += found + rows.contents if path.startswith("leak:") else []
+    for rows in source.rows(["A", "B"], (0, 1), chunk=2_000):
+        found = identities(keyring.record_identity, rows)
+        kept += found + rows.contents if path.startswith("leak:") else []
     peaks.append(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024)
 print(json.dumps(peaks))
 """
@@ -289,8 +252,7 @@ def test_an_identity_is_a_keyed_digest_of_the_content() -> None:
         return hashlib.blake2b("|".join(parts).encode(), digest_size=16).digest()
 
     (rows,) = open_source(part(0, 1), **NAMES).rows(ACTIONS, (0, 1))
-    with Occurrences() as occurrences:
-        (identity,) = identities(record_identity, rows, occurrences)
+    (identity,) = identities(record_identity, rows)
     content = "3:won3:arm3:who;1000000000;1:A3:ann"
-    assert seen == [("content", content), ("content", content, "0")]
+    assert seen == [("content", content, "0")]
     assert identity == hashlib.blake2b(f"content|{content}|0".encode(), digest_size=16).digest()

@@ -1,7 +1,6 @@
-"""A value has one text, whatever kind of source it comes from, so that a row is the same row everywhere."""
+"""A value has one text, in every kind of source: rows, users and actions are known by it."""
 
 import datetime as dt
-import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -12,15 +11,14 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
-import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.logs.opening import open_source
-from armnesia.logs.values import label_text
+from armnesia.logs import label_text, open_source, read_log
 from armnesia.vault import Configuration
-from tests.databases import DATABASES, fresh_place, fresh_schema, postgres_url
+from tests.databases import DATABASES, fresh_place
+from tests.logs.conftest import Schema, write_sqlite
 
 PLUS_TWO = dt.timezone(dt.timedelta(hours=2))
 
@@ -149,11 +147,7 @@ def _csv(kind: Kind, folder: Path) -> Any:
 
 
 def _sqlite(kind: Kind, folder: Path) -> Any:
-    with sqlite3.connect(folder / "log.db") as file:
-        file.execute("CREATE TABLE log (arm, won, x)")
-        file.executemany("INSERT INTO log VALUES ('A', 1, ?)", [(value,) for value in kind.values])
-    file.close()
-    return f"sqlite:///{folder}/log.db"
+    return write_sqlite(folder / "log.db", _columns(kind))
 
 
 def _columns(kind: Kind) -> dict[str, list[Any]]:
@@ -184,38 +178,64 @@ def cases() -> Iterator[tuple[str, str]]:
                 yield name, source
 
 
-def texts(source: Any, table: str | None = None) -> list[str]:
-    (rows,) = open_source(source, action="arm", reward="won", table=table).rows(["A"], (0, 1))
-    assert rows.contents is not None
-    return rows.contents
-
-
-def expected(kind: Kind) -> list[str]:
+def contents(kind: Kind) -> list[str]:
     return [f"3:won3:arm1:x;1000000000;1:A{len(text)}:{text}" for text in kind.texts]
+
+
+def assert_known_by_text(kind: Kind, source: Any, table: str | None) -> None:
+    """In contents, as users, as ids and as actions; by a vault and in a log."""
+    options: dict[str, Any] = {"reward": "won", "table": table}
+    (rows,) = open_source(source, action="arm", **options).rows(["A"], (0, 1))
+    assert rows.contents == contents(kind)
+    by_user = open_source(source, action="arm", user="x", **options)
+    (rows,) = by_user.rows(["A"], (0, 1))
+    assert rows.users == kind.texts
+    for text in kind.texts:
+        (rows,) = by_user.rows(["A"], (0, 1), users={text})
+        assert rows.users == [text]
+    by_id = open_source(source, action="arm", id="x", **options)
+    (rows,) = by_id.rows(["A"], (0, 1), ids=set(kind.texts))
+    assert rows.ids == kind.texts
+    by_action = open_source(source, action="x", **options)
+    (rows,) = by_action.rows(kind.texts, (0, 1))
+    assert rows.arms == list(range(len(kind.texts)))
+    assert {label_text(label) for label in by_action.action_labels()} == set(kind.texts)
+    log = read_log(source, action="arm", user="x", actions=["A"], **options)
+    assert sorted(map(str, map(label_text, log.users()))) == sorted(kind.texts)
+    for user in log.users():
+        assert log.request(user=user).counts.tolist() == [1]
+    actions = read_log(source, action="x", actions=by_action.action_labels(), **options)
+    assert actions.statistics().counts.tolist() == [1] * len(kind.texts)
 
 
 @pytest.mark.parametrize(("kind", "source"), list(cases()))
 def test_a_value_has_one_text(kind: str, source: str, tmp_path: Path) -> None:
     made = SOURCES[source](KINDS[kind], tmp_path)
-    assert texts(made, "log" if source == "sqlite" else None) == expected(KINDS[kind])
-
-
-@pytest.fixture
-def schema() -> Iterator[tuple[psycopg.Connection[Any], str]]:
-    name = fresh_schema()
-    with psycopg.connect(postgres_url(), autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-        yield connection, name
-        connection.execute(f"DROP SCHEMA {name} CASCADE")
+    assert_known_by_text(KINDS[kind], made, "log" if source == "sqlite" else None)
 
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.postgresql])
-def test_and_the_same_on_postgresql(kind: str, schema: tuple[psycopg.Connection[Any], str]) -> None:
-    connection, name = schema
-    connection.execute(f"CREATE TABLE {name}.log (arm TEXT, won INTEGER, x {KINDS[kind].postgresql})")
-    for value in KINDS[kind].values:
-        connection.execute(f"INSERT INTO {name}.log VALUES ('A', 1, %s)", [value])
-    assert texts(postgres_url(), f"{name}.log") == expected(KINDS[kind])
+def test_and_the_same_on_postgresql(kind: str, schema: Schema) -> None:
+    columns = {"arm": "TEXT", "won": "INTEGER", "x": str(KINDS[kind].postgresql)}
+    table = schema.create("log", columns, [("A", 1, value) for value in KINDS[kind].values])
+    assert_known_by_text(KINDS[kind], schema.url, table)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"), [case for case in cases() if case[1] in ("parquet", "csv", "sqlite")]
+)
+def test_a_log_in_a_file_or_table_finds_users_by_value_and_by_text(
+    kind: str, source: str, tmp_path: Path
+) -> None:
+    """User 7 is 7, 7.0 and "7"; in memory, labels are compared as Python values."""
+    made = SOURCES[source](KINDS[kind], tmp_path)
+    table = "log" if source == "sqlite" else None
+    log = read_log(made, action="arm", reward="won", user="x", table=table, actions=["A"])
+    for value, text in zip(KINDS[kind].values, KINDS[kind].texts, strict=True):
+        assert log.request(user=value) == log.request(user=text)
+        assert log.request(users=[value, text]).counts.tolist() == [1]
+    actions = read_log(made, action="x", reward="won", table=table, actions=KINDS[kind].values)
+    assert actions.statistics().counts.tolist() == [1] * len(KINDS[kind].values)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
@@ -228,7 +248,7 @@ def test_times_with_a_zone_in_files_of_duckdb(
         "COPY (SELECT 'A' AS arm, 1 AS won, TIMETZ '23:59:59.5+00:00' AS x)"
         f" TO '{tmp_path}/log.parquet' (FORMAT parquet)"
     )
-    assert texts(tmp_path / "log.parquet") == expected(Kind([None], ["23:59:59.5+00:00"]))
+    assert_known_by_text(Kind([None], ["23:59:59.5+00:00"]), tmp_path / "log.parquet", None)
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -238,9 +258,63 @@ def test_times_of_numpy(unit: str) -> None:
     assert [label_text(value) for value in moments] == ["2020-01-02 03:04:05", None]
     assert [label_text(value) for value in durations] == ["1:30:00", None]
     log = {"arm": ["A"] * 2, "won": [1] * 2, "t": moments, "d": durations}
-    first, second = texts(log)
+    (rows,) = open_source(log, action="arm", reward="won").rows(["A"], (0, 1))
+    assert rows.contents is not None
+    first, second = rows.contents
     assert first.endswith(";1:A7:1:30:0019:2020-01-02 03:04:05")
     assert second.endswith(";1:A--")
+
+
+TIMES_OR_NONE = [dt.datetime(2024, 2, 29, 12, 30), dt.datetime(2024, 2, 29, 12, 30, 1, 50_000), None]
+ZONED_OR_NONE = [None if t is None else t.replace(tzinfo=PLUS_TWO) for t in TIMES_OR_NONE]
+TYPED: dict[str, tuple[pa.Array, list[str | None]]] = {
+    "bool": (pa.array([True, False, None]), ["True", "False", None]),
+    "int8": (pa.array([-7, 0, None], pa.int8()), ["-7", "0", None]),
+    "uint64": (pa.array([2**64 - 1, 0, None], pa.uint64()), [str(2**64 - 1), "0", None]),
+    "float": (pa.array([-0.0, 1e-05, float("nan")]), ["0", "1e-05", None]),
+    "large float": (
+        pa.array([2.0**53, 2.0**53 - 1, float("inf")]),
+        ["9007199254740992.0", "9007199254740991", "inf"],
+    ),
+    "float32": (pa.array([0.1, 3, None], pa.float32()), ["0.10000000149011612", "3", None]),
+    "decimal": (
+        pa.array([Decimal("7.50"), Decimal("-8.00"), Decimal("0.00")], pa.decimal128(9, 2)),
+        ["7.50", "-8", "0"],
+    ),
+    "date": (pa.array([dt.date(2024, 2, 29), None, dt.date(1, 1, 1)]), ["2024-02-29", None, "0001-01-01"]),
+    "time": (
+        pa.array(TIMES_OR_NONE, pa.timestamp("us")),
+        ["2024-02-29 12:30:00", "2024-02-29 12:30:01.05", None],
+    ),
+    "time in ms": (
+        pa.array(TIMES_OR_NONE, pa.timestamp("ms")),
+        ["2024-02-29 12:30:00", "2024-02-29 12:30:01.05", None],
+    ),
+    "zoned": (
+        pa.array(ZONED_OR_NONE, pa.timestamp("us", "+02:00")),
+        ["2024-02-29 10:30:00+00:00", "2024-02-29 10:30:01.05+00:00", None],
+    ),
+    "category": (pa.array(["x", "", None]).dictionary_encode(), ["x", "", None]),
+    "nothing": (pa.nulls(3), [None, None, None]),
+    "text": (pa.array(["é🦆\0x", "e\u0301", "a\r\n"]), ["é🦆\0x", "e\u0301", "a\r\n"]),
+}
+
+
+@pytest.mark.parametrize("type_", TYPED)
+def test_a_missing_value_has_no_text(type_: str, tmp_path: Path) -> None:
+    column, known = TYPED[type_]
+    table = pa.table({"arm": ["A"] * 3, "won": [1] * 3, "x": column})
+    pq.write_table(table, tmp_path / "log.parquet")
+    sizes = ["-" if text is None else f"{len(text)}:{text}" for text in known]
+    contents = [f"3:won3:arm1:x;1000000000;1:A{size}" for size in sizes]
+    frame: Any = pl.from_arrow(table)
+    sources = [tmp_path / "log.parquet", table, frame]
+    if type_ not in ("uint64", "date"):  # pandas makes floats and times of these
+        sources.append(frame.to_pandas())
+    for source in sources:
+        (rows,) = open_source(source, action="arm", reward="won", user="x").rows(["A"], (0, 1))
+        assert rows.contents == contents
+        assert rows.users == known
 
 
 @pytest.mark.parametrize("database", DATABASES)

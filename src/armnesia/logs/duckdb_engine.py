@@ -1,4 +1,4 @@
-"""DuckDB behind two functions: a fresh connection for each query, and errors in one sentence."""
+"""DuckDB behind two functions: a new connection for each query, and errors in one sentence."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions
 
 
 def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
-    """Run one query in a database of its own, in memory, that is gone afterwards."""
+    """Run one query in a new database in memory; `shown` and `format_name` are for messages."""
     with _connected(shown, format_name) as connection:
         rows: list[tuple[Any, ...]] = connection.execute(sql, parameters).fetchall()
         return rows
@@ -21,9 +21,9 @@ def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str)
 def stream(
     sql: str, parameters: dict[str, Any], *, size: int, shown: str, format_name: str
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """Run one query and hand out its rows in chunks, in their order, without ever holding all of them."""
+    """Run one query and yield its rows in chunks, in order, in constant memory."""
     with _connected(shown, format_name) as connection:
-        # Each thread reads ahead, up to a whole row group; whoever takes the rows is slower than one anyway.
+        # Each thread reads ahead, up to a whole row group; the consumer is slower than one thread anyway.
         connection.execute("SET threads = 1")
         connection.execute(sql, parameters)
         while rows := connection.fetchmany(size):
@@ -38,17 +38,17 @@ def _connected(shown: str, format_name: str) -> Iterator[Any]:
         raise MissingExtraError.naming("Reading CSV and Parquet files", "engines") from error
     try:
         with duckdb.connect(config=_SETTINGS) as connection:
-            connection.execute("SET enable_progress_bar = false")  # it would be printed among our output
+            connection.execute("SET enable_progress_bar = false")  # it would be printed into the output
             yield connection
     except duckdb.Error as error:
-        # Not chained: DuckDB's text quotes the broken line, and a log line is personal data.
+        # Not chained: DuckDB's message quotes the broken line, and a line of a log is personal data.
         raise InvalidLogError(
             f"source {shown!r} cannot be read as {format_name}: {_reason(str(error))}"
         ) from None
 
 
 def _reason(message: str) -> str:
-    """Reduce DuckDB's report to what is wrong and where, without what the line says.
+    """Reduce DuckDB's message to what is wrong and where, without the content of the line.
 
     >>> _reason("CSV Error on Line: 3\\nOriginal Line: x\\nExpected Number of Columns: 2 Found: 1")
     'line 3 has 1 columns where the header has 2'

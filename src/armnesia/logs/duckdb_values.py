@@ -1,0 +1,90 @@
+"""What a value of a CSV or Parquet file means, in DuckDB's SQL: the rules of `values.py`, type by type."""
+
+from dataclasses import dataclass
+
+from armnesia.core.errors import InvalidLogError
+from armnesia.logs.values import LARGEST_EXACT
+
+_NOTHING = '"NULL"'  # the type of a Parquet column without any value
+_FLOATS = {"FLOAT", "DOUBLE"}
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_WIDE_NUMBERS = {"HUGEINT", "UHUGEINT", "DECIMAL"}
+_MOMENTS = {
+    "TIMESTAMP WITH TIME ZONE": "make_timestamp(epoch_us({}))",
+    "TIMESTAMPTZ_NS": "make_timestamp_ns(epoch_ns({}))",
+}
+"""The types of times with a date and a zone, and the same moment in UTC."""
+_NUMBERS = _FLOATS | _INTEGERS | _WIDE_NUMBERS
+_PYTHON_LABELS = _NUMBERS | {"VARCHAR", "ENUM", "BOOLEAN", "DATE", "UUID", _NOTHING}
+"""Types whose values a log shows as Python values."""
+_TEXT_LABELS = {"BLOB", "TIME", "TIME_NS", "TIME WITH TIME ZONE", *_MOMENTS} | {
+    f"TIMESTAMP{unit}" for unit in ("", "_S", "_MS", "_NS")
+}
+"""Types whose values a log shows as text."""
+
+
+@dataclass(frozen=True)
+class FileColumn:
+    """A column of the files, and expressions over it.
+
+    >>> FileColumn("c0", "BOOLEAN", is_text=False).text()
+    "CASE WHEN c0 THEN 'True' WHEN NOT c0 THEN 'False' END"
+    """
+
+    name: str
+    full_type: str
+    is_text: bool
+    """Whether it is of a CSV file, where every value is text."""
+
+    @property
+    def type(self) -> str:
+        """The type without parameters: DECIMAL(9,2) is a DECIMAL."""
+        return self.full_type if self.full_type.endswith("]") else self.full_type.partition("(")[0]
+
+    def check(self, role: str, what: str) -> None:
+        """Refuse a type that cannot hold rewards, or labels."""
+        if role != "reward" and self.type not in _PYTHON_LABELS | _TEXT_LABELS:
+            raise InvalidLogError(
+                f"{what} must hold single values, such as text or numbers; it holds {self.type}"
+            )
+        if role == "reward" and not self.is_text and self.type not in _NUMBERS | {"BOOLEAN", _NOTHING}:
+            raise InvalidLogError(f"{what} must hold numbers; it holds {self.type}")
+
+    def label(self) -> str:
+        """The label as a log shows it; NULL where it is missing."""
+        if self.type in _TEXT_LABELS:
+            return self.text()
+        if self.type in _FLOATS:
+            return f"CASE WHEN NOT isnan({self.name}) THEN CAST({self.name} AS DOUBLE) END"
+        return self.name
+
+    def text(self) -> str:
+        """The text that `label_text` writes; NULL where the value is missing."""
+        plain = f"CAST({self.name} AS VARCHAR)"
+        if self.type == "BOOLEAN":
+            return f"CASE WHEN {self.name} THEN 'True' WHEN NOT {self.name} THEN 'False' END"
+        if self.type in _FLOATS:
+            number = f"CAST({self.name} AS DOUBLE)"
+            whole = f"{number} = trunc({number}) AND abs({number}) < {LARGEST_EXACT}"
+            return (
+                f"CASE WHEN isnan({self.name}) THEN NULL"
+                f" WHEN {whole} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR)"
+                f" ELSE CAST({number} AS VARCHAR) END"
+            )
+        if self.type == "DECIMAL":
+            whole = f"{self.name} = trunc({self.name})"
+            return f"CASE WHEN {whole} THEN CAST(CAST({self.name} AS HUGEINT) AS VARCHAR) ELSE {plain} END"
+        if self.type in _MOMENTS:  # not DuckDB's own text, which is in the zone of the machine
+            return f"CAST({_MOMENTS[self.type].format(self.name)} AS VARCHAR) || '+00:00'"
+        if self.type == "TIME WITH TIME ZONE":  # DuckDB writes a whole hour of the zone without minutes
+            return f"regexp_replace({plain}, '([+-][0-9][0-9])$', '\\1:00')"
+        return plain
+
+    def reward(self) -> str:
+        """The reward as a float; NULL where it is no number."""
+        if self.is_text:
+            number = f"TRY_CAST({self.name} AS DOUBLE)"
+            return f"CASE lower({self.name}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {number} END"
+        if self.type in _WIDE_NUMBERS:  # text is rounded correctly whatever the number of digits
+            return f"CAST(CAST({self.name} AS VARCHAR) AS DOUBLE)"
+        return f"CAST({self.name} AS DOUBLE)"

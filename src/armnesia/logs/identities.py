@@ -1,0 +1,31 @@
+"""Which row is which: identities that stay the same whenever, and from whichever source, a row is read.
+
+A row is known by its id or, without ids, by its whole content and the number of earlier rows with the same
+content in its source. So the same file twice, or a file that overlaps an earlier one, adds no rows, and rows
+that occur several times in one source stay distinct.
+"""
+
+from collections.abc import Callable
+
+from armnesia.logs.source import Rows
+
+
+def identities(record_identity: Callable[..., bytes], rows: Rows) -> list[bytes]:
+    """Give each row of a chunk its identity, by the keyring's `record_identity`.
+
+    The rows of selected users have the same identities as among all rows: equal rows have the same user.
+
+    >>> joined = lambda *parts: "/".join(parts).encode()
+    >>> identities(joined, Rows(range(2), [0, 0], [5, 5], [None, None], None, ["same", "same"], [0, 1]))
+    [b'content/same/0', b'content/same/1']
+    >>> identities(joined, Rows(range(1), [0], [5], [None], ["a-17"], None))
+    [b'id/a-17']
+    """
+    if rows.ids is not None:
+        return [record_identity("id", id_) for id_ in rows.ids]
+    if rows.contents is None:
+        raise ValueError("rows have neither ids nor contents: open their source with whole_rows=True")
+    return [
+        record_identity("content", content, str(ordinal))
+        for content, ordinal in zip(rows.contents, rows.ordinals, strict=True)
+    ]

@@ -1,0 +1,86 @@
+"""Decisions in a table of an SQLite file."""
+
+import os
+import sqlite3
+import urllib.parse
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.logs.columns import Columns
+from armnesia.logs.tables import TableSource, no_table, quoted
+from armnesia.logs.urls import may_hold_password, redacted
+
+_MOST_PARAMETERS = 30_000
+"""SQLite takes 32,766 in one statement."""
+
+
+class SqliteSource(TableSource):
+    """A table or view in an SQLite file, which is opened read-only."""
+
+    def __init__(self, url: str, table: str, columns: Columns, *, whole_rows: bool) -> None:
+        path = url.removeprefix("sqlite:///")
+        if path == url or not path or may_hold_password(path):
+            raise InvalidInputError(
+                f"the URL of an SQLite source must be sqlite:///FILE; got {redacted(url)!r}"
+            )
+        self._path = os.path.abspath(path)
+        super().__init__(f"sqlite:///{self._path}", table, columns, whole_rows=whole_rows)
+
+    def _available(self) -> list[str]:
+        with self._connected() as connection:
+            try:
+                cursor = connection.execute(f"SELECT * FROM {self._quoted} LIMIT 0")
+            except sqlite3.OperationalError as error:
+                if "no such table" in str(error) or "unknown database" in str(error):
+                    raise no_table(self._table, self._path) from None
+                raise
+            return [name for name, *_ in cursor.description]
+
+    def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
+        with self._connected() as connection:
+            cursor = connection.execute(sql, parameters)
+            while rows := cursor.fetchmany(size):
+                yield rows
+
+    def _condition(self, column: str, texts: Collection[str]) -> tuple[str, tuple[Any, ...]]:
+        # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.
+        alternatives = [value for text in texts for value in _values_of(text)]
+        if len(alternatives) > _MOST_PARAMETERS:
+            return "", ()
+        marks = ", ".join("?" * len(alternatives))
+        return f" WHERE {quoted(column)} IN ({marks}) OR {quoted(column)} >= x''", tuple(alternatives)
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        if not os.path.isfile(self._path):
+            raise InvalidLogError(f"source {self._path!r} is not a file; give the path of an SQLite database")
+        connection = None
+        try:
+            address = f"file:{urllib.parse.quote(self._path)}?mode=ro"
+            connection = sqlite3.connect(address, uri=True, isolation_level=None)
+            yield connection
+        except sqlite3.Error as error:
+            # SQLite's own message may quote a value, and a row of a log is personal data.
+            reason = "it holds text that is not UTF-8" if "decode" in str(error) else str(error)
+            raise InvalidLogError(f"source {self._path!r} cannot be read as SQLite: {reason}") from None
+        finally:
+            if connection is not None:
+                connection.close()
+
+
+def _values_of(text: str) -> Iterator[str | float | int]:
+    """The values other than bytes that may have this text.
+
+    >>> list(_values_of("7")), list(_values_of("ann"))
+    (['7', 7.0, 7], ['ann'])
+    """
+    yield text
+    try:
+        yield float(text)
+        number = int(text)
+    except ValueError:
+        return
+    if -(2**63) <= number < 2**63:
+        yield number

@@ -1,0 +1,184 @@
+"""The examples of the guides, put into a scratch copy of the package as a contributor would put them.
+
+The generic tests run over them there; nothing but the new file and its registry entry is changed.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armnesia import LCB, Adaptive, ArmStatistics, Budget, DeletionRequest, audit
+from armnesia.core.errors import UnsupportedError
+from armnesia.simulation import Environment, exact_release
+from armnesia.unlearners import FrozenRollback, Gaussian, MultiSource, Rollback, Tilt, Unlearner
+from examples.root_penalty import RootPenalty
+from tests.simulation.all_data_sets import AllDataSets
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = {"lottery": ("unlearners", "Lottery"), "root_penalty": ("learners", "RootPenalty")}
+QUIET_PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", "-n0", "-q")
+
+
+def register(package: Path, room: str, name: str, kind: str) -> None:
+    """Import the class in the registry's module, and list it there."""
+    module = package / room / "__init__.py"
+    text = module.read_text("utf-8")
+    text, listed = re.subn(r"(for \w+ in \([\w\s,]*\w),?(\s*\))", rf"\1, {kind}\2", text)
+    text, imported = re.subn(r"\nfrom ", f"\nfrom armnesia.{room}.{name} import {kind}\nfrom ", text, count=1)
+    assert (listed, imported) == (1, 1)
+    module.write_text(text, "utf-8")
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to import from, in which the package has the examples."""
+    folder = tmp_path_factory.mktemp("scratch")
+    package = folder / "armnesia"
+    shutil.copytree(ROOT / "src" / "armnesia", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, (room, kind) in EXAMPLES.items():
+        shutil.copy(ROOT / "examples" / f"{name}.py", package / room)
+        register(package, room, name, kind)
+    return folder
+
+
+def run(scratch: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run Python with the scratch package instead of the installed one."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(scratch), str(ROOT)])
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def run_tests(scratch: Path, *selected: str) -> int:
+    """Run tests over the scratch package; the number that passed, if none failed."""
+    result = run(scratch, *QUIET_PYTEST, "-k", " or ".join(EXAMPLES), *selected)
+    assert result.returncode == 0, result.stdout
+    found = re.search(r"(\d+) passed", result.stdout)
+    assert found
+    return int(found[1])
+
+
+def test_they_work_everywhere(scratch: Path) -> None:
+    result = run(scratch, ROOT / "tests" / "examples" / "everywhere.py", scratch)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_quick_generic_tests_pass(scratch: Path) -> None:
+    assert run_tests(scratch, "tests/unlearners/test_parameters.py", "tests/auditing/test_levels.py") >= 9
+
+
+@pytest.mark.slow
+def test_all_generic_tests_pass(scratch: Path) -> None:
+    generic = ("tests/learners/test_generic.py", "tests/unlearners/test_generic.py")
+    assert run_tests(scratch, *generic, "tests/unlearners/test_stream_audits.py") >= 120
+
+
+def test_a_faulty_example_would_be_seen(scratch: Path, tmp_path: Path) -> None:
+    """The planted fault: a lottery that claims to guarantee (0, 0)."""
+    shutil.copytree(scratch / "armnesia", tmp_path / "armnesia")
+    file = tmp_path / "armnesia" / "unlearners" / "lottery.py"
+    claim = "Guarantee(0.0, min(self.keep, budget.delta), self.level)"
+    assert claim in file.read_text("utf-8")
+    file.write_text(file.read_text("utf-8").replace(claim, "Guarantee(0.0, 0.0, self.level)"), "utf-8")
+    audited = "tests/unlearners/test_generic.py::test_the_audit_holds_at_the_claimed_level[lottery-lcb]"
+    result = run(tmp_path, *QUIET_PYTEST, audited)
+    assert result.returncode == 1
+    assert "assert result.holds" in result.stdout
+
+
+CASE = ("unlearn", "flights", "--rows", "0,1,2", "--epsilon", "1", "--delta", "0.3", "--json")
+
+
+def command(scratch: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run(scratch, "-c", "from armnesia.cli.main import main; main()", *arguments)
+
+
+def test_the_command_line_offers_them(scratch: Path) -> None:
+    result = command(scratch, *CASE, "--unlearner", "lottery", "--learner", "root_penalty")
+    facts = json.loads(result.stdout)
+    assert (facts["unlearner"], facts["learner"]["name"]) == ("lottery", "root_penalty")
+    assert facts["guarantee"]["delta"] == 0.1
+
+
+HELP = """
+import sys
+from armnesia.cli.main import main
+for command in ("unlearn", "audit", "compare", "levels", "evaluate"):
+    try:
+        main([command, "--help"])
+    except SystemExit:
+        pass
+"""
+
+
+def test_every_command_that_takes_them_lists_their_parameters(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    shown = run(scratch, "-c", HELP).stdout
+    assert shown.count("--keep") == 5
+    assert shown.count("The probability of the old decision; at most δ is used.") == 5
+
+
+def test_the_command_line_has_their_options(scratch: Path) -> None:
+    result = command(scratch, *CASE, "--unlearner", "lottery", "--keep", "0.25")
+    assert json.loads(result.stdout)["guarantee"]["delta"] == 0.25
+    result = command(scratch, *CASE, "--learner", "root_penalty", "--width", "0.7")
+    assert json.loads(result.stdout)["learner"]["name"] == "root_penalty"
+
+
+@pytest.mark.parametrize(
+    "unlearner",
+    [None, Rollback(), FrozenRollback(), Gaussian(), MultiSource(threshold_scale=20.0), Tilt()],
+    ids=lambda one: "oracle" if one is None else one.name,
+)
+@pytest.mark.parametrize("width", [0.0, 0.7])
+def test_exact_evaluation_works_with_a_learner_that_it_has_never_seen(
+    unlearner: Unlearner | None, width: float
+) -> None:
+    """Against the average over every data set; a width of 0 has ties everywhere."""
+    means, counts, deleted = [0.6, 0.4, 0.5], [4, 3, 3], [2, 0, 0]
+    budget, learner = Budget(epsilon=1.0, delta=0.2), RootPenalty(width=width)
+    exact = exact_release(
+        Environment.bernoulli(means), np.array(counts), np.array(deleted), unlearner, learner, budget
+    )
+    brute = AllDataSets(means, counts, deleted).released(unlearner, learner, budget)
+    assert exact == pytest.approx(brute, abs=1e-10)
+
+
+def test_the_paper_s_constants_are_refused_for_another_penalty() -> None:
+    statistics = ArmStatistics.from_rewards({"A": [1] * 30 + [0] * 20, "B": [1] * 20 + [0] * 20})
+    request = DeletionRequest.from_rewards({"A": [1] * 10, "B": []})
+    learner, budget = RootPenalty(width=0.5), Budget(epsilon=20.0, delta=0.01)
+    with pytest.raises(UnsupportedError, match="penalty of 'lcb'; got 'root_penalty': use threshold 'exact'"):
+        Adaptive(threshold="paper").release(learner, statistics, request, budget)
+    assert audit(Gaussian(sensitivity="paper"), learner, statistics, request, budget).holds
+
+
+def block_after(heading: str) -> str:
+    """The first block of code after a line of the guide."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    return guide[guide.index(heading) :].split("```python\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize(
+    ("heading", "name"), [("## Adding an unlearner", "lottery"), ("## Adding a learner", "root_penalty")]
+)
+def test_the_guide_shows_the_file(heading: str, name: str) -> None:
+    assert block_after(heading) == (ROOT / "examples" / f"{name}.py").read_text("utf-8")
+
+
+def test_lcb_is_the_example_with_its_own_width() -> None:
+    """√(L/2)/√N is Hoeffding's penalty: a second way to the scores of LCB."""
+    statistics = ArmStatistics.from_rewards({"A": [1] * 30 + [0] * 20, "B": [1] * 5, "C": []})
+    learner = LCB(confidence=0.1)
+    width = float(np.sqrt(np.log(3 / 0.1) / 2))
+    scores = RootPenalty(width=width).unit_scores(statistics)
+    np.testing.assert_allclose(scores, learner.unit_scores(statistics), rtol=0, atol=1e-15)

@@ -1,0 +1,51 @@
+"""docs/vault-reference.md lists every method of `Vault`, its parameters, and the keys of its result."""
+
+import inspect
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.vault import Configuration, Vault, results
+
+PAGE = (Path(__file__).parents[2] / "docs" / "vault-reference.md").read_text(encoding="utf-8")
+API = PAGE.split("\n## Python API\n", 1)[1].split("\n## ", 1)[0]
+ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in API.splitlines() if line[:2] == "| "][2:]
+KEYS = {row[1].strip("`"): set(re.findall(r"`(\w+)`", row[2])) for row in ROWS if row[2]}
+METHODS = [found for row in ROWS for found in re.findall(r"`(?:Vault\.)?(\w+)(?:\((.*?)\))?`", row[0])]
+
+
+def test_every_method_is_listed() -> None:
+    public = {name for name in vars(Vault) if not name.startswith("_")}
+    assert {name for name, _ in METHODS} == public - {"close"}  # which the text names
+
+
+@pytest.mark.parametrize(("name", "listed"), [method for method in METHODS if method[1]])
+def test_the_parameters_are_those_of_the_method(name: str, listed: str) -> None:
+    parameters = [p for p in inspect.signature(getattr(Vault, name)).parameters.values() if p.name != "self"]
+    names = [str(parameter).partition(":")[0] for parameter in parameters]
+    assert [word for word in listed.split(", ") if word != "*"] == names
+    keywords = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    assert listed.partition("*, ")[2].split(", ") == (keywords or [""])
+
+
+def test_every_result_is_listed() -> None:
+    here = [kind for kind in vars(results).values() if getattr(kind, "__module__", "") == results.__name__]
+    assert set(KEYS) == {kind.__name__ for kind in here if hasattr(kind, "to_dict")} | {"Certificate"}
+
+
+def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
+    url, export = f"sqlite:///{tmp_path}/vault.db", tmp_path / "export.json"
+    found: list[Any] = []
+    with Vault.create(url, Configuration(actions=("A", "B"))) as vault:
+        log = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"]}
+        found += [vault.ingest(log, user="user"), vault.decide(), vault.back_up(tmp_path / "backup.db")]
+        found += [vault.preview(users=["ann"]), vault.forget(users=["ann"]), vault.certificate(users=["ann"])]
+        found += [vault.readmit(users=["ann"]), vault.verify(), vault.check_ledger(vault.head)]
+        found += [vault.status(), vault.change_policy(max_epsilon=1.0), vault.compact(), vault.rebuild()]
+        found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
+    shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
+    found += [Vault.restore(url, export), Vault.upgrade(url)]
+    assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS
