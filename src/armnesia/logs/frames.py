@@ -5,7 +5,7 @@ Dataframes are read through narwhals: pandas, polars, pyarrow and whatever else 
 
 import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ _ARROW_BACKENDS = ("pyarrow", "polars", "pandas")
 
 class FrameSource(Source):
     """A dataframe or a mapping from names to columns; it is in memory, so it cannot be opened again."""
+
+    can_be_reopened: ClassVar[bool] = False
 
     def __init__(self, frame: Any, columns: Columns, *, whole_rows: bool) -> None:
         self._kind = type(frame).__name__

@@ -216,7 +216,7 @@ def store_statements(
     arms = [] if state.stream is None else arm_rows(state.stream)
     new = [row for row in arms if row not in old]
     if any(number > LARGEST for _, _, *numbers in new for number in numbers):
-        raise VaultError("a vault holds up to 9.2 thousand million rows of an arm; this would be more")
+        raise VaultError("a vault holds up to 9.2 billion rows per arm; this would be more")
     statements = [tables.update_arm(row) if old else tables.insert_arm(row) for row in new]
     columns = [
         *(state.vault, state.version, state.configuration.text, state.served, state.served_by),
