@@ -78,6 +78,10 @@ class RequestOptions:
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""
         log = self.source.read(self.log, with_users=bool(self.users))
+        if self.users and not log.has_users:
+            raise InvalidInputError(
+                "the log has no column 'user'; name the column of the users with --user-column, or use --rows"
+            )
         statistics = log.statistics()
         bound = opt.make_learner(learner, self.parameters, statistics)
         return LogRequest(bound, statistics, self._request(log))
