@@ -1,6 +1,6 @@
 """A deletion request: the records to forget, as counts and sums per arm."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -43,6 +43,29 @@ class DeletionRequest:
         binary = all(np.isin(arm, (0, UNIT)).all() for arm in units)
         return cls(ArmStatistics.from_rewards(rewards, reward_range), binary)
 
+    @classmethod
+    def from_sums(cls, statistics: ArmStatistics, sums: Iterable[tuple[int, int, int, bool]]) -> Self | None:
+        """Make a request over the arms of these statistics from sums of its records; None if there are none.
+
+        A sum is (arm, count, sum of reward units, whether every reward is the lowest or the highest).
+
+        >>> statistics = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
+        >>> DeletionRequest.from_sums(statistics, [(0, 1, UNIT, True), (0, 1, 0, True)]).counts
+        array([2, 0])
+        """
+        counts, totals = [0] * statistics.n_actions, [0] * statistics.n_actions
+        binary = True
+        for arm, count, total, only_extremes in sums:
+            counts[arm] += count
+            totals[arm] += total
+            binary &= only_extremes
+        if not any(counts):
+            return None
+        records = ArmStatistics(
+            statistics.actions, np.array(counts), np.array(totals), statistics.reward_range
+        )
+        return cls(records, binary)
+
     @property
     def actions(self) -> tuple[Hashable, ...]:
         """The whole declared action set."""
@@ -76,4 +99,4 @@ class DeletionRequest:
     @property
     def is_empty(self) -> BoolArray:
         """Whether the request holds no records."""
-        return np.asarray(self.n_sources == 0)
+        return np.asarray(self.counts.sum(axis=-1) == 0)

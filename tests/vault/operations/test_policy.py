@@ -148,7 +148,7 @@ def test_rewards_do_not_choose_who_answers(sqlite_place: Place) -> None:
         log = {"action": ["A"] * 6, "reward": [1.0, 0.5, 1.0, 1.0, 1.0, 1.0], "who": [*"aabbcc"]}
         vault.ingest(log | {"id": list(range(6))}, user="who", id="id")
         before = dumped(vault)
-        with pytest.raises(UnsupportedError, match="not all 0 or 1"):
+        with pytest.raises(UnsupportedError, match="needs rewards that are all 0 or 1; these are not"):
             vault.forget(users=["a"], **MIXING)
         assert dumped(vault) == before
         vault.forget(users=["b"], **MIXING)

@@ -73,7 +73,7 @@ class RequestOptions:
 
     def __post_init__(self) -> None:
         if bool(self.users) == (self.rows is not None):
-            raise InvalidInputError("name what to forget by --user (repeatable) or by --rows, not both")
+            raise InvalidInputError("name what to forget, by exactly one of --user (repeatable) and --rows")
 
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""

@@ -63,9 +63,10 @@ class Keyring:
             document = read_json(private_files.read(path), "it")
             if not isinstance(document, dict) or document.get("schema") != SCHEMA:
                 raise InvalidInputError(f"its schema must be {SCHEMA}")
-            return cls(
-                _text(document, "vault"), _keys(document, "digest_keys"), _keys(document, "signing_keys")
-            )
+            vault = document.get("vault")
+            if not isinstance(vault, str) or not vault:
+                raise InvalidInputError("its vault must be text")
+            return cls(vault, _keys(document, "digest_keys"), _keys(document, "signing_keys"))
         except InvalidInputError as error:
             raise VaultError(f"{Path(path)} is not a valid key file: {error}") from None
 
@@ -211,7 +212,8 @@ class Keyring:
 
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""
-        return hashlib.blake2b(_utf8(data), digest_size=32, key=self.digest_keys[-1], person=b"seal").digest()
+        key = self.digest_keys[-1]
+        return hashlib.blake2b(_utf8(data), digest_size=32, key=key, person=b"seal").digest()
 
     def hasher(self, purpose: bytes) -> "hashlib.blake2b":
         """A hash object for digests with the newest digest key, for a purpose of up to 16 bytes."""
@@ -276,13 +278,6 @@ def _utf8(text: str) -> bytes:
 
 def _not_utf8() -> InvalidInputError:
     return InvalidInputError("an id must be encodable as UTF-8; got an unpaired surrogate")
-
-
-def _text(document: Mapping[str, Any], name: str) -> str:
-    value = document.get(name)
-    if not isinstance(value, str) or not value:
-        raise InvalidInputError(f"its {name} must be text")
-    return value
 
 
 def _keys(document: Mapping[str, Any], name: str) -> tuple[bytes, ...]:

@@ -197,7 +197,11 @@ def _ledger_facts(
     configuration, guarantee = state.configuration, release.guarantee
     facts = {
         "unlearner": {"name": resolved.unlearner.name, **resolved.options},
-        "learner": {"name": configuration.learner, "confidence": configuration.confidence},
+        "learner": {
+            "name": configuration.learner,
+            "confidence": configuration.confidence,
+            **configuration.learner_options,
+        },
         "penalty": configuration.penalty,
         "budget": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
         "level": str(guarantee.level),

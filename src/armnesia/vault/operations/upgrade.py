@@ -17,13 +17,6 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import VERSION, RecordLayout
 
-_FIRST = (
-    "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
-    " digest_key, signing_key"
-)
-_SEALED = {1: _FIRST, 2: f"{_FIRST}, tallies"}
-"""The columns of the state that a vault of each version seals, in order."""
-
 
 def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) -> None:
     """From 1 to 2: every table has a digest, so that `verify` notices any changed row.
@@ -32,7 +25,7 @@ def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) ->
     """
     tables.create_tree_table(session)
     tables.add_digests_column(session)
-    ((length, head),) = tables.read_vault(session, "ledger_length, ledger_head")
+    length, head = tables.read_head(session)
     digests = compute_digests(session, ring, layout).masked(ring, Head(length, head))
     tables.set_vault(session, "tallies", digests)
 
@@ -47,9 +40,7 @@ def upgrade(connection: VaultConnection) -> Upgraded:
     Refused if its state was changed by anything but armnesia: the new seal would hide it.
     """
     with connection.database.writing() as session:
-        ((version, digest_key, signing_key, seal),) = tables.read_vault(
-            session, "schema_version, digest_key, signing_key, seal"
-        )
+        version, digest_key, signing_key, seal = tables.read_version_and_keys(session)
         if version > VERSION:
             check_version(version)
         if any(step not in STEPS for step in range(version + 1, VERSION + 1)):
@@ -66,5 +57,5 @@ def upgrade(connection: VaultConnection) -> Upgraded:
 
 def _seal_on_tables(session: Session, version: int, ring: Keyring) -> bytes:
     """The seal that a vault of this version has on its state as it is."""
-    (columns,) = tables.read_vault(session, _SEALED[version])
+    columns = tables.read_sealed_columns(session, version)
     return seal_on(columns, tables.read_arms(session), ring)

@@ -85,9 +85,10 @@ def _ledger_problems(
 ) -> list[str]:
     """Check the ledger by itself, against the state, and against heads kept elsewhere."""
     vault, end = connection.keyring.vault, None if state is None else state.head
+    kept: list[Head | None] = [*heads] or [None]
     problems = [
         f"ledger: {problem}"
-        for head in (*heads, None)[: max(1, len(heads))]
+        for head in kept
         for problem in check_chain(ledger, vault=vault, head=head, end=end)
     ]
     if ledger and not check_chain(ledger, vault=vault):

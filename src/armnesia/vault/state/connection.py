@@ -25,7 +25,7 @@ from armnesia.vault.state.sealed_state import (
 )
 from armnesia.vault.state.transaction import Transaction, ring_of
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session, open_database
+from armnesia.vault.storage.database import Database, Session, default_keys_path, open_database
 from armnesia.vault.storage.schema import VERSION
 
 
@@ -121,16 +121,12 @@ class VaultConnection:
 
 
 def keys_path_of(url: str, keys: str | Path | None) -> Path:
-    """Where the keys are: as given, beside an SQLite vault, or in the working folder."""
+    """Where the keys are: as given, or where the database has them by default."""
     if keys is not None:
         if not Path(keys).name or os.path.isdir(keys):
             raise InvalidInputError(f"keys must be a file; got the folder {str(keys)!r}")
         return Path(keys)
-    scheme, _, rest = url.partition("://")
-    if scheme == "sqlite":
-        return Path(f"{rest[1:]}.keys")
-    database = rest.partition("?")[0].partition("/")[2]  # never what may stand before an "@"
-    return Path(f"armnesia-{database or 'postgres'}.keys")
+    return default_keys_path(url)
 
 
 def pinned_head_of(keys_path: Path) -> PinnedHead:

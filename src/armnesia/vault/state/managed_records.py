@@ -12,6 +12,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.logs import Rows, Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
@@ -20,8 +21,6 @@ from armnesia.vault.state.records import (
     Records,
     RecordScan,
     RecordSet,
-    deletion_request,
-    single_records,
     statistics_problems,
 )
 from armnesia.vault.state.sealed_state import State
@@ -42,12 +41,14 @@ class ManagedRecordSet:
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
         sums = tables.sum_records(session, self._column, self._keys)
-        return deletion_request(state, ((arm, n, total, bool(binary)) for arm, n, total, binary in sums))
+        found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
+        return DeletionRequest.from_sums(state.known_stream.statistics, found)
 
     def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Delete the rows and add them up."""
         rows = tables.delete_records(session, MANAGED_LAYOUT, self._column, self._keys)
-        return deletion_request(state, single_records((arm, units) for *_, arm, units in rows)), rows
+        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
+        return (DeletionRequest.from_sums(state.known_stream.statistics, sums) if rows else None), rows
 
 
 class ManagedRecords(Records):
@@ -114,7 +115,8 @@ class ManagedRecords(Records):
             return state
         statistics = _statistics(scan, state.stream.statistics)
         deleted = tables.delete_records(transaction.session, self.layout, "identity", scan.forgotten)
-        forgotten = deletion_request(state, single_records((arm, units) for *_, arm, units in deleted))
+        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in deleted)
+        forgotten = DeletionRequest.from_sums(statistics, sums)
         if forgotten is not None:
             statistics = statistics.without(forgotten)
             state = replace(state, digests=state.digests.update(transaction.ring, "record", deleted))

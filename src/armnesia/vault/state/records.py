@@ -5,18 +5,14 @@ vault, `RecordSet` about those of one request.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-import numpy as np
-
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import UNIT
 from armnesia.logs import Rows, Source
 from armnesia.logs.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
@@ -128,25 +124,6 @@ def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
     return InvalidInputError(
         f"the vault has no source {redacted(name)!r}; its sources are: {', '.join(known) or 'none'}"
     )
-
-
-def deletion_request(state: State, rows: Iterable[tuple[int, int, int, bool]]) -> DeletionRequest | None:
-    """Sums (arm, count, sum of units, whether all are 0 or 1) as a request; None if there are none."""
-    found = list(rows)
-    if not found:
-        return None
-    statistics = state.known_stream.statistics
-    counts, totals = [0] * statistics.n_actions, [0] * statistics.n_actions
-    for arm, count, total, _ in found:
-        counts[arm] += count
-        totals[arm] += int(total)
-    records = ArmStatistics(statistics.actions, np.array(counts), np.array(totals), statistics.reward_range)
-    return DeletionRequest(records, all(binary for *_, binary in found))
-
-
-def single_records(rows: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, int, bool]]:
-    """Records (arm, units) as sums of one each."""
-    return ((arm, 1, units, units in (0, UNIT)) for arm, units in rows)
 
 
 def statistics_problems(state: State, found: Mapping[int, tuple[int, int]], source: str) -> list[str]:

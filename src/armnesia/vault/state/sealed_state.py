@@ -13,7 +13,7 @@ from armnesia.core.errors import VaultError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.canonical_json import canonical, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.results import Served
@@ -147,7 +147,7 @@ _ID, _VERSION, _SERVED, LENGTH, _DIGEST_KEY, _SIGNING_KEY = (
 
 def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes:
     """The seal on every column of the state but the seal itself, and on the arms."""
-    return ring.seal(canonical([columns, arms]))
+    return ring.seal(text_of_plain([columns, arms]))  # as the database holds them: plain values
 
 
 def check_version(version: int) -> None:
@@ -216,7 +216,7 @@ def store_statements(
     arms = [] if state.stream is None else arm_rows(state.stream)
     new = [row for row in arms if row not in old]
     if any(number > LARGEST for _, _, *numbers in new for number in numbers):
-        raise VaultError("a vault holds up to 9.2 thousand million rows of an arm; this would be more")
+        raise VaultError("a vault holds up to 9.2 billion rows per arm; this would be more")
     statements = [tables.update_arm(row) if old else tables.insert_arm(row) for row in new]
     columns = [
         *(state.vault, state.version, state.configuration.text, state.served, state.served_by),

@@ -1,6 +1,7 @@
 """What the vault needs of a database: transactions, rows, and deleted bytes that leave the files.
 
-A new database is one module with a function `connect`, and one line in `DATABASES`. Its module is imported
+A new database is one module with the functions `connect` and `default_keys_path`, and one line in
+`DATABASES`. Its module is imported
 when an address names it: an SQLite vault needs nothing of PostgreSQL.
 """
 
@@ -9,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
@@ -62,6 +64,9 @@ class Database(ABC):
     erasure_covers: ClassVar[str]
     """What "erasure complete" means on this database, in words for the certificate."""
 
+    backup_hint: ClassVar[str] = ""
+    """Which tools of the database make a backup, in words that follow a refusal."""
+
     location: str
     """Where the database is, without a password, for messages."""
 
@@ -95,7 +100,7 @@ class Database(ABC):
 
     def back_up(self, path: str) -> None:
         """Copy the vault into a new file; refused where the database has tools of its own for that."""
-        raise VaultError(f"{self.location!r} is backed up by its database's own tools, such as pg_dump")
+        raise VaultError(f"{self.location!r} is backed up by the tools of its database{self.backup_hint}")
 
     def discard(self) -> None:
         """Close a database in which no vault was created, and remove the file made for it."""
@@ -121,13 +126,21 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
 
     A relative file has three slashes and an absolute one four, as in other tools with such addresses.
     """
+    database: Database = _module_of(url).connect(url, create=create, timeout=timeout)
+    return database
+
+
+def default_keys_path(url: str) -> Path:
+    """Where the keys of a vault are, unless another file is given."""
+    path: Path = _module_of(url).default_keys_path(url)
+    return path
+
+
+def _module_of(url: str) -> Any:
     scheme, separator, _ = url.partition("://")
     if not separator or scheme not in DATABASES:
         raise unknown_address(url)
-    database: Database = importlib.import_module(DATABASES[scheme]).connect(
-        url, create=create, timeout=timeout
-    )
-    return database
+    return importlib.import_module(DATABASES[scheme])
 
 
 def unknown_address(url: str) -> InvalidInputError:
