@@ -11,7 +11,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.results import Upgraded
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.sealed_state import changed_outside, check_version, seal_on
+from armnesia.vault.state.sealed_state import changed_outside, check_identity, seal_on
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -49,7 +49,7 @@ def upgrade(connection: VaultConnection) -> Upgraded:
     with connection.database.writing() as session:
         version, digest_key, signing_key, seal = tables.read_version_and_keys(session)
         if version > VERSION:
-            check_version(version)
+            check_identity(connection.keyring.vault, version, connection.keyring)
         if any(step not in STEPS for step in range(version + 1, VERSION + 1)):
             raise VaultError(f"there is no way from schema version {version} to {VERSION}")
         ring = connection.keyring.at(digest_version=digest_key, signing_version=signing_key)

@@ -20,12 +20,11 @@ from armnesia.vault.state.sealed_state import (
     State,
     StoredState,
     changed_outside,
-    check_keys,
-    check_version,
+    check_identity,
 )
 from armnesia.vault.state.transaction import Transaction, ring_of
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session, default_keys_path, open_database
+from armnesia.vault.storage.database import Database, Session, database_module, open_database
 from armnesia.vault.storage.schema import VERSION
 
 
@@ -126,7 +125,8 @@ def keys_path_of(url: str, keys: str | Path | None) -> Path:
         if not Path(keys).name or os.path.isdir(keys):
             raise InvalidInputError(f"keys must be a file; got the folder {str(keys)!r}")
         return Path(keys)
-    return default_keys_path(url)
+    path: Path = database_module(url).default_keys_path(url)
+    return path
 
 
 def pinned_head_of(keys_path: Path) -> PinnedHead:
@@ -156,9 +156,7 @@ def open_vault(
         with database.reading() as session:
             vault, version, records = _identify(session)
             pinned_entry = None if pinned is None else tables.read_entry(session, pinned.sequence)
-        check_keys(vault, keyring)
-        if not any_version:
-            check_version(version)
+        check_identity(vault, VERSION if any_version else version, keyring)
         if pinned is not None and pinned_entry is None:
             raise older_than(pinned)
         if pinned is not None and pinned_entry is not None and pinned_entry[1] != pinned.hash:

@@ -101,8 +101,7 @@ class StoredState:
 
     def check_seal(self, keyring: Keyring) -> Keyring:
         """Refuse another version, other keys, and rows that do not match the seal; return the keys in use."""
-        check_version(self.row[_VERSION])
-        check_keys(self.row[_ID], keyring)
+        check_identity(self.row[_ID], self.row[_VERSION], keyring)
         try:
             ring = keyring.at(digest_version=self.row[_DIGEST_KEY], signing_version=self.row[_SIGNING_KEY])
             # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
@@ -150,8 +149,8 @@ def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes
     return ring.seal(text_of_plain([columns, arms]))  # as the database holds them: plain values
 
 
-def check_version(version: int) -> None:
-    """Refuse a schema version that this code does not know, and one that must be upgraded first."""
+def check_identity(vault: str, version: int, keyring: Keyring) -> None:
+    """Refuse an unknown schema version, one that must be upgraded first, and the keys of another vault."""
     if version > VERSION:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"
@@ -161,10 +160,6 @@ def check_version(version: int) -> None:
             f"the vault has schema version {version}, this armnesia needs {VERSION}: back it up and run"
             " armnesia upgrade"
         )
-
-
-def check_keys(vault: str, keyring: Keyring) -> None:
-    """Refuse the keys of another vault."""
     if vault != keyring.vault:
         raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
 

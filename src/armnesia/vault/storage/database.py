@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
@@ -126,17 +125,12 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
 
     A relative file has three slashes and an absolute one four, as in other tools with such addresses.
     """
-    database: Database = _module_of(url).connect(url, create=create, timeout=timeout)
+    database: Database = database_module(url).connect(url, create=create, timeout=timeout)
     return database
 
 
-def default_keys_path(url: str) -> Path:
-    """Where the keys of a vault are, unless another file is given."""
-    path: Path = _module_of(url).default_keys_path(url)
-    return path
-
-
-def _module_of(url: str) -> Any:
+def database_module(url: str) -> Any:
+    """The module of the database that an address names, with `connect` and `default_keys_path`."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme not in DATABASES:
         raise unknown_address(url)
