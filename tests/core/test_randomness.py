@@ -9,13 +9,11 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.randomness import draw_index, generator
-
-untimed = settings(deadline=None)  # a slow machine is no failure
 
 
 def index_for(weights: Any, integer: int) -> tuple[int, int]:
@@ -41,7 +39,6 @@ dyadic_weights = st.lists(
 ).filter(any)
 
 
-@untimed
 @given(dyadic_weights)
 def test_an_index_is_drawn_exactly_in_proportion_to_its_weight(weights: list[float]) -> None:
     total = sum(map(Fraction, weights))

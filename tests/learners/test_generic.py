@@ -20,7 +20,7 @@ BY_KIND = {
     for kind in (Learner, CountsOnlyLearner, MeanAndCountLearner, PenaltyLearner)
 }
 
-properties = settings(deadline=None, max_examples=40)
+properties = settings(max_examples=25)
 each_learner = pytest.mark.parametrize("name", LEARNERS)
 each_by_counts_alone = pytest.mark.parametrize("name", BY_KIND[CountsOnlyLearner])
 each_by_mean_and_count = pytest.mark.parametrize("name", BY_KIND[MeanAndCountLearner])

@@ -50,7 +50,7 @@ def literal_scores(arms: Arms) -> list[float]:
     ]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=80)
 @given(arms_of_any_kind)
 def test_it_is_what_its_definition_says(arms: Arms) -> None:
     statistics, request = data_of(arms)
@@ -77,7 +77,7 @@ def test_the_penalties_of_what_is_left_would_be_seen() -> None:
     assert Rollback().release(LEARNER, statistics, request, NOTHING).probabilities.tolist() == [0, 1]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=40)
 @given(arms_of_any_kind)
 def test_where_nothing_is_deleted_it_is_rollback(arms: Arms) -> None:
     statistics, request = data_of([(kept, []) for kept, _ in arms])

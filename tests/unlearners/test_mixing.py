@@ -40,7 +40,7 @@ def by_every_subset(kept: list[int], gone: list[int], other: list[int], k_first:
 bits = st.lists(st.integers(0, 1), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(bits, st.lists(st.integers(0, 1), min_size=2, max_size=9), st.data())
 def test_the_mixture_is_the_average_over_all_choices(
     kept: list[int], gone: list[int], data: st.DataObject
