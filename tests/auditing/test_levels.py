@@ -204,8 +204,8 @@ def test_doing_nothing_holds_at_original_decision_and_nowhere_else() -> None:
     nothing, learner = Budget(epsilon=0, delta=0), LCB(confidence=0.5)
     generous = Budget(epsilon=5, delta=0.1)
     idle = AlwaysTheOldDecision()
-    told = feasible_reference(idle, learner, level="original_decision", budget=nothing, max_count=4)
-    assert (told.holds, told.delta) == (True, 0.0)
+    seen = feasible_reference(idle, learner, level="original_decision", budget=nothing, max_count=4)
+    assert (seen.holds, seen.delta) == (True, 0.0)
     assert audit(idle, learner, *small_worlds(4), nothing).holds
     for level in ("retained", "request_shape"):
         result = feasible_reference(idle, learner, level=level, budget=generous, max_count=4)

@@ -70,7 +70,7 @@ def test_a_tiny_weight_is_one_integer_not_none(power: int) -> None:
 
 def test_weights_need_not_sum_to_one_and_may_be_a_numpy_row() -> None:
     assert exact_frequencies(np.array([3.0, 1.0])) == {0: Fraction(3, 4), 1: Fraction(1, 4)}
-    # Floats that do not sum to 1 exactly are taken as they are, each one exactly.
+    # Floats that do not sum to 1 exactly are used unchanged.
     weights = [0.1, 0.2, 0.7]
     bound = index_for(weights, 0)[1]
     assert Fraction(bound) / sum(map(Fraction, weights)) == 2**55  # the common denominator

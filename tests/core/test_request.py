@@ -1,4 +1,4 @@
-"""Deletion requests: what they say of themselves, and what they refuse to be called."""
+"""Deletion requests: their properties, and what is refused."""
 
 from collections.abc import Hashable
 

@@ -1,4 +1,4 @@
-"""Statistics are exact: whatever was added, merged and deleted, what is left is what a fresh count gives."""
+"""Statistics are exact: after any additions, merges and deletions they equal a fresh count."""
 
 import math
 from collections.abc import Iterable
@@ -101,7 +101,7 @@ def test_a_hundred_thousand_additions_and_deletions_leave_no_residue() -> None:
             float_sums[arm] += 0.1 * int(k)
 
     rows_left = {arm: [k for label, k in live if label == arm] for arm in labels}
-    assert len(live) > 100  # the walk ended with something to be wrong about
+    assert len(live) > 100  # enough rows are left to compare
     assert statistics.counts.tolist() == [len(rows_left[arm]) for arm in labels]
     assert statistics.sums.tolist() == [sum(rows_left[arm]) * UNIT // 10 for arm in labels]
     residues = [float_sums[arm] - math.fsum(0.1 * k for k in rows_left[arm]) for arm in labels]

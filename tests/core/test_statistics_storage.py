@@ -1,4 +1,4 @@
-"""What was written must load: the dict form, through JSON, of this version and of every later one."""
+"""The dict form of statistics, through JSON, loads in this version and in every later one."""
 
 import json
 from pathlib import Path

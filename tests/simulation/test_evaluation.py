@@ -129,7 +129,7 @@ def test_common_random_numbers_make_differences_sharper() -> None:
 
 @pytest.mark.parametrize("protocol", quick_only(["sampled"], ["sampled", "exact"]))
 def test_the_standard_error_is_the_spread_over_seeds(protocol: str) -> None:
-    """A spread of 200 estimates has a relative error of 5 %; 25 % off is a false alarm in 6·10⁻⁷ a method.
+    """A spread of 200 estimates has a relative error of 5 %; 25 % off is a false alarm in 6·10⁻⁷ per method.
 
     The planted fault: an error stated twice too large is rejected. Exact is exact given the counts here.
     """
@@ -253,7 +253,7 @@ def test_auto_stops_where_an_error_cannot_become_small(monkeypatch: pytest.Monke
 
 def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
     class Mine(Rollback):
-        """A release of its own, although it inherits rollback's name and nature."""
+        """Overrides release, although it inherits the answer of rollback."""
 
         name: ClassVar[str] = "mine"
 
@@ -323,7 +323,7 @@ def test_every_mixing_sees_the_same_part() -> None:
 
 
 def test_a_loss_that_was_never_seen_is_not_said_to_be_known() -> None:
-    """Arms that are hardly ever confused: as far as 200 data sets can tell, in fewer than one of 200."""
+    """Arms that are hardly ever confused: 200 data sets show that this happens in fewer than one of 200."""
     apart = Environment.bernoulli([0.8, 0.4])
     model, request = FixedSample((40, 40)), OneArm(0, 2)
     found = evaluate(apart, model, request, Rollback(), BUDGET, protocol="sampled", datasets=200, seed=1)

@@ -1,4 +1,4 @@
-"""Who wins among independent scores: against listing all outcomes, closed forms and simulation."""
+"""The winner among independent scores, against all outcomes, closed forms and simulation."""
 
 import math
 from itertools import product
@@ -115,7 +115,7 @@ def agrees_with_simulation(
 
 @pytest.mark.parametrize("seed", quick_only([0], range(6)))
 def test_several_noised_arms_against_simulation(seed: int) -> None:
-    """At most 5 comparisons a seed: a false alarm in fewer than 3·10⁻⁶ of seeds."""
+    """At most 5 comparisons per seed: a false alarm in fewer than 3·10⁻⁶ of seeds."""
     distributions = mixed_distributions(seed)
     assert agrees_with_simulation(distributions, winner(distributions))
     assert winner(distributions).sum() == pytest.approx(1.0, abs=1e-10)

@@ -1,4 +1,4 @@
-"""Faults that were found once and must not come back."""
+"""Regression tests."""
 
 import numpy as np
 import pytest

@@ -93,7 +93,7 @@ def simulated(
 
 
 def agrees(q: Floats, frequency: Floats, draws: int = DRAWS) -> bool:
-    """Five standard errors and 4.2 draws: by Bernstein's inequality a false alarm in at most 7.5e-6 an arm.
+    """Five standard errors and 4.2 draws: by Bernstein's inequality a false alarm in at most 7.5e-6 per arm.
 
     That is below 1e-3 over all cases and arms; the seed is fixed.
     """

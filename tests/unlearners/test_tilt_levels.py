@@ -109,15 +109,15 @@ def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_
     retained = statistics.without(request)
     release = Tilt(assumed_share=0.3).release(LEARNER, statistics, request, MODERATE)
     assert release.guarantee.level is Level.RETAINED
-    told: list[Ints] = []
+    seen_shapes: list[Ints] = []
 
-    def listening(learner: Learner, left: ArmStatistics, shape: Ints) -> Floats:
-        told.append(shape)
+    def recording(learner: Learner, left: ArmStatistics, shape: Ints) -> Floats:
+        seen_shapes.append(shape)
         return uniform(learner, left, shape)
 
     for shape in (None, request.counts, 5 * request.counts):
-        Tilt(assumed_share=0.3, predictive=listening).reference(LEARNER, retained, MODERATE, shape=shape)
-        np.testing.assert_array_equal(told.pop(), np.round(retained.counts * 3 / 7))
+        Tilt(assumed_share=0.3, predictive=recording).reference(LEARNER, retained, MODERATE, shape=shape)
+        np.testing.assert_array_equal(seen_shapes.pop(), np.round(retained.counts * 3 / 7))
 
 
 def test_with_an_assumed_share_an_empty_request_is_answered_like_any_other() -> None:
