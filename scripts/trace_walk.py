@@ -1,6 +1,7 @@
 """What init, ingest, forget and decide call: functions, files, transactions and signatures.
 
-Runs the commands in this process on an SQLite vault in a temporary folder: python -m scripts.trace_walk
+Runs the commands in this process on an SQLite vault in a temporary folder. `python -m scripts.trace_walk`
+prints a table, `python -m scripts.trace_walk forget` the functions that forget calls.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
@@ -31,7 +32,7 @@ COMMANDS = (
     ("decide", "--url", URL),
 )
 LIMITS = {
-    "forget": {"functions": 150, "files": 30, "writes": 1},
+    "forget": {"functions": 235, "files": 50, "reads": 1, "writes": 1, "signatures": 1},
     "decide": {"functions": 70},
 }
 
@@ -50,6 +51,8 @@ class Walk:
     """Transactions that begin as writers."""
     signatures: int
     """Ed25519 signatures made."""
+    called: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The functions by file and name."""
 
 
 def excesses(walk: Walk) -> list[str]:
@@ -89,6 +92,7 @@ def trace(command: str, run: Callable[[], object], package: Path = PACKAGE) -> W
         reads=sum(statement != "BEGIN IMMEDIATE" for statement in begins),
         writes=sum(statement == "BEGIN IMMEDIATE" for statement in begins),
         signatures=signatures,
+        called=tuple(sorted(f"{Path(file).relative_to(package)}: {name}" for file, name in functions)),
     )
 
 
@@ -162,16 +166,18 @@ def traced_apart() -> list[Walk]:
 
 def table(found: Sequence[Walk]) -> list[str]:
     """The walks as lines of text."""
-    columns = list(asdict(found[0]))
+    columns = ("command", "functions", "files", "reads", "writes", "signatures")
     return [
         " ".join(f"{column:>10}" for column in columns),
-        *(" ".join(f"{value:>10}" for value in asdict(walk).values()) for walk in found),
+        *(" ".join(f"{getattr(walk, column):>10}" for column in columns) for walk in found),
         *(sentence for walk in found for sentence in excesses(walk)),
     ]
 
 
 if __name__ == "__main__":
+    found = walks()
     if sys.argv[1:] == ["--json"]:
-        print(json.dumps([asdict(walk) for walk in walks()]))
+        print(json.dumps([asdict(walk) for walk in found]))
     else:
-        print("\n".join(table(walks())))
+        listed = [function for walk in found if walk.command in sys.argv[1:] for function in walk.called]
+        print("\n".join(listed or table(found)))

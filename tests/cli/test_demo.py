@@ -1,5 +1,7 @@
 """The command `demo`: everything on the bundled log, without and with a vault."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,18 +14,21 @@ from tests.cli.documentation import assert_documented
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the command has written."""
+    """The folder that the command has written, with what it printed in the file `printed`."""
     folder = tmp_path_factory.mktemp("demo")
-    with pytest.raises(SystemExit) as stopped:
-        main(["demo", "--out", str(folder)])
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), pytest.raises(SystemExit) as stopped:
+        main(["demo", "--out", str(folder / "out")])
     assert stopped.value.code == 0
+    (folder / "printed").write_text(printed.getvalue(), encoding="utf-8")
     return folder
 
 
 def test_the_demo_writes_its_picture_and_numbers(demo: Path) -> None:
-    assert {path.name for path in demo.iterdir()} == {"demo.json", "forgetting.png", "certificate.json"}
-    assert (demo / "forgetting.png").read_bytes().startswith(b"\x89PNG")
-    numbers = json.loads((demo / "demo.json").read_text(encoding="utf-8"))
+    out = demo / "out"
+    assert {path.name for path in out.iterdir()} == {"demo.json", "forgetting.png", "certificate.json"}
+    assert (out / "forgetting.png").read_bytes().startswith(b"\x89PNG")
+    numbers = json.loads((out / "demo.json").read_text(encoding="utf-8"))
     assert numbers["decision"]["action"] == "DL"
     names = [case["unlearner"] for case in numbers["single_source"]]
     assert names == ["rollback", "gaussian", "adaptive", "tilt"]
@@ -37,7 +42,7 @@ def test_the_demo_writes_its_picture_and_numbers(demo: Path) -> None:
 
 
 def test_the_demo_forgets_in_a_vault_and_verifies_it(demo: Path, run: Any) -> None:
-    vault = json.loads((demo / "demo.json").read_text(encoding="utf-8"))["vault"]
+    vault = json.loads((demo / "out/demo.json").read_text(encoding="utf-8"))["vault"]
     assert (vault["added"], vault["forgotten"], vault["left_out_when_sent_again"]) == (16026, 480, 480)
     assert (vault["served_before"], vault["served"]) == ("DL", "VX")
     assert (vault["erasure"], vault["certificate_problems"], vault["holds"]) == ("complete", [], True)
@@ -46,8 +51,8 @@ def test_the_demo_forgets_in_a_vault_and_verifies_it(demo: Path, run: Any) -> No
     assert "1 user: 'N711ZX'" in verified.out
 
 
-def test_the_demo_prints_tables_or_json_and_replaces_its_files(run: Any, tmp_path: Path) -> None:
-    printed = run("demo", "--out", tmp_path).out
+def test_the_demo_prints_each_step(demo: Path) -> None:
+    printed = (demo / "printed").read_text(encoding="utf-8")
     for text in (
         "16,026 flights",
         "N711ZX",
@@ -60,6 +65,9 @@ def test_the_demo_prints_tables_or_json_and_replaces_its_files(run: Any, tmp_pat
         "4. The same in a vault",
     ):
         assert text in printed
-    as_json = run("demo", "--out", tmp_path, "--json").json
-    assert as_json == json.loads((tmp_path / "demo.json").read_text(encoding="utf-8"))
+
+
+def test_the_demo_as_json_replaces_the_files_of_an_earlier_one(run: Any, demo: Path) -> None:
+    as_json = run("demo", "--out", demo / "out", "--json").json
+    assert as_json == json.loads((demo / "out/demo.json").read_text(encoding="utf-8"))
     assert_documented("demo", "", as_json)

@@ -1,6 +1,8 @@
 """One option, one meaning: the same names and help everywhere; the names of version 0.1.0 still work."""
 
+import sqlite3
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 
 from armnesia.cli.app import OLD_OPTIONS
 from tests.cli.commands import commands, options
-from tests.cli.examples import write_clicks
+from tests.cli.examples import BUDGET, COLUMNS, USER_COLUMN, write_clicks
 
 # Options whose meaning depends on the command.
 SEVERAL_MEANINGS = {
@@ -113,3 +115,40 @@ def test_a_bad_file_of_actions_is_refused_in_one_sentence(
         refused = run(*command, "--actions-file", "actions", *more)
         assert (refused.code, refused.out, refused.err) == (2, "", f"armnesia: {sentence}\n")
     assert {path.name for path in folder.iterdir()} == before
+
+
+def test_a_table_of_a_database_is_a_log(run: Any, folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "logs.db")) as database, database:
+        database.execute("CREATE TABLE shown (variant TEXT, clicked REAL, person TEXT)")
+        rows = [("A", i % 2, f"a{i}") for i in range(50)] + [("B", 1, "u1") for _ in range(50)]
+        database.executemany("INSERT INTO shown VALUES (?, ?, ?)", rows)
+    source = ("sqlite:///logs.db", "--table", "shown", *COLUMNS, "--actions", "A,B")
+    decided = run("decide", *source, "--json").json
+    assert (decided["action"], decided["n_rows"]) == ("B", 100)
+    for command in (("unlearn",), ("audit",), ("compare", *BUDGET)):
+        done = run(command[0], *source, *command[1:], *USER_COLUMN, "--user", "u1", "--json")
+        assert done.json["request"]["counts"] == {"A": 0, "B": 50}
+    assert run("unlearn", *source, "--rows", "0,1", "--json").json["request"]["counts"] == {"A": 2, "B": 0}
+    for refused, sentence in (
+        (run("decide", "sqlite:///logs.db", *COLUMNS), "needs the name of a table"),
+        (run("decide", "sqlite:///logs.db", "--table", "hidden", *COLUMNS), "hidden"),
+        (run("decide", "clicks.csv", "--table", "shown"), "table is for databases"),
+    ):
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert sentence in refused.err
+
+
+def test_a_column_named_user_is_found_by_every_command(run: Any, folder: Path) -> None:
+    (folder / "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n")
+    (folder / "other.csv").write_text("action,reward,who\nA,1,ann\nB,0,bob\n")
+    request = ("--actions", "A,B", "--user", "ann")
+    for command in (("unlearn",), ("audit",), ("compare", *BUDGET)):
+        done = run(command[0], "log.csv", *command[1:], *request, "--json")
+        assert done.json["request"]["counts"] == {"A": 1, "B": 0}
+        refused = run(command[0], "other.csv", *command[1:], *request)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert "the log has no column 'user'; name the column of the users with --user-column" in refused.err
+    assert run("init", "--actions", "A,B").code == 0
+    ingested = run("ingest", "log.csv", "--json")
+    assert (ingested.json["user_column"], ingested.err) == ("user", "")
+    assert run("forget", "--user", "ann", "--json").json["records"] == 1

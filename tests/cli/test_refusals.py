@@ -93,7 +93,7 @@ def test_bad_input_is_refused_in_one_sentence(run: Any, case: str) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ((), "'reward'"),
+        ((), "'action'"),
         ((*COLUMNS, "--actions", "x"), "'y'"),
         ((*COLUMNS, "--actions", "x,y", "--reward-range", "0,0.5"), "row 1"),
         ((*COLUMNS, "--actions", "x,y", "--reward-range", "zero"), "two numbers"),

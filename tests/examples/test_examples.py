@@ -136,6 +136,20 @@ def test_the_command_line_has_their_options(scratch: Path) -> None:
     assert json.loads(result.stdout)["learner"]["name"] == "root_penalty"
 
 
+def test_a_vault_keeps_their_parameters(scratch: Path, tmp_path: Path) -> None:
+    at = ("--url", f"sqlite:///{tmp_path}/vault.db", "--json")
+    chosen = ("--learner", "root_penalty", "--width", "0.3", "--unlearner", "lottery", "--keep", "0.2")
+    budget = ("--epsilon", "1", "--delta", "0.3")
+    made = command(scratch, "init", *at, "--actions", "AA,B6,DL,UA,VX", *chosen, *budget)
+    configuration = json.loads(made.stdout)["configuration"]
+    assert (configuration["learner_options"], configuration["options"]) == ({"width": 0.3}, {"keep": 0.2})
+    assert command(scratch, "ingest", "flights", *at).returncode == 0
+    forgotten = json.loads(command(scratch, "forget", "--user", "N711ZX", *at).stdout)
+    entry = forgotten["certificate"]["body"]["entry"]
+    assert (entry["learner"]["width"], entry["unlearner"]["keep"]) == (0.3, 0.2)
+    assert json.loads(command(scratch, "verify", *at).stdout)["holds"]
+
+
 @pytest.mark.parametrize(
     "unlearner",
     [None, Rollback(), FrozenRollback(), Gaussian(), MultiSource(threshold_scale=20.0), Tilt()],

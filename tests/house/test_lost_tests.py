@@ -51,7 +51,8 @@ def run(suite: Path, *arguments: str) -> tuple[int, str]:
         [sys.executable, "-m", "pytest", "-q", *arguments],
         cwd=suite,
         # Only the plugins that are asked for: the others take longer to load than these tests to run.
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -82,6 +82,7 @@ def test_columns_beside_the_feedback_of_the_open_bandit_pipeline_may_be_named() 
         **COLUMNS,
     }
     assert_same(read_log(feedback, **NAMES, actions=ACTIONS), EXPECTED)
+    assert open_source(feedback, **NAMES).action_labels() == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize("read", [read_log, open_source])

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.logs import label_text, open_source, read_log
+from armnesia.logs import label_text, open_source, read_log, storable_labels
 from armnesia.vault import Configuration
 from tests.databases import DATABASES, fresh_place
 from tests.logs.conftest import Schema, write_sqlite
@@ -236,6 +236,13 @@ def test_a_log_in_a_file_or_table_finds_users_by_value_and_by_text(
         assert log.request(users=[value, text]).counts.tolist() == [1]
     actions = read_log(made, action="x", reward="won", table=table, actions=KINDS[kind].values)
     assert actions.statistics().counts.tolist() == [1] * len(KINDS[kind].values)
+
+
+@pytest.mark.parametrize("source", ["mapping", "arrow", "parquet", "pandas", "polars"])
+def test_a_vault_holds_labels_other_than_numbers_as_text(source: str, tmp_path: Path) -> None:
+    days = Kind([dt.date(2024, 5, 2), dt.date(2024, 5, 1)], ["2024-05-02", "2024-05-01"], pa.date32())
+    opened = open_source(SOURCES[source](days, tmp_path), action="x", reward="won")
+    assert storable_labels(opened.action_labels()) == ["2024-05-01", "2024-05-02"]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])

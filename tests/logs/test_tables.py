@@ -46,6 +46,16 @@ def test_rows_are_found_by_the_text_of_their_user(stored: Store) -> None:
 
 
 @IN_A_TABLE
+def test_an_empty_text_is_not_a_missing_value(stored: Store) -> None:
+    (rows,) = stored(ROWS).open(**NAMES).rows(ACTIONS, (0, 1))
+    (of_mapping,) = open_source(ROWS, **NAMES).rows(ACTIONS, (0, 1))
+    assert rows == of_mapping
+    assert rows.contents is not None
+    assert rows.contents[2].endswith(";1:A-1:8")
+    assert rows.contents[4].endswith(";1:B0:2:77")
+
+
+@IN_A_TABLE
 def test_rows_of_a_log_stay_those_that_were_read(kind: str, stored: Store, request: Any) -> None:
     """A table may be written to all the time; a log is a snapshot."""
     source = stored(ROWS)

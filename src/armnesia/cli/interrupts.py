@@ -23,7 +23,7 @@ def exiting_on_interrupt() -> Iterator[None]:
     """While modules are imported: Ctrl-C ends the process at once, because no work has begun.
 
     An exception would not do: some compiled modules, DuckDB among them, swallow a KeyboardInterrupt raised
-    during their import, and others abort the process. A signal handler installed by somebody else stays.
+    during their import, and others abort the process. A signal handler that was installed before stays.
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:

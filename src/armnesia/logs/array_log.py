@@ -1,6 +1,6 @@
 """A log whose rows are in memory, as three arrays of integers: dataframes, arrays and tables."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ MISSING = -1
 """The code of a row that has no label."""
 
 
-class LabelCodes:
+class LabelCodes(dict[Hashable, int]):
     """Numbers labels in order of first appearance; a missing label gets `MISSING`.
 
     >>> codes = LabelCodes()
@@ -29,24 +29,22 @@ class LabelCodes:
 
     def __init__(self) -> None:
         self.labels: list[Hashable] = []
-        self._code_of: dict[Hashable, int] = {}
 
-    def encode(self, labels: list[Any], what: str) -> IntArray:
+    def __missing__(self, label: Any) -> int:
+        code = MISSING
+        if not is_missing(label):
+            code = len(self.labels)
+            self.labels.append(label.item() if isinstance(label, np.generic) else label)
+        self[label] = code
+        return code
+
+    def encode(self, labels: Sequence[Any], what: str) -> IntArray:
         """Give the code of each label; refuse labels that cannot be hashed."""
         try:
-            distinct = dict.fromkeys(labels)
+            return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
         except TypeError:
             offences = ((row, label) for row, label in enumerate(labels) if not _is_hashable(label))
             raise rules.unusable_labels(what, offences) from None
-        for label in distinct:
-            if label in self._code_of:
-                continue
-            if is_missing(label):
-                self._code_of[label] = MISSING
-            else:
-                self._code_of[label] = len(self.labels)
-                self.labels.append(label.item() if isinstance(label, np.generic) else label)
-        return np.fromiter(map(self._code_of.__getitem__, labels), np.int64, len(labels))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +59,6 @@ class ArrayLog(Log):
     """Whether the labels of users are their text, as in a table; otherwise they are Python values."""
 
     def __post_init__(self) -> None:
-        if not self.units.size:
-            raise rules.empty_log()
         for name in ("action_codes", "units", "user_codes"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 

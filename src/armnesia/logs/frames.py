@@ -5,7 +5,7 @@ Dataframes are read through narwhals: pandas, polars, pyarrow and whatever else 
 
 import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ _ARROW_BACKENDS = ("pyarrow", "polars", "pandas")
 class FrameSource(Source):
     """A dataframe or a mapping from names to columns; it is in memory, so it cannot be opened again."""
 
+    can_be_reopened: ClassVar[bool] = False
+
     def __init__(self, frame: Any, columns: Columns, *, whole_rows: bool) -> None:
         self._kind = type(frame).__name__
         whole = whole_rows and columns.id is None
@@ -42,11 +44,12 @@ class FrameSource(Source):
         rules.check_lengths({what_of[name]: len(column) for name, column in self._columns.items()})
         self._others = sorted(name for name in given if name != found.reward) if whole else None
         if is_bandit_feedback(frame):
-            self.declared_actions = tuple(range(int(frame["n_actions"])))
             if self.n_rows() != frame["n_rounds"]:
                 raise InvalidLogError(
                     f"n_rounds must be the number of rows, {self.n_rows()}; got {frame['n_rounds']!r}"
                 )
+            if found.action == "action":
+                self.declared_actions = tuple(range(int(frame["n_actions"])))
 
     @property
     def description(self) -> Mapping[str, Any]:

@@ -102,7 +102,8 @@ class Log(ABC):
     def _check_has_users(self) -> None:
         if not self.has_users:
             raise InvalidInputError(
-                "the log was read without a user column; name one with read_log(user=...), or give rows"
+                "the log was read without a user column; name one with read_log(user=...) (--user-column), or"
+                " give rows (--rows)"
             )
 
 

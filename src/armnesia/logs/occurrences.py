@@ -7,21 +7,21 @@ pages the operating system can reclaim. A look-up is a binary search in each of 
 
 import tempfile
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armnesia.core.arrays import IntArray
 
-_IN_MEMORY = 1 << 20
+_IN_MEMORY = 1 << 18
 """Runs of more digests are in a file."""
-_MERGED_AT_ONCE = 1 << 18
-"""How many digests are in memory while two runs are merged."""
+_MERGED_RUNS = 4
+"""How many runs of similar length are merged into one."""
+_PART = 1 << 17
+"""How many digests of the longest run are in memory while it is merged."""
 
-_ENTRY = np.dtype(
-    [("second_half", np.int64), ("count", np.int64), ("decision", np.int64), ("position", np.int64)]
-)
+_SECOND_HALF, _COUNT, _DECISION, _POSITION = range(4)
+"""The columns of entries; without decisions there are only the first two."""
 
 
 class _Run(NamedTuple):
@@ -29,12 +29,8 @@ class _Run(NamedTuple):
 
     digests: IntArray
     """The first half of each digest, 64 bits."""
-    entries: NDArray[Any]
+    entries: IntArray
     """The second half, how often the text has occurred, and the decision and position of its first row."""
-
-    @classmethod
-    def of_length(cls, length: int) -> "_Run":
-        return cls(_array(length, np.dtype(np.int64)), _array(length, _ENTRY))
 
 
 class Occurrences:
@@ -50,96 +46,126 @@ class Occurrences:
 
     def __init__(self) -> None:
         self._runs: list[_Run] = []
-        self.contradiction: tuple[int, int] | None = None
-        """The positions of two rows with the same text and different decisions; of all such, the earliest."""
 
-    def number(
-        self,
-        texts: Sequence[str],
-        decisions: Iterable[Hashable] | None = None,
-        positions: Sequence[int] | None = None,
-    ) -> list[int]:
-        """Give each text its ordinal, from 0, among the equal ones of this and all earlier calls.
+    def number(self, texts: Sequence[str]) -> list[int]:
+        """Give each text its ordinal, from 0, among the equal ones of this and all earlier calls."""
+        ordinals, _ = self._add(texts, np.zeros((len(texts), 2), np.int64))
+        numbers: list[int] = ordinals.tolist()
+        return numbers
 
-        With decisions, rows with the same text must have the same decision; see `contradiction`.
+    def number_decisions(
+        self, ids: Sequence[str], decisions: Iterable[Hashable], positions: Sequence[int]
+    ) -> tuple[list[int], tuple[int, int] | None]:
+        """Number ids as `number` does, and find the first row that contradicts an earlier one with its id.
+
+        The second result is the position of the first row with the id, and the position of the row that has
+        another decision; None if there is none. Not to be mixed with `number`.
+
+        >>> occurrences = Occurrences()
+        >>> occurrences.number_decisions(["a", "b"], [(0, 5), (1, 5)], range(0, 2))
+        ([0, 0], None)
+        >>> occurrences.number_decisions(["a", "b"], [(0, 5), (1, 6)], range(2, 4))
+        ([1, 1], (1, 3))
         """
+        rows = np.zeros((len(ids), 4), np.int64)
+        rows[:, _DECISION] = np.fromiter(map(hash, decisions), np.int64, len(ids))
+        rows[:, _POSITION] = positions
+        ordinals, firsts = self._add(ids, rows)
+        differs = np.flatnonzero(rows[:, _DECISION] != firsts[:, _DECISION])
+        contradiction = None
+        if differs.size:
+            row = differs[rows[differs, _POSITION].argmin()]
+            contradiction = int(firsts[row, _POSITION]), int(rows[row, _POSITION])
+        return ordinals.tolist(), contradiction
+
+    def _add(self, texts: Sequence[str], rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Count the texts; return the ordinal of each, and the entry of its first occurrence."""
         n = len(texts)
         digests = np.fromiter(map(hash, texts), np.int64, n)
-        rows = np.zeros(n, _ENTRY)
-        rows["second_half"] = np.fromiter((hash(text + "\0") for text in texts), np.int64, n)
-        if decisions is not None:
-            rows["decision"] = np.fromiter(map(hash, decisions), np.int64, n)
-        rows["position"] = range(n) if positions is None else positions
-        order = np.lexsort((rows["second_half"], digests))  # stable: equal texts stay in the order of rows
-        digests, rows = digests[order], rows[order]
-        same = (digests[1:] == digests[:-1]) & (rows["second_half"][1:] == rows["second_half"][:-1])
-        starts = np.flatnonzero(np.concatenate([[True] * min(n, 1), ~same]))
+        rows[:, _SECOND_HALF] = np.fromiter((hash(text + "\0") for text in texts), np.int64, n)
+        order, starts = _grouped(digests, rows[:, _SECOND_HALF])
+        first_rows = order[starts]
         sizes = np.diff(starts, append=n)
-        known = self._counted(digests[starts], rows[starts], sizes)
-        group = np.repeat(np.arange(len(starts)), sizes)
-        ordinals = np.empty(n, np.int64)
-        ordinals[order] = known["count"][group] + np.arange(n) - starts[group]
-        differs = np.flatnonzero(rows["decision"] != known["decision"][group])
-        if differs.size and self.contradiction is None:
-            first = differs[rows["position"][differs].argmin()]
-            self.contradiction = int(known["position"][group[first]]), int(rows["position"][first])
-        return ordinals.tolist()
+        known = self._count(digests[first_rows], rows[first_rows], sizes)
+        group = np.empty(n, np.int64)
+        group[order] = np.repeat(np.arange(len(starts)), sizes)
+        place = np.empty(n, np.int64)
+        place[order] = np.arange(n) - np.repeat(starts, sizes)
+        entries = known[group]
+        return entries[:, _COUNT] + place, entries
 
-    def _counted(self, digests: IntArray, firsts: NDArray[Any], sizes: IntArray) -> NDArray[Any]:
-        """Count distinct texts; return their entries from before, with count 0 for a new text."""
-        known = firsts.copy()
-        new = np.arange(len(digests))
+    def _count(self, digests: IntArray, entries: IntArray, sizes: IntArray) -> IntArray:
+        """Add occurrences of distinct texts; return their entries from before, a new one with count 0."""
+        known = entries.copy()
+        is_new = np.ones(len(digests), bool)
         for run in self._runs:
-            places, found = _look_up(run, digests[new], firsts["second_half"][new])
-            known[new[found]] = run.entries[places]
-            run.entries["count"][places] += sizes[new[found]]
-            new = new[~found]
-        if new.size:
-            added = firsts[new]
-            added["count"] = sizes[new]
-            self._runs.append(_Run(digests[new], added))
-            while len(self._runs) > 1 and len(self._runs[-2].digests) < 2 * len(self._runs[-1].digests):
-                self._runs.append(_merged(self._runs.pop(), self._runs.pop()))
+            asked, places = _look_up(run, digests, entries[:, _SECOND_HALF])
+            known[asked] = run.entries[places]
+            run.entries[places, _COUNT] += sizes[asked]
+            is_new[asked] = False
+        added = entries[is_new]
+        added[:, _COUNT] = sizes[is_new]
+        if added.size:
+            self._runs.append(_Run(digests[is_new], added))
+        while len(self._runs) >= _MERGED_RUNS and (
+            len(self._runs[-_MERGED_RUNS].digests) < _MERGED_RUNS * len(self._runs[-1].digests)
+        ):
+            self._runs[-_MERGED_RUNS:] = [_merged(self._runs[-_MERGED_RUNS:])]
         return known
 
 
-def _look_up(run: _Run, digests: IntArray, second_halves: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Find digests in a run: the places of those that are there, and which these are."""
+def _grouped(digests: IntArray, second_halves: IntArray) -> tuple[IntArray, IntArray]:
+    """Bring equal digests together, in the order of rows: the order, and where each digest begins in it."""
+    order = np.argsort(digests, kind="stable")
+    first, second = digests[order], second_halves[order]
+    same_first = first[1:] == first[:-1]
+    same = same_first & (second[1:] == second[:-1])
+    if not np.array_equal(same, same_first):  # different digests with the same first half
+        order = np.lexsort((second_halves, digests))
+        first, second = digests[order], second_halves[order]
+        same = (first[1:] == first[:-1]) & (second[1:] == second[:-1])
+    begins = np.ones(len(order), bool)
+    begins[1:] = ~same
+    return order, np.flatnonzero(begins)
+
+
+def _look_up(run: _Run, digests: IntArray, second_halves: IntArray) -> tuple[IntArray, IntArray]:
+    """Find digests in a run: which of them are there, and where."""
     last = len(run.digests) - 1
-    places = np.searchsorted(run.digests, digests)
+    places = np.minimum(np.searchsorted(run.digests, digests), last)
+    asked = np.flatnonzero(run.digests[places] == digests)
+    places = places[asked]
     while True:
+        other = run.entries[places, _SECOND_HALF] != second_halves[asked]
+        if not other.any():
+            return asked, places
+        places = places + other  # different digests with the same first half: try the next one
         inside = np.minimum(places, last)
-        same = (places <= last) & (run.digests[inside] == digests)
-        found = same & (run.entries["second_half"][inside] == second_halves)
-        if np.array_equal(found, same):
-            return places[found], found
-        places = places + (same & ~found)  # several digests share their first half: try the next one
+        there = (places <= last) & (run.digests[inside] == digests[asked])
+        asked, places = asked[there], places[there]
 
 
-def _merged(one: _Run, two: _Run) -> _Run:
-    """Merge two runs, a part at a time."""
-    large, small = sorted((one, two), key=lambda run: len(run.digests), reverse=True)
-    merged = _Run.of_length(len(large.digests) + len(small.digests))
-    ends = np.arange(_MERGED_AT_ONCE, len(large.digests), _MERGED_AT_ONCE)
-    ends_of_small = np.searchsorted(small.digests, large.digests[ends])
-    start = start_of_small = 0
-    for end, end_of_small in zip(
-        [*ends, len(large.digests)], [*ends_of_small, len(small.digests)], strict=True
-    ):
-        parts = (slice(start, end), slice(start_of_small, end_of_small))
-        digests, entries = (
-            np.concatenate([of_large[parts[0]], of_small[parts[1]]])
-            for of_large, of_small in zip(large, small, strict=True)
-        )
+def _merged(runs: list[_Run]) -> _Run:
+    """Merge runs, a part of the digests at a time."""
+    length = sum(len(run.digests) for run in runs)
+    merged = _Run(_array(length), _array(length, runs[0].entries.shape[1]))
+    longest = max((run.digests for run in runs), key=len)
+    bounds = [
+        [0, *np.searchsorted(run.digests, longest[_PART::_PART]).tolist(), len(run.digests)] for run in runs
+    ]
+    end = 0
+    for part in range(len(bounds[0]) - 1):
+        cuts = [slice(*bound[part : part + 2]) for bound in bounds]
+        digests = np.concatenate([run.digests[cut] for run, cut in zip(runs, cuts, strict=True)])
+        entries = np.concatenate([run.entries[cut] for run, cut in zip(runs, cuts, strict=True)])
         order = np.argsort(digests, kind="stable")
-        place = slice(start + start_of_small, end + end_of_small)
-        merged.digests[place], merged.entries[place] = digests[order], entries[order]
-        start, start_of_small = end, end_of_small
+        start, end = end, end + len(order)
+        merged.digests[start:end], merged.entries[start:end] = digests[order], entries[order]
     return merged
 
 
-def _array(length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    if length <= _IN_MEMORY:
-        return np.empty(length, dtype)
+def _array(*shape: int) -> IntArray:
+    if shape[0] <= _IN_MEMORY:
+        return np.empty(shape, np.int64)
     with tempfile.TemporaryFile() as file:  # the mapping outlives the name and the descriptor
-        return np.memmap(file, dtype, "w+", shape=(length,))
+        return np.memmap(file, np.int64, "w+", shape=shape)

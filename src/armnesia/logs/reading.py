@@ -49,8 +49,8 @@ def read_log(
     log = opened.read(declared or opened.declared_actions, reward_range)
     if declared is None and opened.declared_actions is None:
         warnings.warn(
-            f"the actions were taken from the log: {listed(log.actions)}; declare them with actions=[...],"
-            " because deleting rows must not change the action set",
+            f"the actions were taken from the log: {listed(log.actions)}; declare them with actions=[...]"
+            " (--actions), because deleting rows must not change the action set",
             UndeclaredActionsWarning,
             stacklevel=2,
         )

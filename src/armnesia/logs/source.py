@@ -7,7 +7,7 @@ One class per kind: `files.FileSource`, `frames.FrameSource`, `sqlite.SqliteSour
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -91,6 +91,8 @@ class Source(ABC):
     `whole_rows` are the names of all columns of a row if the source must tell rows apart by their content.
     """
 
+    can_be_reopened: ClassVar[bool] = True
+    """Whether `reopen_source` can open it again from its description."""
     declared_actions: tuple[Hashable, ...] | None = None
     """The action set, where the source states it."""
 
@@ -195,9 +197,9 @@ class Source(ABC):
             rows = check.rows(raw)
             if rows.ids is not None:
                 decisions = zip(rows.arms, rows.units, rows.users, strict=True)
-                ordinals = occurrences.number(rows.ids, decisions, rows.positions)
-                if occurrences.contradiction is not None:
-                    raise rules.contradicting_ids(self.described("id"), occurrences.contradiction)
+                ordinals, contradiction = occurrences.number_decisions(rows.ids, decisions, rows.positions)
+                if contradiction is not None:
+                    raise rules.contradicting_ids(self.described("id"), contradiction)
                 rows = replace(rows, ordinals=ordinals)
             elif rows.contents is not None:
                 rows = replace(rows, ordinals=occurrences.number(rows.contents))

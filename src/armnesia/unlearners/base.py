@@ -228,7 +228,7 @@ class Unlearner(ABC):
 UNLEARNERS: dict[str, type[Unlearner]] = {}
 """Every unlearner by its name, for the command line, the vault and the generic tests.
 
-`armnesia.unlearners` fills it; it is here because the messages of `Unlearner.check_learner` name its entries.
+`armnesia.unlearners` fills it; it is here because messages of `Unlearner.check_supported` name its entries.
 """
 
 

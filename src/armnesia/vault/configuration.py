@@ -63,7 +63,8 @@ class Policy:
         return VaultError(
             f"the vault's policy allows up to epsilon = {self.max_epsilon:g}, delta = {self.max_delta:g} at"
             f" level {' or '.join(self.levels)}; this request would be answered with epsilon ="
-            f" {guarantee.epsilon:g}, delta = {guarantee.delta:g} at level {guarantee.level}"
+            f" {guarantee.epsilon:g}, delta = {guarantee.delta:g} at level {guarantee.level}; armnesia policy"
+            " shows and changes it"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +86,9 @@ class Configuration:
     reward_range: tuple[float, float] = (0.0, 1.0)
     learner: str = "lcb"
     confidence: float = DEFAULT_CONFIDENCE
+    """τ, for learners that have one."""
+    learner_options: Mapping[str, Any] = field(default_factory=dict)
+    """Other parameters of the learner."""
     unlearner: str = Rollback.name
     options: Mapping[str, Any] = field(default_factory=dict)
     epsilon: float = 0.0
@@ -144,7 +148,8 @@ class Configuration:
             raise InvalidInputError(f"learner must be one of {', '.join(LEARNERS)}; got {self.learner!r}")
         kind = LEARNERS[self.learner]
         has_confidence = any(each.name == "confidence" for each in parameters_of(kind))
-        return build(kind, {"confidence": self.confidence} if has_confidence else {})
+        confidence = {"confidence": self.confidence} if has_confidence else {}
+        return build(kind, {**confidence, **self.learner_options})
 
     def make_unlearner(self) -> Unlearner:
         """The unlearner of a request that does not ask for another."""
@@ -164,7 +169,10 @@ class Configuration:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         actions = None if self.actions is None else list(self.actions)
         plain = {"actions": actions, "reward_range": list(self.reward_range), "options": dict(self.options)}
-        return {**values, **plain, "policy": self.requests.to_dict()}
+        written = {**values, **plain, "policy": self.requests.to_dict()}
+        if not written.pop("learner_options"):
+            return written  # vaults of the first release do not have the key
+        return written | {"learner_options": dict(self.learner_options)}
 
     @classmethod
     @lru_cache(maxsize=16)

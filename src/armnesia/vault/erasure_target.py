@@ -24,7 +24,7 @@ class ErasureTarget:
     def of(cls, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None) -> "ErasureTarget":
         """Check and sort the names: either users or records."""
         if (users is None) == (records is None):
-            raise InvalidInputError("name what to forget: either users or records, not both")
+            raise InvalidInputError("name what to forget, by exactly one of users and records")
         given = users if users is not None else records
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             got = "a single text" if isinstance(given, str) else f"a single {type(given).__name__}"

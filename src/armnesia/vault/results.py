@@ -1,15 +1,15 @@
 """What the operations of a vault return: frozen values, each with its JSON form in `to_dict()`."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from armnesia.privacy import Guarantee
 from armnesia.unlearners import Release
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.ledger.certificate import Certificate, Erasure
-from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.ledger import Entry, Head
 
 SCREEN_ONLY = "For this screen only: together with the served arm, the probabilities reveal deleted rewards."
 OPERATOR_ONLY = "For the operator only: published before and after a deletion, this reveals what was deleted."
@@ -192,6 +192,57 @@ class LedgerCheck:
     def to_dict(self) -> dict[str, Any]:
         """The keys `holds`, `problems` and `checked`."""
         return {"holds": self.holds, "problems": list(self.problems), "checked": str(self.checked)}
+
+
+@dataclass(frozen=True)
+class LedgerEntries(Sequence[Entry]):
+    """The entries of the ledger, from the first."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def head(self) -> Head:
+        """The head of the ledger: that of the last entry."""
+        return self.entries[-1].head
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @overload
+    def __getitem__(self, place: int) -> Entry: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, place: int | slice) -> Entry | Sequence[Entry]:
+        return self.entries[place]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `head` and `entries`."""
+        return {"head": str(self.head), "entries": [dict(entry.fields) for entry in self.entries]}
+
+
+@dataclass(frozen=True)
+class PublicKeys(Sequence[str]):
+    """The public keys that the vault has signed with, in order; the last one is in use."""
+
+    keys: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        return self.keys[place]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `version`, `public_key` (the one in use) and `public_keys`."""
+        return {
+            "version": len(self.keys),
+            "public_key": self.keys[-1],
+            "public_keys": list(self.keys),
+        }
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from armnesia.logs.columns import IfPresent
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
-from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.operations.certificates import certificate_of_entry, certificate_of_target
 from armnesia.vault.operations.compact import compact
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.export import read_export, write_export
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
 from armnesia.vault.operations.ingest import ingest
+from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.policy import change_policy
 from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
@@ -34,8 +35,10 @@ from armnesia.vault.results import (
     Forgotten,
     Ingested,
     LedgerCheck,
+    LedgerEntries,
     PolicyChange,
     Preview,
+    PublicKeys,
     Readmitted,
     Rebuilt,
     Restored,
@@ -47,7 +50,6 @@ from armnesia.vault.results import (
 )
 from armnesia.vault.state.connection import VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.storage import tables
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -126,11 +128,18 @@ class Vault:
         """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
         `user` is by default the column named `user`, if there is one; None stands for no user column. Once
-        people were forgotten, rows without a `user` column are refused, unless `no_user` states that
-        they belong to no user.
+        people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
+        user.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
-        return ingest(self._connection, rows, no_user=no_user, batch_rows=batch_rows, progress=progress)
+        return ingest(
+            self._connection,
+            rows,
+            no_user=no_user,
+            user_is_named=user is not IF_PRESENT,
+            batch_rows=batch_rows,
+            progress=progress,
+        )
 
     def decide(self) -> Served:
         """The arm that is served now; it stays until records come in or are forgotten."""
@@ -178,11 +187,9 @@ class Vault:
         """The state of the vault; `scores` are for the operator only: changes reveal what was deleted."""
         return status_of(self._connection, scores=scores)
 
-    def ledger(self) -> list[Entry]:
+    def ledger(self) -> LedgerEntries:
         """The entries of the ledger, from the first."""
-        with self._connection.reading() as transaction:
-            rows = tables.read_ledger(transaction.session)
-        return [Entry.from_text(text) for _, text, _ in rows]
+        return read_ledger(self._connection)
 
     def check_ledger(self, head: Head | str) -> LedgerCheck:
         """Check the ledger alone against a head that was kept elsewhere."""
@@ -220,10 +227,11 @@ class Vault:
         in_use = self._state().signing_key  # which also loads keys that another process has made
         return self._connection.keyring.public_key(in_use if version is None else version)
 
-    def public_keys(self) -> list[str]:
+    def public_keys(self) -> PublicKeys:
         """The public keys of all versions used so far."""
         in_use = self._state().signing_key
-        return [self._connection.keyring.public_key(version) for version in range(1, in_use + 1)]
+        keyring = self._connection.keyring
+        return PublicKeys(tuple(keyring.public_key(version) for version in range(1, in_use + 1)))
 
     def rotate_signing_key(self) -> Rotated:
         """Sign with a new key from now on."""

@@ -54,7 +54,7 @@ def test_evaluate_gives_tilts_value_exactly_for_one_arm(run: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "at_most"),
     [
-        (("--arms", "0,1", "--deletions", "80,80"), 0.0057),
+        pytest.param(("--arms", "0,1", "--deletions", "80,80"), 0.0057, marks=pytest.mark.slow),
         (("--predictive", "empirical_bayes"), 0.0056),
     ],
 )

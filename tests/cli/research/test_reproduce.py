@@ -66,10 +66,10 @@ def test_an_interrupted_reproduction_stops_and_keeps_its_points(tmp_path: Path) 
         while not kept.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, printed = process.communicate(timeout=PATIENCE)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert "armnesia: interrupted" in said
+    assert "armnesia: interrupted" in printed
     assert 0 < len(CellStore(kept).finished) < 172

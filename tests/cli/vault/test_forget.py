@@ -18,14 +18,14 @@ TILT = ("--unlearner", "tilt", *BUDGET)
 
 def test_a_dry_run_tells_the_probabilities_and_writes_nothing(run: Any, vault: Path) -> None:
     before = contents(vault)
-    told = run("forget", "--user", "u1", "--dry-run", "--json").json
-    assert set(told) == {
+    preview = run("forget", "--user", "u1", "--dry-run", "--json").json
+    assert set(preview) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "unlearner"),
         *("probabilities", "branch", "guarantee", "note"),
     }
-    assert told["counts"] == {"A": 0, "B": 40, "C": 0}
-    assert told["probabilities"] == {"A": 1.0, "B": 0.0, "C": 0.0}
-    assert told["guarantee"]["level"] == "retained"
+    assert preview["counts"] == {"A": 0, "B": 40, "C": 0}
+    assert preview["probabilities"] == {"A": 1.0, "B": 0.0, "C": 0.0}
+    assert preview["guarantee"]["level"] == "retained"
     assert "Nothing was changed" in run("forget", "--user", "u1", "--dry-run").out
     assert "Nothing is held" in run("forget", "--user", "u2", "--dry-run").out
     assert contents(vault) == before
@@ -64,7 +64,7 @@ def test_the_same_request_twice_has_one_answer(run: Any, vault: Path) -> None:
     assert "answered before" in run("forget", "--user", "u1").out
 
 
-def test_nothing_held_is_said(run: Any, vault: Path) -> None:
+def test_a_request_for_nothing_that_is_held(run: Any, vault: Path) -> None:
     done = run("forget", "--user", "stranger", "--json")
     assert done.code == 0
     assert (done.json["kind"], done.json["records"]) == ("nothing_held", 0)
@@ -101,10 +101,10 @@ def test_a_dry_run_names_the_unlearner(run: Any, vault: Path) -> None:
     assert run("forget", "--user", "stranger", "--dry-run", "--json").json["unlearner"] is None
 
 
-def test_of_several_it_is_said_how_many_had_records(run: Any, vault: Path) -> None:
+def test_of_several_names_the_number_with_records_is_printed(run: Any, vault: Path) -> None:
     several = users("u1", "a1", "x", "y")
-    told = run("forget", *several, "--dry-run", "--json").json
-    assert (told["named"], told["held"]) == (4, 2)
+    preview = run("forget", *several, "--dry-run", "--json").json
+    assert (preview["named"], preview["held"]) == (4, 2)
     assert "2 of 4 named had records\n" in run("forget", *several, "--dry-run").out
     assert "had records" not in run("forget", "--user", "a3", "--dry-run").out
     assert "2 of 4 named had records\n" in run("forget", *several).out
@@ -118,14 +118,14 @@ def test_what_to_do_about_bytes_that_are_still_there(run: Any, vault: Path) -> N
     reader = sqlite3.connect("vault.db")
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM record").fetchone()
-    said = run("forget", "--user", "u1").out
+    printed = run("forget", "--user", "u1").out
     with Vault.open("sqlite:///vault.db") as opened:
         done = opened.forget(records=["r3"])
     (on_a_server,) = erasure_hint(done, "postgresql://host/database", {"records": ["r3"]})
     reader.close()
-    assert "another process was reading" in said
-    assert "armnesia status tries again" in said
-    assert "armnesia certificate show --user U --out FILE" in said
+    assert "another process was reading" in printed
+    assert "armnesia status tries again" in printed
+    assert "armnesia certificate show --user U --out FILE" in printed
     assert "armnesia compact" in on_a_server
     assert "armnesia certificate show --records ID --out FILE" in on_a_server
     assert "│ erasure                 │ complete " in run("status").out

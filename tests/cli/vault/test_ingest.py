@@ -11,7 +11,7 @@ from tests.cli.examples import COLUMNS, INGEST, USER_COLUMN
 pytestmark = pytest.mark.usefixtures("clicks")
 
 
-def test_what_is_sent_twice_comes_in_once_and_without_ids_that_is_said(run: Any) -> None:
+def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -> None:
     run("init", "--actions", "A,B")
     counts = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--json")
     assert counts.json == {

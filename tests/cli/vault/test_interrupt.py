@@ -52,13 +52,13 @@ def test_an_interrupted_ingest_leaves_nothing(run: Any) -> None:
             assert process.poll() is None, "the ingest ended before it could be interrupted"
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, printed = process.communicate(timeout=PATIENCE)
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
     assert process.returncode == 130
-    assert said == "armnesia: interrupted; nothing was ingested\n"
+    assert printed == "armnesia: interrupted; nothing was ingested\n"
     assert run("status", "--json").json == before
     assert run("verify").code == 0
 

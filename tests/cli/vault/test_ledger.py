@@ -40,10 +40,10 @@ def test_the_ledger_is_readable_in_80_columns(run: Any, vault: Path) -> None:
         noisy = ("--unlearner", "strict_adaptive", *BUDGET)
         assert run("forget", "--user", user, *noisy).code == 0
     run("rotate-key", "signing")
-    said = run("ledger").out.splitlines()
-    assert max(len(line) for line in said[:-1]) <= 80
-    lines = [line for line in said if re.match(r"│ \d", line)]
+    printed = run("ledger").out.splitlines()
+    assert max(len(line) for line in printed[:-1]) <= 80
+    lines = [line for line in printed if re.match(r"│ \d", line)]
     assert len(lines) == 5
     for line in lines:
         assert re.match(r"│ \d │ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d │ [a-z_]+ +│", line)
-    assert sum("request_shape" in line for line in said) == 2
+    assert sum("request_shape" in line for line in printed) == 2

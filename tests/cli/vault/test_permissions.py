@@ -1,6 +1,6 @@
 """What may not be read or written is refused in one sentence, leaves nothing, and loses nothing.
 
-Each command is run by somebody whom permissions bind, on a vault of their own.
+Each command is run by an unprivileged user, on a vault of their own.
 """
 
 import json
@@ -21,7 +21,7 @@ OTHER_KEYS = ("--keys", "keys/vault.keys")
 PIN = "vault.db.keys.head"
 NOT_FOR_WRITING = "the vault 'vault.db' cannot be opened for writing: Permission denied"
 
-# What is closed, to which mode; what is asked for; what is said.
+# Which paths are closed, to which mode; the command; its message.
 REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
     "forget in a file for reading only": ({"vault.db": 0o400}, FORGET, NOT_FOR_WRITING),
     "ingest into a file for reading only": ({"vault.db": 0o400}, INGEST, NOT_FOR_WRITING),
@@ -115,8 +115,8 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
 
 @pytest.fixture(scope="module")
 def owner() -> Iterator[Unprivileged]:
-    with unprivileged() as somebody:
-        yield somebody
+    with unprivileged() as user:
+        yield user
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_what_is_closed_is_refused_and_nothing_is_lost(owner: Unprivileged, fold
     [((), {PIN: 0o400}), (OTHER_KEYS, {"keys": 0o500})],
     ids=["a pin for reading only", "no pin, in a folder for reading only"],
 )
-def test_a_head_that_cannot_be_pinned_is_told_after_the_deed(
+def test_a_head_that_cannot_be_pinned_is_reported_after_the_commit(
     owner: Unprivileged, folder: Path, keys: tuple[str, ...], modes: dict[str, int]
 ) -> None:
     """The pin follows the commit, so the request is done: the sentence says so, asking again shows it."""
@@ -209,7 +209,7 @@ def test_a_head_that_cannot_be_pinned_is_told_after_the_deed(
     assert checked["valid"]
 
 
-def test_permissions_bind_whoever_runs_the_commands(owner: Unprivileged, folder: Path) -> None:
+def test_permissions_bind_the_user_of_these_tests(owner: Unprivileged, folder: Path) -> None:
     """The planted fault: were it root, everything above would be let through."""
     with closed(folder, {"vault.db.keys": 0}):
         assert owner.run("decide", within=folder).code == 2

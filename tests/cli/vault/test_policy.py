@@ -33,7 +33,7 @@ def test_the_policy_bounds_what_a_request_may_ask_for(run: Any, vault: Path) -> 
 
 @pytest.mark.parametrize("number", ["-0", "-0.0", "0"])
 def test_zero_has_no_sign(run: Any, vault: Path, number: str) -> None:
-    said = run("policy", "--max-epsilon", number, "--max-delta", number).out
-    assert "up to ε = 0 and δ = 0 at level" in said
-    told = run("policy", "--max-epsilon", number, "--json").out
-    assert "-0" not in re.sub(r'"head": .*', "", told)
+    printed = run("policy", "--max-epsilon", number, "--max-delta", number).out
+    assert "up to ε = 0 and δ = 0 at level" in printed
+    as_json = run("policy", "--max-epsilon", number, "--json").out
+    assert "-0" not in re.sub(r'"head": .*', "", as_json)

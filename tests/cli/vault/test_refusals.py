@@ -69,7 +69,7 @@ REFUSALS = {
     "columns of the bundled log": (("ingest", "flights", *COLUMNS), "has its own columns"),
     "an id that means two rows": (("ingest", "contradicting.csv", *COLUMNS, "--id-column", "row"), "an id"),
     "options of a log": (("decide", "--learner", "lcb"), "such options need LOG"),
-    "nobody to forget": (("forget",), "one of --user (repeatable), --file, --records and --records-file"),
+    "no names": (("forget",), "one of --user (repeatable), --file, --records and --records-file"),
     "two ways to name": ((*FORGET, "--records", "r1"), "one of --user"),
     "an empty name": (("forget", "--user", ""), "none of them empty"),
     "a column of no file": ((*FORGET, "--column", "person"), "--column belongs to --file"),
@@ -97,7 +97,7 @@ REFUSALS = {
     "two questions": (("ledger", "--head", "--check", "1:0"), "exclude each other; give one"),
     "a ledger over a file": (("ledger", "--export", "clicks.csv"), "clicks.csv exists already"),
     "a backup over a file": (("backup", "clicks.csv"), "clicks.csv exists already; nothing was written"),
-    "a certificate of nobody": (("certificate", "show"), "one of --user"),
+    "a certificate without a request": (("certificate", "show"), "one of --user"),
     "a certificate of two": (("certificate", "show", "--user", "u", "--sequence", "2"), "names an entry"),
     "no such certificate": (
         ("certificate", "show", "--user", "u1"),
@@ -159,7 +159,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(run: Any, vault: Path,
 
 @pytest.mark.parametrize(
     ("rows", "options"),
-    [(1_000_000, ("--batch-rows", "300000")), (60_000, ())],
+    [(200_000, ("--batch-rows", "60000")), (60_000, ())],
     ids=["in batches", "in one transaction"],
 )
 def test_a_reward_out_of_range_far_down_leaves_nothing(

@@ -94,7 +94,7 @@ def test_people_without_rows_need_no_such_warning(run: Any) -> None:
         ("u,ann\nv,\n", "ann", "and one per line"),
     ],
 )
-def test_a_file_that_names_nobody_is_refused(
+def test_a_file_without_usable_names_is_refused(
     run: Any, vault: Path, option: str, text: str | None, column: str | None, sentence: str
 ) -> None:
     if text is not None:
@@ -131,7 +131,7 @@ def test_one_way_to_name_is_enough(run: Any, arguments: tuple[str, ...], sentenc
 
 
 @pytest.mark.parametrize("header", ["user_id", "User ID", "id", "EMAIL"])
-def test_a_header_is_nobody(run: Any, vault: Path, header: str) -> None:
+def test_a_header_is_not_a_name(run: Any, vault: Path, header: str) -> None:
     (vault / "people.csv").write_text(f"{header}\nu1\n")
     refused = run("forget", "--file", vault / "people.csv")
     assert (refused.code, refused.out) == (2, "")

@@ -26,9 +26,9 @@ def test_scores_are_for_the_operator(run: Any, vault: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_the_status_has_penalty_and_policy(run: Any) -> None:
     run("init", "--penalty", "frozen", *WEAKER_POLICY)
-    said = run("status").out
-    assert re.search(r"│ penalty +│ frozen ", said)
-    assert re.search(r"│ policy +│ up to ε = 1 and δ = 1e-05 at level retained or ", said)
+    printed = run("status").out
+    assert re.search(r"│ penalty +│ frozen ", printed)
+    assert re.search(r"│ policy +│ up to ε = 1 and δ = 1e-05 at level retained or ", printed)
 
 
 @pytest.mark.usefixtures("folder")

@@ -108,10 +108,3 @@ def test_the_policy_commands_of_the_docs_run(run: Any) -> None:
     run_section(run, OPERATIONS, "Policies")
     policy = run("policy", "--json").json
     assert (policy["max_epsilon"], policy["beyond"]) == (1.0, "rollback")
-
-
-def test_the_page_of_commands_lists_them_all(run: Any) -> None:
-    page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^│ ([a-z][a-z-]*) {2,}", run("--help").out, re.MULTILINE)
-    assert {"init", "forget", "rotate-key", "certificate"} <= set(listed)
-    assert [command for command in listed if f"`{command}" not in page] == []

@@ -48,6 +48,6 @@ def test_restoring_says_that_later_rows_are_missing(run: Any, vault: Path) -> No
     run("forget", "--user", "u1")
     run("export", "later.json", "--for-restore")
     shutil.copy("old.db", "vault.db")
-    said = run("restore", "later.json").out
-    assert "1 ledger entries replayed" in said
-    assert "Rows that were ingested after the backup are not in it: ingest them again." in said
+    printed = run("restore", "later.json").out
+    assert "1 ledger entries replayed" in printed
+    assert "Rows that were ingested after the backup are not in it: ingest them again." in printed

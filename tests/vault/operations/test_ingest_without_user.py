@@ -17,7 +17,7 @@ LOG: dict[str, list[Any]] = {
     "who": ["ann", "bob", "cem"],
     "id": ["r1", "r2", "r3"],
 }
-REFUSED = "people were forgotten here: name the user column, so that their rows stay out"
+REFUSED = "people were forgotten here: name the user column"
 
 
 def filled(place: Place) -> Vault:

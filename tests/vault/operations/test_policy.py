@@ -148,7 +148,7 @@ def test_rewards_do_not_choose_who_answers(sqlite_place: Place) -> None:
         log = {"action": ["A"] * 6, "reward": [1.0, 0.5, 1.0, 1.0, 1.0, 1.0], "who": [*"aabbcc"]}
         vault.ingest(log | {"id": list(range(6))}, user="who", id="id")
         before = dumped(vault)
-        with pytest.raises(UnsupportedError, match="not all 0 or 1"):
+        with pytest.raises(UnsupportedError, match="needs rewards that are all 0 or 1; these are not"):
             vault.forget(users=["a"], **MIXING)
         assert dumped(vault) == before
         vault.forget(users=["b"], **MIXING)
@@ -218,8 +218,8 @@ def test_what_no_unlearner_knows_is_refused(tmp_path: Path, asked: dict[str, Any
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({}, "either users or records, not both"),
-        ({"users": ["ann"], "records": ["r1"]}, "either users or records, not both"),
+        ({}, "by exactly one of users and records"),
+        ({"users": ["ann"], "records": ["r1"]}, "by exactly one of users and records"),
         ({"users": []}, "at least one user or record"),
         ({"users": ["ann", ""]}, "none of them empty"),
         ({"users": ["ann", None]}, "none of them empty"),

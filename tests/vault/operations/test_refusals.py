@@ -147,9 +147,7 @@ def test_a_total_beyond_what_the_database_holds_is_refused(
         before = dumped(vault)
         monkeypatch.setattr(sealed_state, "LARGEST", 2_999_999_999)
         more = {"action": ["A"], "reward": [0.75], "who": ["eve"], "id": ["r7"]}  # 2.25 and 0.75 make 3
-        with pytest.raises(
-            VaultError, match=r"up to 9\.2 thousand million rows of an arm; this would be more"
-        ):
+        with pytest.raises(VaultError, match=r"up to 9\.2 billion rows per arm; this would be more"):
             vault.ingest(more, user="who", id="id")
         assert dumped(vault) == before
         monkeypatch.setattr(sealed_state, "LARGEST", 3_000_000_000)

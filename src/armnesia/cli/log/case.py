@@ -73,11 +73,15 @@ class RequestOptions:
 
     def __post_init__(self) -> None:
         if bool(self.users) == (self.rows is not None):
-            raise InvalidInputError("name what to forget by --user (repeatable) or by --rows, not both")
+            raise InvalidInputError("name what to forget, by exactly one of --user (repeatable) and --rows")
 
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""
         log = self.source.read(self.log, with_users=bool(self.users))
+        if self.users and not log.has_users:
+            raise InvalidInputError(
+                "the log has no column 'user'; name the column of the users with --user-column, or use --rows"
+            )
         statistics = log.statistics()
         bound = opt.make_learner(learner, self.parameters, statistics)
         return LogRequest(bound, statistics, self._request(log))

@@ -16,7 +16,7 @@ from armnesia.vault import DEFAULT_URL
 
 
 @with_parameters(LEARNERS)
-@with_options_of(opt.LogOptions, "source", without=["user_column"])
+@with_options_of(opt.LogOptions, "source")
 def decide(
     log: Annotated[
         str | None, typer.Argument(metavar="LOG", help=f"{opt.LOG_HELP} If not given, the vault.")

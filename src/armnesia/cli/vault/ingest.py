@@ -59,7 +59,7 @@ def ingest(
         if columns != _DEFAULT_COLUMNS:
             raise InvalidInputError(
                 f"the bundled log {opt.BUNDLED!r} has its own columns: leave --action-column,"
-                " --reward-column, --user-column, --id-column and --table out"
+                " --reward-column, --user-column, --id-column, --no-user and --table out"
             )
         log, columns = str(datasets.flights_path()), _COLUMNS_OF_FLIGHTS
     if "://" not in log:

@@ -50,6 +50,7 @@ def init(
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     if kind.needs_budget:
         opt.make_budget(epsilon, delta, None)  # refuses half a budget
+    learner_parameters = of_kind(parameters, learner_kind)
     configuration = Configuration(
         actions=opt.declared_actions(actions, actions_file),
         reward_range=opt.two_numbers(reward_range),
@@ -60,7 +61,8 @@ def init(
         delta=delta or 0.0,
         penalty=cast(Any, penalty),  # any text; Configuration refuses an unknown one
         mode=EXTERNAL if external else MANAGED,
-        **of_kind(parameters, learner_kind),
+        confidence=learner_parameters.pop("confidence", DEFAULT_CONFIDENCE),
+        learner_options=learner_parameters,
     )
     configuration = replace(configuration, policy=replace(configuration.requests, **policy))
     with Vault.create(url, configuration, keys=keys) as vault:

@@ -18,8 +18,7 @@ def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = 
     """
     with Vault.open(url, keys=keys) as vault:
         found = vault.public_keys()
-    result = {"version": len(found), "public_key": found[-1], "public_keys": found}
-    tell(result, as_json, *found)
+    tell(found.to_dict(), as_json, *found)
 
 
 def rotate_key(

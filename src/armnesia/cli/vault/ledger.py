@@ -40,17 +40,17 @@ def ledger(
     if export is not None:
         check_can_be_written(export)
     with Vault.open(url, keys=keys) as vault:
-        last, entries = vault.head, [] if head else list(vault.ledger())
-    if head:
-        tell({"head": last}, as_json, str(last))
-    elif export is not None:
+        if head:
+            tell({"head": vault.head}, as_json, str(vault.head))
+            return
+        entries = vault.ledger()
+    if export is not None:
         with atomic_write(export, mode=0o600) as file:
             file.write_bytes("".join(f"{entry.text}\n" for entry in entries).encode("utf-8"))
-        result = {"head": last, "entries": len(entries), "file": export}
-        tell(result, as_json, f"{len(entries)} entries written to {export}; head {last}")
+        result = {"head": entries.head, "entries": len(entries), "file": export}
+        tell(result, as_json, f"{len(entries)} entries written to {export}; head {entries.head}")
     else:
-        result = {"head": last, "entries": [dict(entry.fields) for entry in entries]}
-        tell(result, as_json, _table(entries), f"Head: {last}")
+        tell(entries.to_dict(), as_json, _table(entries), f"Head: {entries.head}")
 
 
 def _check(url: str, keys: Path | None, stored: Head, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import tell
 from armnesia.cli.parameters import with_options_of
 from armnesia.cli.vault.options import Keys, Url, policy_changes, policy_text
-from armnesia.vault import DEFAULT_URL, PolicyChange, Vault
+from armnesia.vault import DEFAULT_URL, Vault
 
 
 @with_options_of(policy_changes, "changes")
@@ -18,10 +18,7 @@ def policy(
     A change holds from now on.
     """
     with Vault.open(url, keys=keys) as vault:
-        if changes:
-            done = vault.change_policy(**changes)
-        else:
-            done = PolicyChange(vault.configuration.requests, changed=False, head=vault.head)
+        done = vault.change_policy(**changes)
     tell(
         done.to_dict(),
         as_json,

@@ -75,10 +75,9 @@ class CertificateDraft:
             }
         )
 
-    def seal(self, keyring: Keyring) -> bytes:
-        """The seal on the text, with the digest key that the entry names."""
-        version = self.body["entry"]["salt_key"]
-        return keyring.at(digest_version=version, signing_version=1).seal(self.text)
+    def seal(self, ring: Keyring) -> bytes:
+        """The seal on the text, by the digest key in use; `rotate_digest_key` seals all drafts again."""
+        return ring.seal(self.text)
 
     def issue(
         self,

@@ -18,33 +18,35 @@ class StoredCertificate:
 
     @classmethod
     def read(
-        cls, sequence: int, body: str, signature: bytes, entry: str, keyring: Keyring
+        cls, sequence: int, body: object, signature: object, entry: str, ring: Keyring
     ) -> "StoredCertificate":
-        """Read a row, given the text of its ledger entry; refuse one that was changed outside armnesia."""
+        """Read a row and the text of its ledger entry; refuse one that something else has changed."""
         try:
-            stored = cls._parse(body, bytes(signature), keyring)
+            if not isinstance(body, str) or not isinstance(signature, bytes | memoryview):
+                raise VaultError("its body or its signature has another type")
+            stored = cls._parse(body, bytes(signature), ring)
             if stored.draft.body["sequence"] != sequence:
-                raise VaultError("it is stored under the number of another entry")
+                raise VaultError("it is stored under another entry than its own")
             if Entry(stored.draft.body["entry"]).text != entry:
                 raise VaultError("its entry is not the one in the ledger")
-        except (ArmnesiaError, KeyError, TypeError) as error:
-            reason = str(error) if isinstance(error, ArmnesiaError) else "it lacks a part that is required"
+        except (ArmnesiaError, KeyError, TypeError, ValueError) as error:
+            reason = str(error) if isinstance(error, ArmnesiaError) else "a part is missing or invalid"
             raise VaultError(f"certificate {sequence}: {reason}") from None
         return stored
 
     @classmethod
-    def _parse(cls, body: str, signature: bytes, keyring: Keyring) -> "StoredCertificate":
+    def _parse(cls, body: str, signature: bytes, ring: Keyring) -> "StoredCertificate":
         fields = read_json(body, "its body")
         if not isinstance(fields, dict):
             raise VaultError("its body must be a JSON object")
         if "signing_key" in fields:
             issued = Certificate.from_stored(body, signature)
-            keys = [keyring.public_key(version + 1) for version in range(keyring.signing_version)]
+            keys = [ring.public_key(version + 1) for version in range(ring.signing_version)]
             for problem in issued.verify(keys):
                 raise VaultError(problem)
             return cls(issued.draft, issued)
         draft = CertificateDraft(fields)
-        if draft.text != body or draft.seal(keyring) != signature:
+        if draft.text != body or draft.seal(ring) != signature:
             raise VaultError("its seal does not match: the draft has been changed")
         return cls(draft)
 

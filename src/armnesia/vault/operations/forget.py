@@ -69,6 +69,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         else:
             answer = _answer(connection, transaction, target, records, resolved, digests, listed)
     if repeated:
+        connection.pinned_head.write(before.head)  # a crash may have kept the first answer from pinning it
         certificate = certificate_of_target(connection, target)
         served = before.served_action
         return Forgotten(
@@ -197,7 +198,11 @@ def _ledger_facts(
     configuration, guarantee = state.configuration, release.guarantee
     facts = {
         "unlearner": {"name": resolved.unlearner.name, **resolved.options},
-        "learner": {"name": configuration.learner, "confidence": configuration.confidence},
+        "learner": {
+            "name": configuration.learner,
+            "confidence": configuration.confidence,
+            **configuration.learner_options,
+        },
         "penalty": configuration.penalty,
         "budget": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
         "level": str(guarantee.level),

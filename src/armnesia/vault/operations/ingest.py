@@ -26,20 +26,23 @@ def ingest(
     source: Source,
     *,
     no_user: bool = False,
+    user_is_named: bool = True,
     batch_rows: int | None = None,
     progress: Progress | None = None,
 ) -> Ingested:
     """Add the rows of a source, in one transaction or in one per `batch_rows` rows.
 
     A batch that fails leaves nothing. Rows that came in with earlier batches of the same source are not added
-    twice when it is ingested again. Once people were forgotten, a source without a user column could bring
-    their rows back unnoticed: it is refused, unless `no_user` states that its rows belong to no user.
+    twice when it is ingested again. Once people were forgotten, a source whose user column was not named
+    could bring their rows back unnoticed: it is refused, unless `no_user` states that its rows belong to no
+    user. `user_is_named` is False if the column was found because it is called `user`.
     """
     if no_user and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
-    state = _check_before_reading(connection, source, no_user)
+    unnamed = not no_user and (source.columns.user is None or not user_is_named)
+    state = _check_before_reading(connection, source, unnamed)
     actions = _actions(state, source)
     chunks = partial(
         source.rows, actions, state.configuration.reward_range, chunk=min(batch_rows or CHUNK, CHUNK)
@@ -55,7 +58,7 @@ def ingest(
     )
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
-            _refuse_unknown_users(transaction.session, source, no_user)  # some may be forgotten just now
+            _refuse_unknown_users(transaction.session, unnamed)  # some may be forgotten just now
             loader = RecordLoader(transaction, connection.records, source, actions)
             for rows in batch:
                 loader.take(rows)
@@ -74,10 +77,10 @@ def ingest(
     return result
 
 
-def _check_before_reading(connection: VaultConnection, source: Source, no_user: bool) -> State:
+def _check_before_reading(connection: VaultConnection, source: Source, unnamed: bool) -> State:
     """Refuse a source that cannot be ingested, before its rows are read."""
     with connection.reading() as transaction:
-        _refuse_unknown_users(transaction.session, source, no_user)
+        _refuse_unknown_users(transaction.session, unnamed)
         unrecognised = source.columns.id is None and tables.suppresses_any(transaction.session, "record")
     connection.records.check_source(source)
     if unrecognised:
@@ -89,12 +92,12 @@ def _check_before_reading(connection: VaultConnection, source: Source, no_user: 
     return transaction.state
 
 
-def _refuse_unknown_users(session: Session, source: Source, no_user: bool) -> None:
-    """Refuse rows without a user once people were forgotten: some may be theirs."""
-    if source.columns.user is None and not no_user and tables.suppresses_any(session, "user"):
+def _refuse_unknown_users(session: Session, unnamed: bool) -> None:
+    """Refuse rows whose user column was not named once people were forgotten: some may be theirs."""
+    if unnamed and tables.suppresses_any(session, "user"):
         raise VaultError(
-            "people were forgotten here: name the user column, so that their rows stay out; or, if the rows"
-            " belong to no user, say so with no_user=True (--no-user)"
+            "people were forgotten here: name the user column (--user-column), so that their rows stay out;"
+            " or, if the rows belong to no user, say so with no_user=True (--no-user)"
         )
 
 

@@ -74,7 +74,7 @@ def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[Stat
 def replace_state(session: Session, keyring: Keyring, replayed: ReplayedState) -> State:
     """Store the replayed state in the place of a broken one; it counts no records yet."""
     ring = keyring.at(digest_version=replayed.digest_key, signing_version=len(replayed.public_keys))
-    found = tables.read_vault(session, "tallies")
+    found = tables.read_stored_digests(session)
     try:
         digests = TableDigests.unmasked(found[0][0], ring, replayed.head)
     except (IndexError, ValueError, TypeError):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import VaultError
-from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate
-from armnesia.vault.ledger.ledger import Head, check_chain
+from armnesia.vault.ledger.certificate import CertificateDraft
+from armnesia.vault.ledger.certificate_text import CERTIFIED
+from armnesia.vault.ledger.ledger import Entry, Head, check_chain
 from armnesia.vault.operations.rebuild import replace_state
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
@@ -52,7 +52,8 @@ def restore(connection: VaultConnection, export: Mapping[str, Any], *, as_it_is:
                 "the rows or the state of this copy were changed by something other than armnesia: restore"
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
-        _replace_lists(session, export, before.head, ring)
+        covers = connection.database.erasure_covers, connection.records.erasure_excludes
+        _replace_lists(session, export, ring, covers)
         missing = len(export["ledger"]) - before.head.sequence
         entry, state, to_ledger = append_entry(state, "restore", replayed=missing, as_it_was=intact)
         digests = compute_digests(session, ring, connection.records.layout)
@@ -117,15 +118,23 @@ def _bring_forward(state: State, export: Mapping[str, Any]) -> State:
     )
 
 
-def _replace_lists(session: Session, export: Mapping[str, Any], copied: Head, ring: Keyring) -> None:
-    """Append the later entries and certificates, and take the lists from the export."""
-    statements = [tables.append_entry(*row) for row in exported_ledger(export) if row[0] > copied.sequence]
-    for row in export["certificates"]:
-        if row["sequence"] > copied.sequence:
-            certificate = Certificate.from_stored(canonical(row["body"]), bytes.fromhex(row["signature"]))
-            # The deleted bytes came back with the copy: the certificate is issued again when handed out.
-            draft = certificate.draft
-            statements.append(tables.put_certificate(row["sequence"], draft.text, draft.seal(ring)))
+def _replace_lists(
+    session: Session, export: Mapping[str, Any], ring: Keyring, covers: tuple[str, str]
+) -> None:
+    """Append the later entries, draft all certificates again, and take the lists from the export.
+
+    The deleted bytes came back with the copy, so that no certificate may say any more that they are erased:
+    each is issued again when it is handed out.
+    """
+    own = {sequence for sequence, *_ in tables.read_ledger(session)}
+    statements = []
+    for sequence, text, hash_ in exported_ledger(export):
+        if sequence not in own:
+            statements.append(tables.append_entry(sequence, text, hash_))
+        entry = Entry.from_text(text)
+        if entry.kind in CERTIFIED:
+            draft = CertificateDraft.of(entry, covers[0] + (covers[1] if entry.kind == "forget" else ""))
+            statements.append(tables.put_certificate(sequence, draft.text, draft.seal(ring)))
     session.execute_together(statements)
     tables.replace_table(session, "suppressed", map(_with_digest, export["suppressed"]))
     tables.replace_table(session, "request", map(_with_digest, export["requests"]))

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.keys.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.table_digests import compute_digests
@@ -54,6 +55,7 @@ def rotate_digest_key(connection: VaultConnection) -> Rotated:
         )
         ring = ring_of(transaction.keyring, state)
         _rewrap(session, ring)
+        _reseal_drafts(session, transaction.ring, ring)
         transaction.store(replace(state, digests=compute_digests(session, ring, layout)), to_ledger)
     connection.database.erase()  # best effort: digests made with the old key alone leave the files
     return Rotated("digest", version, entry.head)
@@ -84,3 +86,14 @@ def _rewrap(session: Session, ring: Keyring) -> None:
     tables.replace_table(
         session, "request", [(ring.wrapped(bytes(digest), REQUEST), *rest) for digest, *rest in answered]
     )
+
+
+def _reseal_drafts(session: Session, old: Keyring, new: Keyring) -> None:
+    """Seal the drafts of certificates with the new key: whoever has the old one could forge them."""
+    entries = {sequence: text for sequence, text, _ in tables.read_ledger(session)}
+    statements = []
+    for sequence, body, signature in list(tables.stream_certificates(session)):
+        stored = StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), old)
+        if stored.issued is None:
+            statements.append(tables.put_certificate(sequence, body, stored.draft.seal(new)))
+    session.execute_together(statements)

@@ -11,18 +11,11 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.results import Upgraded
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.sealed_state import changed_outside, check_version, seal_on
+from armnesia.vault.state.sealed_state import changed_outside, check_identity, seal_on
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import VERSION, RecordLayout
-
-_FIRST = (
-    "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
-    " digest_key, signing_key"
-)
-_SEALED = {1: _FIRST, 2: f"{_FIRST}, tallies"}
-"""The columns of the state that a vault of each version seals, in order."""
 
 
 def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) -> None:
@@ -32,12 +25,19 @@ def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) ->
     """
     tables.create_tree_table(session)
     tables.add_digests_column(session)
-    ((length, head),) = tables.read_vault(session, "ledger_length, ledger_head")
+    length, head = tables.read_head(session)
     digests = compute_digests(session, ring, layout).masked(ring, Head(length, head))
     tables.set_vault(session, "tallies", digests)
 
 
-STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {2: _add_table_digests}
+def _allow_drafts(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+    """From 2 to 3: certificates may be stored as drafts; the tables stay as they are."""
+
+
+STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {
+    2: _add_table_digests,
+    3: _allow_drafts,
+}
 """What makes version n from version n − 1."""
 
 
@@ -47,11 +47,9 @@ def upgrade(connection: VaultConnection) -> Upgraded:
     Refused if its state was changed by anything but armnesia: the new seal would hide it.
     """
     with connection.database.writing() as session:
-        ((version, digest_key, signing_key, seal),) = tables.read_vault(
-            session, "schema_version, digest_key, signing_key, seal"
-        )
+        version, digest_key, signing_key, seal = tables.read_version_and_keys(session)
         if version > VERSION:
-            check_version(version)
+            check_identity(connection.keyring.vault, version, connection.keyring)
         if any(step not in STEPS for step in range(version + 1, VERSION + 1)):
             raise VaultError(f"there is no way from schema version {version} to {VERSION}")
         ring = connection.keyring.at(digest_version=digest_key, signing_version=signing_key)
@@ -66,5 +64,5 @@ def upgrade(connection: VaultConnection) -> Upgraded:
 
 def _seal_on_tables(session: Session, version: int, ring: Keyring) -> bytes:
     """The seal that a vault of this version has on its state as it is."""
-    (columns,) = tables.read_vault(session, _SEALED[version])
+    columns = tables.read_sealed_columns(session, version)
     return seal_on(columns, tables.read_arms(session), ring)

@@ -40,11 +40,15 @@ def verify(
         ledger = tables.read_ledger(session)
         problems += _ledger_problems(ledger, connection, state, heads)
         certificates = 0
-        for certificate_problems in _certificate_problems(session, ledger, connection.keyring):
+        for certificate_problems in _certificate_problems(session, ledger, _ring(connection, state)):
             certificates += 1
             problems += certificate_problems
         if state is not None:
-            found, remarks = _row_problems(session, connection, state, RowCounter(progress))
+            try:
+                found, remarks = _row_problems(session, connection, state, RowCounter(progress))
+            except (ValueError, TypeError, MemoryError) as error:
+                kind = type(error).__name__
+                found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
             problems += found
             notes += remarks
         records = tables.count_records(session)
@@ -76,8 +80,16 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
             problems.append(f"state: {error}")
             ring = connection.keyring
         return stored.state(ring), problems
-    except (ArmnesiaError, ValueError, KeyError, TypeError) as error:
+    except (ArmnesiaError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
+
+
+def _ring(connection: VaultConnection, state: State | None) -> Keyring:
+    """The keys that the state uses; all keys if it cannot be read, or names keys that do not exist."""
+    try:
+        return connection.keyring if state is None else ring_of(connection.keyring, state)
+    except (VaultError, TypeError):
+        return connection.keyring
 
 
 def _ledger_problems(
@@ -85,9 +97,10 @@ def _ledger_problems(
 ) -> list[str]:
     """Check the ledger by itself, against the state, and against heads kept elsewhere."""
     vault, end = connection.keyring.vault, None if state is None else state.head
+    kept: list[Head | None] = [*heads] or [None]
     problems = [
         f"ledger: {problem}"
-        for head in (*heads, None)[: max(1, len(heads))]
+        for head in kept
         for problem in check_chain(ledger, vault=vault, head=head, end=end)
     ]
     if ledger and not check_chain(ledger, vault=vault):
@@ -98,14 +111,14 @@ def _ledger_problems(
     return problems
 
 
-def _certificate_problems(session: Session, ledger: list[Row], keyring: Keyring) -> Iterator[list[str]]:
+def _certificate_problems(session: Session, ledger: list[Row], ring: Keyring) -> Iterator[list[str]]:
     """The problems of each certificate that is present or should be."""
     entries: dict[int, str] = {sequence: text for sequence, text, _ in ledger}
     seen = set()
     for sequence, body, signature in tables.stream_certificates(session):
         seen.add(sequence)
         try:
-            StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), keyring)
+            StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), ring)
         except VaultError as error:
             yield [str(error)]
         else:

@@ -20,12 +20,11 @@ from armnesia.vault.state.sealed_state import (
     State,
     StoredState,
     changed_outside,
-    check_keys,
-    check_version,
+    check_identity,
 )
 from armnesia.vault.state.transaction import Transaction, ring_of
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session, open_database
+from armnesia.vault.storage.database import Database, Session, database_module, open_database
 from armnesia.vault.storage.schema import VERSION
 
 
@@ -121,16 +120,13 @@ class VaultConnection:
 
 
 def keys_path_of(url: str, keys: str | Path | None) -> Path:
-    """Where the keys are: as given, beside an SQLite vault, or in the working folder."""
+    """Where the keys are: as given, or where the database has them by default."""
     if keys is not None:
         if not Path(keys).name or os.path.isdir(keys):
             raise InvalidInputError(f"keys must be a file; got the folder {str(keys)!r}")
         return Path(keys)
-    scheme, _, rest = url.partition("://")
-    if scheme == "sqlite":
-        return Path(f"{rest[1:]}.keys")
-    database = rest.partition("?")[0].partition("/")[2]  # never what may stand before an "@"
-    return Path(f"armnesia-{database or 'postgres'}.keys")
+    path: Path = database_module(url).default_keys_path(url)
+    return path
 
 
 def pinned_head_of(keys_path: Path) -> PinnedHead:
@@ -160,9 +156,7 @@ def open_vault(
         with database.reading() as session:
             vault, version, records = _identify(session)
             pinned_entry = None if pinned is None else tables.read_entry(session, pinned.sequence)
-        check_keys(vault, keyring)
-        if not any_version:
-            check_version(version)
+        check_identity(vault, VERSION if any_version else version, keyring)
         if pinned is not None and pinned_entry is None:
             raise older_than(pinned)
         if pinned is not None and pinned_entry is not None and pinned_entry[1] != pinned.hash:

@@ -52,12 +52,7 @@ class ExternalRecordSet:
 
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Compare what the vault counted with the rows at the sources, and add them up."""
-        held = {
-            bytes(identity): bytes(content)
-            for identity, content in tables.select_records(
-                session, "identity, content", self._column, self._keys
-            )
-        }
+        held = tables.read_contents(session, self._column, self._keys)
         if not held.keys() <= self._at_source.keys():
             self._look_up(self._sources(session), state)  # another process may have ingested meanwhile
         missing = sum(identity not in self._at_source for identity in held)
@@ -83,8 +78,7 @@ class ExternalRecordSet:
 
     def _sources(self, session: Session) -> list[dict[str, Any]]:
         """The sources that brought rows of this request: other sources need not be readable."""
-        rows = tables.select_records(session, "DISTINCT source", self._column, self._keys)
-        needed = {number for (number,) in rows}
+        needed = tables.read_source_numbers(session, self._column, self._keys)
         known = tables.read_table(session, "source")
         return [json.loads(description) for number, description in known if number in needed]
 
@@ -127,7 +121,7 @@ class ExternalRecords(Records):
 
     def check_source(self, source: Source) -> None:
         """Refuse a dataframe: it cannot be opened again."""
-        if source.description["kind"] == "frame":
+        if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
 
     def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
@@ -268,12 +262,7 @@ class _SourceComparison:
 
     def _compare(self, number: int, rows: Rows, names: Mapping[int, bytes], counts: _RowCounts) -> None:
         ring, session = self._ring, self._session
-        held = {
-            bytes(identity): row
-            for identity, *row in tables.select_records(
-                session, "identity, owner, content, source", "identity", list(names.values())
-            )
-        }
+        held = tables.read_external_records(session, list(names.values()))
         users = {user: ring.user_digest(user) for user in set(rows.users) if user is not None}
         records = {name: ring.suppressed_record_digest(name) for name in names.values()}
         suppressed = tables.suppressed_among(session, [*users.values(), *records.values()])

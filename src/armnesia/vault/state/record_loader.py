@@ -109,6 +109,12 @@ class RecordLoader:
         contradicted = tables.contradicted_identities(self._session, self._layout)
         if contradicted:
             first = next(place for place, name in enumerate(names) if name in contradicted)
+            if rows.ids is None:
+                raise VaultError(
+                    f"{len(contradicted)} rows are in the vault already with another user column, or without"
+                    f" one: the first is row {rows.positions[first]}; ingest them as before, or make a new"
+                    " vault; nothing was ingested"
+                )
             raise VaultError(
                 f"{len(contradicted)} rows have an id that the vault holds with another action, reward or"
                 f" user: the first is row {rows.positions[first]}; an id must always name the same row;"

@@ -20,7 +20,7 @@ from armnesia.vault.results import Served
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.schema import VERSION
+from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION
 
 LARGEST = 2**63 - 1
 """Counts and sums are stored as 64-bit integers: 9.2·10⁹ rows per arm."""
@@ -101,8 +101,7 @@ class StoredState:
 
     def check_seal(self, keyring: Keyring) -> Keyring:
         """Refuse another version, other keys, and rows that do not match the seal; return the keys in use."""
-        check_version(self.row[_VERSION])
-        check_keys(self.row[_ID], keyring)
+        check_identity(self.row[_ID], self.row[_VERSION], keyring)
         try:
             ring = keyring.at(digest_version=self.row[_DIGEST_KEY], signing_version=self.row[_SIGNING_KEY])
             # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
@@ -150,21 +149,17 @@ def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes
     return ring.seal(text_of_plain([columns, arms]))  # as the database holds them: plain values
 
 
-def check_version(version: int) -> None:
-    """Refuse a schema version that this code does not know, and one that must be upgraded first."""
+def check_identity(vault: str, version: int, keyring: Keyring) -> None:
+    """Refuse an unknown schema version, one that must be upgraded first, and the keys of another vault."""
     if version > VERSION:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"
         )
-    if version < VERSION:
+    if version < OLDEST_READABLE:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia needs {VERSION}: back it up and run"
             " armnesia upgrade"
         )
-
-
-def check_keys(vault: str, keyring: Keyring) -> None:
-    """Refuse the keys of another vault."""
     if vault != keyring.vault:
         raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
 
@@ -216,10 +211,10 @@ def store_statements(
     arms = [] if state.stream is None else arm_rows(state.stream)
     new = [row for row in arms if row not in old]
     if any(number > LARGEST for _, _, *numbers in new for number in numbers):
-        raise VaultError("a vault holds up to 9.2 thousand million rows of an arm; this would be more")
+        raise VaultError("a vault holds up to 9.2 billion rows per arm; this would be more")
     statements = [tables.update_arm(row) if old else tables.insert_arm(row) for row in new]
     columns = [
-        *(state.vault, state.version, state.configuration.text, state.served, state.served_by),
+        *(state.vault, VERSION, state.configuration.text, state.served, state.served_by),
         *(state.head.sequence, state.head.hash, state.erased_through, state.digest_key, state.signing_key),
         state.digests.masked(ring, state.head),
     ]

@@ -1,6 +1,7 @@
 """What the vault needs of a database: transactions, rows, and deleted bytes that leave the files.
 
-A new database is one module with a function `connect`, and one line in `DATABASES`. Its module is imported
+A new database is one module with the functions `connect` and `default_keys_path`, and one line in
+`DATABASES`. Its module is imported
 when an address names it: an SQLite vault needs nothing of PostgreSQL.
 """
 
@@ -62,6 +63,9 @@ class Database(ABC):
     erasure_covers: ClassVar[str]
     """What "erasure complete" means on this database, in words for the certificate."""
 
+    backup_hint: ClassVar[str] = ""
+    """Which tools of the database make a backup, in words that follow a refusal."""
+
     location: str
     """Where the database is, without a password, for messages."""
 
@@ -95,7 +99,7 @@ class Database(ABC):
 
     def back_up(self, path: str) -> None:
         """Copy the vault into a new file; refused where the database has tools of its own for that."""
-        raise VaultError(f"{self.location!r} is backed up by its database's own tools, such as pg_dump")
+        raise VaultError(f"{self.location!r} is backed up by the tools of its database{self.backup_hint}")
 
     def discard(self) -> None:
         """Close a database in which no vault was created, and remove the file made for it."""
@@ -121,13 +125,16 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
 
     A relative file has three slashes and an absolute one four, as in other tools with such addresses.
     """
+    database: Database = database_module(url).connect(url, create=create, timeout=timeout)
+    return database
+
+
+def database_module(url: str) -> Any:
+    """The module of the database that an address names, with `connect` and `default_keys_path`."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme not in DATABASES:
         raise unknown_address(url)
-    database: Database = importlib.import_module(DATABASES[scheme]).connect(
-        url, create=create, timeout=timeout
-    )
-    return database
+    return importlib.import_module(DATABASES[scheme])
 
 
 def unknown_address(url: str) -> InvalidInputError:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
@@ -54,6 +55,12 @@ def connect(url: str, *, create: bool, timeout: float) -> "PostgresDatabase":
     return PostgresDatabase(url, timeout=timeout)
 
 
+def default_keys_path(url: str) -> Path:
+    """In the working folder, named after the database."""
+    database = url.partition("://")[2].partition("?")[0].partition("/")[2]  # never what may precede an "@"
+    return Path(f"armnesia-{database or 'postgres'}.keys")
+
+
 @dataclass(frozen=True)
 class PostgresSession:
     """A transaction on PostgreSQL."""
@@ -94,6 +101,7 @@ class PostgresSession:
 class PostgresDatabase(Database):
     """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, else `armnesia`."""
 
+    backup_hint: ClassVar[str] = ", such as pg_dump"
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
     )

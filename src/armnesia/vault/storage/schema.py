@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 from armnesia.vault.storage.database import Session
 
-VERSION = 2
-"""The version that this code reads and writes; `operations/upgrade.py` brings older ones to it."""
+VERSION = 3
+"""The version that this code writes. In version 3 a certificate may be stored as a draft."""
+
+OLDEST_READABLE = 2
+"""The oldest version that this code opens; `operations/upgrade.py` brings older ones to the newest."""
 
 COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",

@@ -62,6 +62,11 @@ def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
     return SqliteDatabase(path, create=create, timeout=timeout)
 
 
+def default_keys_path(url: str) -> Path:
+    """Beside the file."""
+    return Path(f"{url.removeprefix('sqlite:///')}.keys")
+
+
 @dataclass(frozen=True)
 class SqliteSession:
     """A transaction on SQLite."""

@@ -27,9 +27,39 @@ def read_identity(session: Session) -> list[Row]:
     return session.query("SELECT id, schema_version, configuration FROM vault")
 
 
-def read_vault(session: Session, columns: str = VAULT_COLUMNS) -> list[Row]:
+def read_vault(session: Session) -> list[Row]:
     """The row of the state."""
-    return session.query(f"SELECT {columns} FROM vault")
+    return session.query(f"SELECT {VAULT_COLUMNS} FROM vault")
+
+
+def read_stored_digests(session: Session) -> list[Row]:
+    """The table digests as they are stored, of a state that may be broken."""
+    return session.query("SELECT tallies FROM vault")
+
+
+def read_version_and_keys(session: Session) -> Row:
+    """The schema version, the versions of the keys, and the seal, of a vault of any version."""
+    (found,) = session.query("SELECT schema_version, digest_key, signing_key, seal FROM vault")
+    return found
+
+
+def read_head(session: Session) -> Row:
+    """The length and the hash of the ledger, of a vault of any version."""
+    (found,) = session.query("SELECT ledger_length, ledger_head FROM vault")
+    return found
+
+
+def read_sealed_columns(session: Session, version: int) -> Row:
+    """The columns of the state that a vault of this version seals, in order."""
+    (found,) = session.query(f"SELECT {_SEALED_COLUMNS[version]} FROM vault")
+    return found
+
+
+_SEALED_COLUMNS = {
+    1: "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
+    " digest_key, signing_key",
+    **dict.fromkeys((2, 3), VAULT_COLUMNS.removesuffix(", seal")),
+}
 
 
 def insert_vault(values: Row) -> Statement:
@@ -87,12 +117,6 @@ def read_entry(session: Session, sequence: int) -> Row | None:
     """The text and the hash of an entry."""
     found = session.query("SELECT entry, hash FROM ledger WHERE sequence = ?", sequence)
     return found[0] if found else None
-
-
-def count_entries(session: Session) -> int:
-    """How many entries the ledger has."""
-    ((number,),) = session.query("SELECT count(*) FROM ledger")
-    return int(number)
 
 
 def append_entry(sequence: int, text: str, hash_: str) -> Statement:
@@ -260,9 +284,24 @@ def read_tree(session: Session, sequence: int) -> bytes:
 # Records, chosen by the values of a column: `owner` or `identity`.
 
 
-def select_records(session: Session, columns: str, column: str, keys: Sequence[bytes]) -> list[Row]:
-    """The records whose column has one of these values."""
-    return _with_keys(session, f"SELECT {columns} FROM record WHERE ", column, keys)
+def read_contents(session: Session, column: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    """By identity, the content digests of the external records whose column has one of these values."""
+    found = _with_keys(session, "SELECT identity, content FROM record WHERE ", column, keys)
+    return {bytes(identity): bytes(content) for identity, content in found}
+
+
+def read_source_numbers(session: Session, column: str, keys: Sequence[bytes]) -> set[int]:
+    """The sources of the external records whose column has one of these values."""
+    found = _with_keys(session, "SELECT DISTINCT source FROM record WHERE ", column, keys)
+    return {number for (number,) in found}
+
+
+def read_external_records(session: Session, identities: Sequence[bytes]) -> dict[bytes, Row]:
+    """By identity, (owner, content, source) of external records."""
+    found = _with_keys(
+        session, "SELECT identity, owner, content, source FROM record WHERE ", "identity", identities
+    )
+    return {bytes(identity): (owner, content, source) for identity, owner, content, source in found}
 
 
 def delete_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:
