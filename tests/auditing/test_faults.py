@@ -1,4 +1,4 @@
-"""The audit has teeth: faulty unlearners are caught, and the sound ones use nearly all of their budget."""
+"""The audit finds planted faults, and sound unlearners use nearly all of their budget."""
 
 import math
 from dataclasses import dataclass, replace

@@ -83,7 +83,7 @@ def test_both_directions_are_computed() -> None:
 
 
 def test_the_smallest_epsilon_is_where_delta_is_met_both_ways() -> None:
-    """Brute force over all sets of arms, a hair above and below."""
+    """Brute force over all sets of arms, slightly above and below."""
     result = audit(Fixed(), LEARNER, DATA, REQUEST, BUDGET)
     p, r = np.array(Fixed().p), np.array(Fixed().r)
 

@@ -5,9 +5,10 @@ import pytest
 
 from armnesia.auditing.linear_programs import closest_reference, worst_divergence
 from armnesia.core.arrays import FloatArray
+from tests.quick import quick_only
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 5.0, 10.0, 15.0, 25.0, 40.0])
+@pytest.mark.parametrize("epsilon", quick_only([0.5, 25.0], [0.0, 0.5, 5.0, 10.0, 15.0, 25.0, 40.0]))
 def test_two_arms_are_solved_exactly_at_every_epsilon(epsilon: float) -> None:
     """Against a search over references spaced evenly and by powers of ten towards both ends."""
     rng = np.random.default_rng(round(epsilon * 10))
@@ -28,7 +29,7 @@ def test_two_arms_are_solved_exactly_at_every_epsilon(epsilon: float) -> None:
 @pytest.mark.parametrize(
     ("releases", "epsilon", "at_most"),
     [
-        # A fair reference serves both of these at any large ε; a careless solver once said 0.3 and 1.0.
+        # One reference is close to both at every large ε; a solver alone returned 0.3 and 1.0.
         (np.array([[0.3, 0.7], [1e-9, 1 - 1e-9]]), 25.0, 0.0),
         (np.array([[1.0, 0.0, 0.0], [0.0, 0.9999, 0.0001]]), 25.0, 0.5),
     ],

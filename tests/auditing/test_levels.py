@@ -33,6 +33,7 @@ from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
 from armnesia.learners import PenaltyLearner
 from armnesia.unlearners.noise_based import NoisePlan
+from tests.quick import quick_only
 
 NOISY = [
     Gaussian(),
@@ -46,13 +47,13 @@ NOISY = [
 NOISE_BRANCHES = {Branch.GAUSSIAN, Branch.MIXING, Branch.GAUSSIAN_AND_ROLLBACK}
 
 
-@pytest.mark.parametrize("unlearner", NOISY, ids=repr)
+@pytest.mark.parametrize("unlearner", quick_only([Mixing()], NOISY), ids=repr)
 @pytest.mark.parametrize(
     ("budget", "confidence"),
-    [
-        (Budget(epsilon=1.0, delta=0.05), 0.5),
-        (Budget(epsilon=5.0, delta=1e-5), 1.0),
-    ],
+    quick_only(
+        [(Budget(epsilon=1.0, delta=0.05), 0.5)],
+        [(Budget(epsilon=1.0, delta=0.05), 0.5), (Budget(epsilon=5.0, delta=1e-5), 1.0)],
+    ),
     ids=repr,
 )
 def test_every_noisy_unlearner_holds_its_level_on_every_small_data_set(
@@ -98,12 +99,12 @@ class MuchTooQuiet(Gaussian):
         return replace(plan, sigma=plan.sigma / 3)
 
 
-def test_a_fault_is_found_without_the_word_of_the_unlearner() -> None:
-    """No reference at all serves it, so none that it could name would."""
+def test_a_fault_is_found_without_the_unlearner_s_own_reference() -> None:
+    """No reference exists for it, so its own is none either."""
     budget, learner = Budget(epsilon=1.0, delta=0.05), LCB(confidence=0.5)
-    faulty = feasible_reference(MuchTooQuiet(), learner, level="request_shape", budget=budget, max_count=5)
+    faulty = feasible_reference(MuchTooQuiet(), learner, level="request_shape", budget=budget, max_count=4)
     assert not faulty.holds
-    assert feasible_reference(Gaussian(), learner, level="request_shape", budget=budget, max_count=5).holds
+    assert feasible_reference(Gaussian(), learner, level="request_shape", budget=budget, max_count=4).holds
 
 
 @pytest.mark.parametrize("name", UNLEARNERS)
@@ -203,18 +204,18 @@ def test_doing_nothing_holds_at_original_decision_and_nowhere_else() -> None:
     nothing, learner = Budget(epsilon=0, delta=0), LCB(confidence=0.5)
     generous = Budget(epsilon=5, delta=0.1)
     idle = AlwaysTheOldDecision()
-    told = feasible_reference(idle, learner, level="original_decision", budget=nothing, max_count=4)
-    assert (told.holds, told.delta) == (True, 0.0)
+    seen = feasible_reference(idle, learner, level="original_decision", budget=nothing, max_count=4)
+    assert (seen.holds, seen.delta) == (True, 0.0)
     assert audit(idle, learner, *small_worlds(4), nothing).holds
     for level in ("retained", "request_shape"):
         result = feasible_reference(idle, learner, level=level, budget=generous, max_count=4)
         assert not result.holds
-        assert result.delta == pytest.approx(0.5, abs=1e-9)  # two opposite certain releases: see programs
+        assert result.delta == pytest.approx(0.5, abs=1e-9)  # two opposite certain releases
 
 
 @pytest.mark.parametrize("level", ["request_shape", "original_decision"])
 def test_a_level_that_says_everything_is_refused(level: str) -> None:
-    """Imitation depends on counts alone, so a reference that sees the shape sees all that matters."""
+    """Imitation depends on counts alone, so a reference that sees the shape sees everything."""
     with pytest.raises(UnsupportedError, match=f"level {level} is empty for the learner 'imitation'"):
         feasible_reference(
             Rollback(), Imitation(), level=level, budget=Budget(epsilon=1, delta=0), max_count=2

@@ -9,13 +9,11 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.randomness import draw_index, generator
-
-untimed = settings(deadline=None)  # a slow machine is no failure
 
 
 def index_for(weights: Any, integer: int) -> tuple[int, int]:
@@ -41,7 +39,6 @@ dyadic_weights = st.lists(
 ).filter(any)
 
 
-@untimed
 @given(dyadic_weights)
 def test_an_index_is_drawn_exactly_in_proportion_to_its_weight(weights: list[float]) -> None:
     total = sum(map(Fraction, weights))
@@ -73,7 +70,7 @@ def test_a_tiny_weight_is_one_integer_not_none(power: int) -> None:
 
 def test_weights_need_not_sum_to_one_and_may_be_a_numpy_row() -> None:
     assert exact_frequencies(np.array([3.0, 1.0])) == {0: Fraction(3, 4), 1: Fraction(1, 4)}
-    # Floats that do not sum to 1 exactly are taken as they are, each one exactly.
+    # Floats that do not sum to 1 exactly are used unchanged.
     weights = [0.1, 0.2, 0.7]
     bound = index_for(weights, 0)[1]
     assert Fraction(bound) / sum(map(Fraction, weights)) == 2**55  # the common denominator

@@ -1,10 +1,10 @@
-"""Deletion requests: what they say of themselves, and what they refuse to be called."""
+"""Deletion requests: their properties, and what is refused."""
 
 from collections.abc import Hashable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
@@ -12,8 +12,6 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-
-untimed = settings(deadline=None)  # a slow machine is no failure
 
 
 def test_a_request_counts_the_records_to_forget_of_every_arm() -> None:
@@ -35,7 +33,6 @@ def test_an_empty_request_touches_nothing_and_deletes_nothing() -> None:
     assert log.without(request) == log
 
 
-@untimed
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.3, 1.0]), st.booleans()), max_size=12))
 def test_deleting_a_request_leaves_what_was_not_requested(rows: list[tuple[int, float, bool]]) -> None:
     def rewards_of(wanted: tuple[bool, ...]) -> dict[Hashable, ArrayLike]:

@@ -1,4 +1,4 @@
-"""Faults that were found once and must not come back: copies, big integers, words for tracebacks."""
+"""Regression tests: copies, big integers, errors that were raised as tracebacks."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What was written must load: the dict form, through JSON, of this version and of every later one."""
+"""The dict form of statistics, through JSON, loads in this version and in every later one."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-
-untimed = settings(deadline=None)  # a slow machine is no failure
 
 # Frozen: never edit this file. A later schema gets a file of its own beside it.
 FROZEN: dict[str, dict[str, Any]] = json.loads(
@@ -27,7 +25,6 @@ json_labels = st.recursive(
 )
 
 
-@untimed
 @given(st.lists(json_labels, min_size=1, max_size=4, unique=True), st.data())
 def test_statistics_survive_json_bit_for_bit(labels: list[Any], data: st.DataObject) -> None:
     counts = [data.draw(st.integers(0, 2 * 10**10)) for _ in labels]

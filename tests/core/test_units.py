@@ -5,18 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_units
 
-untimed = settings(deadline=None)  # a slow machine is no failure
-
 ranges = st.sampled_from([(0.0, 1.0), (1.0, 5.0), (-2.5, 7.25), (-1e-3, 1e6), (0.1, 0.3)])
 
 
-@untimed
 @given(st.floats(0, 1))
 @example(2.5e-9)
 @example(3.5e-9)
@@ -36,7 +33,6 @@ def test_exact_ties_go_to_the_even_unit(halves: int, units: int) -> None:
     assert to_units(halves, (0, 2 * UNIT)) == units
 
 
-@untimed
 @given(ranges, st.data())
 def test_a_unit_is_never_further_than_half_a_unit_from_the_exact_reward(
     reward_range: tuple[float, float], data: st.DataObject
@@ -48,13 +44,11 @@ def test_a_unit_is_never_further_than_half_a_unit_from_the_exact_reward(
     assert abs(int(to_units(reward, reward_range)) - exact) <= Fraction(1, 2) + 4 * UNIT * Fraction(1, 2**53)
 
 
-@untimed
 @given(ranges)
 def test_the_ends_of_the_range_are_exact(reward_range: tuple[float, float]) -> None:
     assert to_units(list(reward_range), reward_range).tolist() == [0, UNIT]
 
 
-@untimed
 @given(ranges, st.data())
 def test_units_keep_the_order_of_rewards_and_come_back_within_half_a_unit(
     reward_range: tuple[float, float], data: st.DataObject

@@ -70,6 +70,7 @@ def test_they_work_everywhere(scratch: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_the_quick_generic_tests_pass(scratch: Path) -> None:
     assert run_tests(scratch, "tests/unlearners/test_parameters.py", "tests/auditing/test_levels.py") >= 9
 
@@ -80,6 +81,7 @@ def test_all_generic_tests_pass(scratch: Path) -> None:
     assert run_tests(scratch, *generic, "tests/unlearners/test_stream_audits.py") >= 120
 
 
+@pytest.mark.slow
 def test_a_faulty_example_would_be_seen(scratch: Path, tmp_path: Path) -> None:
     """The planted fault: a lottery that claims to guarantee (0, 0)."""
     shutil.copytree(scratch / "armnesia", tmp_path / "armnesia")

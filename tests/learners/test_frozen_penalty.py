@@ -92,7 +92,7 @@ BUDGET = Budget(epsilon=1, delta=0.01)
 
 
 def worst_case(learner: FrozenPenalty) -> tuple[ArmStatistics, DeletionRequest]:
-    """Arm 0 loses its ones and keeps zeros; the rival's score is where the learner's noise tells the most."""
+    """Arm 0 loses its ones and keeps zeros; the rival's score is where the noise reveals the most."""
     gone = int(learner.deleted_counts[0])
     before, after = K / N - hoeffding(N + gone, 2), -hoeffding(N - K + gone, 2)
     sigma = BUDGET.gamma * float(learner.sensitivity([N, N], [K, 0], 2)[0])
@@ -150,7 +150,7 @@ def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unle
 
 @pytest.mark.parametrize("unlearner", [Gaussian(), FrozenRollback(), Tilt()], ids=lambda one: one.name)
 def test_a_reference_exists_on_all_small_logs(unlearner: Unlearner) -> None:
-    """Whatever reference the unlearner itself has: one vector serves all requests that look alike."""
+    """One vector is close to the releases of all requests that the reference cannot distinguish."""
     learner = LCB(confidence=0.5).with_frozen_penalty([3, 1])
     budget = Budget(epsilon=0.5, delta=0.05)
     found = feasible_reference(unlearner, learner, level="request_shape", budget=budget, max_count=3)

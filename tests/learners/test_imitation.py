@@ -1,16 +1,13 @@
 """The imitation learner: the most frequent arm, whatever its rewards."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Imitation
 
-untimed = settings(deadline=None)  # a slow machine is no failure
 
-
-@untimed
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.data())
 def test_the_most_frequent_arm_is_served_and_ties_go_to_the_first(
     served: list[int], data: st.DataObject

@@ -1,4 +1,4 @@
-"""The Bernoulli-KL lower confidence bound, against many-digit arithmetic and its own promise."""
+"""The Bernoulli-KL lower confidence bound, against many-digit arithmetic and its confidence."""
 
 import math
 

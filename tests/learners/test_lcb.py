@@ -5,14 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB
-
-untimed = settings(deadline=None)  # a slow machine is no failure
 
 Log = list[tuple[int, float]]
 
@@ -45,7 +43,6 @@ def logs(draw: st.DrawFn) -> tuple[Log, int]:
     return draw(st.lists(st.tuples(st.integers(0, m - 1), rewards), min_size=1, max_size=40)), m
 
 
-@untimed
 @given(logs(), st.floats(1e-9, 1))
 def test_scores_and_decision_are_those_of_algorithm_1(log: tuple[Log, int], tau: float) -> None:
     data, m = log
@@ -57,7 +54,6 @@ def test_scores_and_decision_are_those_of_algorithm_1(log: tuple[Log, int], tau:
     assert expected[decision.action] >= max(expected) - 1e-12
 
 
-@untimed
 @given(logs())
 def test_unbound_means_a_confidence_of_one_over_n(log: tuple[Log, int]) -> None:
     data, m = log
@@ -68,7 +64,6 @@ def test_unbound_means_a_confidence_of_one_over_n(log: tuple[Log, int]) -> None:
     )
 
 
-@untimed
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=4), st.integers(1, 3))
 def test_exact_ties_go_to_the_first_arm(ones: Sequence[int], extra: int) -> None:
     """Equal counts make equal penalties, so the arm with most ones wins, and the first of several does."""
@@ -145,7 +140,6 @@ def test_an_unknown_default_is_refused_even_while_there_is_data() -> None:
         LCB(confidence=0.1, default_action="Z").decide(ArmStatistics.from_rewards({"A": [1], "B": [0]}))
 
 
-@untimed
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), rewards), max_size=8), min_size=6, max_size=6))
 def test_a_batch_is_decided_one_by_one(data_sets: list[Log]) -> None:
     members = [counted(data, 3) for data in data_sets]

@@ -1,4 +1,4 @@
-"""What the learners say of the bundled flights: the facts that the documentation tells."""
+"""Decisions on the bundled flights, as the documentation states them."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_a_pessimist_does_not_trust_the_best_mean_of_few_flights() -> None:
     assert LCB().bind(statistics).decide(statistics).index == delta
 
 
-def test_imitation_serves_whoever_flew_most() -> None:
+def test_imitation_serves_the_airline_with_most_flights() -> None:
     statistics = flights_by_airline()
     decision = Imitation().decide(statistics)
     assert (decision.action, int(decision.scores.max())) == ("UA", 57_782)

@@ -1,4 +1,4 @@
-"""The truth about Gaussian noise, to 80 digits, computed without any of armnesia's code."""
+"""The exact privacy of Gaussian noise, to 80 digits, computed without the code of armnesia."""
 
 from collections.abc import Callable
 

@@ -8,13 +8,11 @@ import dp_accounting
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import calibrate, privacy_curve
-
-untimed = settings(deadline=None)  # a slow machine is no failure
 
 TrueDelta = Callable[[float, float], mpmath.mpf]
 
@@ -64,7 +62,6 @@ def test_at_epsilon_zero_the_noise_has_a_closed_form(delta: float) -> None:
     assert calibrate(epsilon=0.0, delta=delta) == pytest.approx(gamma, rel=1e-9)
 
 
-@untimed
 @given(st.floats(0, 50), st.floats(1e-12, 0.9))
 def test_curve_and_calibration_are_inverses(epsilon: float, delta: float) -> None:
     gamma = calibrate(epsilon=epsilon, delta=delta)
@@ -74,7 +71,6 @@ def test_curve_and_calibration_are_inverses(epsilon: float, delta: float) -> Non
     assert privacy_curve(gamma * (1 - 1e-9)).delta(epsilon) > delta
 
 
-@untimed
 @given(st.floats(1e-2, 1e3), st.floats(0.01, 20))
 def test_noise_then_budget_then_noise_comes_back(gamma: float, epsilon: float) -> None:
     delta = privacy_curve(gamma).delta(epsilon)
@@ -82,7 +78,6 @@ def test_noise_then_budget_then_noise_comes_back(gamma: float, epsilon: float) -
         assert calibrate(epsilon=epsilon, delta=delta) == pytest.approx(gamma, rel=1e-8)
 
 
-@untimed
 @given(st.floats(0, 50), st.floats(1e-12, 0.9), st.floats(1.0001, 2))
 def test_a_larger_budget_needs_less_noise(epsilon: float, delta: float, factor: float) -> None:
     gamma = calibrate(epsilon=epsilon, delta=delta)

@@ -7,13 +7,11 @@ from itertools import pairwise, product
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import privacy_curve
-
-untimed = settings(deadline=None)  # a slow machine is no failure
 
 TrueDelta = Callable[[float, float], mpmath.mpf]
 
@@ -87,13 +85,11 @@ def test_delta_falls_with_epsilon(gamma: float) -> None:
     assert deltas[0] > deltas[-1] or deltas[0] == 1.0 == deltas[-1]
 
 
-@untimed
 @given(moderate_epsilons, st.floats(0.02, 1e3), st.floats(1.001, 10))
 def test_delta_falls_with_the_noise(epsilon: float, gamma: float, factor: float) -> None:
     assert privacy_curve(gamma * factor).delta(epsilon) <= privacy_curve(gamma).delta(epsilon)
 
 
-@untimed
 @given(moderate_gammas, st.floats(1e-12, 0.99))
 def test_epsilon_is_the_inverse_of_delta_on_the_safe_side(gamma: float, delta: float) -> None:
     curve = privacy_curve(gamma)
@@ -104,7 +100,6 @@ def test_epsilon_is_the_inverse_of_delta_on_the_safe_side(gamma: float, delta: f
         assert curve.delta(epsilon * (1 - 1e-9)) >= delta * (1 - 1e-9)
 
 
-@untimed
 @given(moderate_gammas, st.floats(1e-3, 50))
 def test_delta_then_epsilon_comes_back(gamma: float, epsilon: float) -> None:
     curve = privacy_curve(gamma)

@@ -1,4 +1,4 @@
-"""Guarantees say their level in words, and never say more than they promise."""
+"""Guarantees: their levels, their text, and what is refused."""
 
 import math
 from dataclasses import FrozenInstanceError

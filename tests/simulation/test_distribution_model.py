@@ -111,7 +111,7 @@ def test_averaging_given_the_counts_has_the_smaller_variance(
 def test_imitation_depends_on_the_counts_alone(
     given_the_counts: dict[str, Evaluation], sampled: dict[str, Evaluation]
 ) -> None:
-    """So nothing is averaged away: the two variances a data set are the same, p(1 − p)·gap²."""
+    """So nothing is averaged away: the two variances per data set are the same, p(1 − p)·gap²."""
     p = brute_force("imitation", MODEL, 2) / ENVIRONMENT.gaps[1]
     variance = p * (1 - p) * ENVIRONMENT.gaps[1] ** 2
     for result in (given_the_counts["imitation"], sampled["imitation"]):

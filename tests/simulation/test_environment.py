@@ -47,7 +47,7 @@ def test_the_mean_of_a_clipped_normal(location: float, scale: float) -> None:
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(-1, 2), st.floats(0.05, 5))
 def test_the_mean_of_any_clipped_normal(location: float, scale: float) -> None:
     found = Environment.clipped_normal([(location, scale)]).means[0]

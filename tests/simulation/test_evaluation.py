@@ -35,6 +35,7 @@ from armnesia.simulation import (
 )
 from armnesia.unlearners import Unlearner
 from armnesia.unlearners.noise_based import NoisePlan
+from tests.quick import quick_only
 
 ENVIRONMENT = Environment.bernoulli([0.5, 0.45, 0.4])
 FIXED = FixedSample((60, 50, 40))
@@ -68,7 +69,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "_BLOCK", 500)
 
 
-@pytest.mark.parametrize("model", [FIXED, BY_CHANCE])
+@pytest.mark.parametrize("model", quick_only([FIXED], [FIXED, BY_CHANCE]))
 def test_the_same_seed_gives_the_same_numbers_whatever_n_jobs(model: DataModel) -> None:
     with_mixing = METHODS | {"mixing": Mixing()}
     one = sampled(with_mixing, model, datasets=25_000)
@@ -79,6 +80,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_n_jobs(model: DataModel) 
     assert not any(same(one[name], other[name]) for name in with_mixing)
 
 
+@pytest.mark.slow
 def test_exact_given_the_counts_does_not_depend_on_n_jobs_either() -> None:
     one = sampled(METHODS, BY_CHANCE, protocol="exact", datasets=60)
     two = sampled(METHODS, BY_CHANCE, protocol="exact", datasets=60, n_jobs=2)
@@ -125,9 +127,9 @@ def test_common_random_numbers_make_differences_sharper() -> None:
     assert shared < 0.6 * separate
 
 
-@pytest.mark.parametrize("protocol", ["sampled", "exact"])
+@pytest.mark.parametrize("protocol", quick_only(["sampled"], ["sampled", "exact"]))
 def test_the_standard_error_is_the_spread_over_seeds(protocol: str) -> None:
-    """A spread of 200 estimates has a relative error of 5 %; 25 % off is a false alarm in 6·10⁻⁷ a method.
+    """A spread of 200 estimates has a relative error of 5 %; 25 % off is a false alarm in 6·10⁻⁷ per method.
 
     The planted fault: an error stated twice too large is rejected. Exact is exact given the counts here.
     """
@@ -152,6 +154,7 @@ def test_the_standard_error_counts_the_spread_between_blocks(monkeypatch: pytest
         assert result.standard_error > 0
 
 
+@pytest.mark.slow
 def test_continuous_rewards_against_a_plain_simulation() -> None:
     """Beta rewards, rollback: record by record, one data set at a time; 5 standard errors of both."""
     environment = Environment.beta([(5, 5), (4.5, 5.5)])
@@ -214,7 +217,7 @@ def test_auto_is_exact_where_that_is_known() -> None:
         assert all(same(chosen[name], exact[name]) for name in methods)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", quick_only([1], [1, 2]))
 def test_auto_draws_until_the_error_is_small(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of data sets follows from the error alone; the blocks are those of any longer run."""
     monkeypatch.setattr(evaluation, "_FEWEST_BLOCKS", 2)
@@ -250,7 +253,7 @@ def test_auto_stops_where_an_error_cannot_become_small(monkeypatch: pytest.Monke
 
 def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
     class Mine(Rollback):
-        """A release of its own, although it inherits rollback's name and nature."""
+        """Overrides release, although it inherits the answer of rollback."""
 
         name: ClassVar[str] = "mine"
 
@@ -320,7 +323,7 @@ def test_every_mixing_sees_the_same_part() -> None:
 
 
 def test_a_loss_that_was_never_seen_is_not_said_to_be_known() -> None:
-    """Arms that are hardly ever confused: as far as 200 data sets can tell, in fewer than one of 200."""
+    """Arms that are hardly ever confused: 200 data sets show that this happens in fewer than one of 200."""
     apart = Environment.bernoulli([0.8, 0.4])
     model, request = FixedSample((40, 40)), OneArm(0, 2)
     found = evaluate(apart, model, request, Rollback(), BUDGET, protocol="sampled", datasets=200, seed=1)

@@ -7,6 +7,7 @@ import pytest
 
 from armnesia import Adaptive, Budget, Gaussian, Mixing, MultiSource, Rollback, Unlearner
 from armnesia.simulation import Environment, Evaluation, FixedSample, SeveralArms, evaluate, evaluate_all
+from tests.quick import quick_only
 
 DATA_SETS = 10_000
 N_INSTANCES = 50
@@ -101,7 +102,7 @@ def disagreements(exact: dict[str, Evaluation], sampled: dict[str, Evaluation]) 
     return found
 
 
-@pytest.mark.parametrize("seed", range(N_INSTANCES))
+@pytest.mark.parametrize("seed", quick_only(range(8), range(N_INSTANCES)))
 def test_exact_and_sampled_agree(seed: int) -> None:
     """A comparison at 4 errors is a false alarm with probability 6·10⁻⁵, up to 7 of them in 4·10⁻⁴.
 
@@ -115,6 +116,7 @@ def test_exact_and_sampled_agree(seed: int) -> None:
     assert disagreements(exact, sampled) == []
 
 
+@pytest.mark.slow
 def test_one_deleted_record_more_would_be_seen() -> None:
     """The planted fault: the exact values of k + 1 (k − 1 where that is all) disagree with samples of k."""
     seen: set[str] = set()
@@ -129,6 +131,7 @@ def test_one_deleted_record_more_would_be_seen() -> None:
     assert "oracle" not in seen  # deletes nothing
 
 
+@pytest.mark.slow
 def test_the_random_instances_do_add_noise() -> None:
     """Were the decision-dependent noise never on, the comparison would only test rollback."""
     moved = 0

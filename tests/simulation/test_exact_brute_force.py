@@ -22,6 +22,7 @@ from armnesia.core.arrays import BoolArray, FloatArray
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.simulation import Environment, exact_release
+from tests.quick import quick_only
 from tests.simulation.all_data_sets import AllDataSets
 
 LOOSE = LCB(confidence=0.8)
@@ -108,7 +109,7 @@ def check(case: Case, unlearner: Unlearner | None, learner: LCB = LOOSE) -> AllD
 
 
 @pytest.mark.parametrize("name", ONE_ARM)
-@pytest.mark.parametrize("case", [*SINGLE, *EMPTIED])
+@pytest.mark.parametrize("case", quick_only(["equal arms", "emptied"], [*SINGLE, *EMPTIED]))
 def test_requests_of_one_arm(case: str, name: str) -> None:
     unlearner = ONE_ARM[name]
     everything = check((SINGLE | EMPTIED)[case], unlearner)
@@ -117,7 +118,7 @@ def test_requests_of_one_arm(case: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SEVERAL_ARMS)
-@pytest.mark.parametrize("case", MULTI)
+@pytest.mark.parametrize("case", quick_only(["two of two", "one of them emptied"], MULTI))
 def test_requests_of_several_arms(case: str, name: str) -> None:
     unlearner = SEVERAL_ARMS[name]
     everything = check(MULTI[case], unlearner)
@@ -191,13 +192,13 @@ def cases(draw: st.DrawFn) -> Case:
     return draw(st.lists(mean, min_size=m, max_size=m)), counts, deleted
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80)
 @given(cases(), st.sampled_from([0.05, 0.4, 0.8, 1.0]), st.sampled_from(sorted(SEVERAL_ARMS)))
 def test_any_small_case(case: Case, tau: float, name: str) -> None:
     check(case, SEVERAL_ARMS[name], LCB(confidence=tau))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80)
 @given(cases(), st.sampled_from([0.05, 0.4, 0.8, 1.0]), st.sampled_from(sorted(ONE_ARM)), st.data())
 def test_any_small_case_of_one_arm(case: Case, tau: float, name: str, data: st.DataObject) -> None:
     means, counts, _ = case

@@ -94,6 +94,7 @@ def test_the_numbers_of_the_readme() -> None:
     }
 
 
+@pytest.mark.slow
 def test_tilt_for_several_arms_is_sampled_and_as_good() -> None:
     """The target is met by more than five standard errors; the seed is fixed."""
     budget = Budget(epsilon=3.0, delta=1e-5)

@@ -48,6 +48,7 @@ def naive(ratio: float, datasets: int, seed: int) -> tuple[float, float]:
     return float(np.mean(losses)), float(np.std(losses) / np.sqrt(datasets))
 
 
+@pytest.mark.slow
 def test_it_agrees_with_a_loop_over_records() -> None:
     """Within 5 standard errors of the difference: a false alarm in 1.7 million runs, and the seeds are fixed.
 

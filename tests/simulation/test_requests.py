@@ -80,7 +80,7 @@ def drawn_across(counts: list[int], k: int) -> IntArray:
 
 
 @pytest.mark.parametrize(("counts", "k"), [([6, 4, 3], 5), ([2, 9, 1], 3), ([5, 4, 1], 8)])
-def test_random_people_are_multivariate_hypergeometric(counts: list[int], k: int) -> None:
+def test_random_records_are_multivariate_hypergeometric(counts: list[int], k: int) -> None:
     assert deviation(drawn_across(counts, k), counts, k) < 5
 
 
@@ -168,7 +168,7 @@ def test_only_requests_that_ignore_rewards_leave_the_mean_alone(name: str) -> No
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 @pytest.mark.parametrize("choice", ["random", "lowest", "highest"])
-def test_the_arms_that_nobody_asked_for_are_untouched(name: str, choice: Choice) -> None:
+def test_other_arms_are_untouched(name: str, choice: Choice) -> None:
     drawn = draw_data_sets(ENVIRONMENTS[name], FixedSample((6, 5)), OneArm(0, 4, choice), rng(11), 50)
     assert (drawn.request.counts == [4, 0]).all()
     assert (drawn.request.sums[:, 1] == 0).all()

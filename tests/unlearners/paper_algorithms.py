@@ -165,7 +165,7 @@ def multi_source(data: Rewards, gone: Rewards, s: Setting, *, printed: bool = Fa
 
 
 def multi_source_reference(left: Rewards, k: list[int], served: int, s: Setting) -> Runs:
-    """The empty request: told π(D), the arms, k and N; noise on the score of D∖U."""
+    """The empty request, given π(D), the arms, k and N: noise on the score of D∖U."""
     noise = served_sigma([len(r) + gone for r, gone in zip(left, k, strict=True)], k, served, s)
     return tally(lcb(left, s.tau), {} if noise is None else {served: noise}, s)
 

@@ -50,7 +50,7 @@ def literal_scores(arms: Arms) -> list[float]:
     ]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=80)
 @given(arms_of_any_kind)
 def test_it_is_what_its_definition_says(arms: Arms) -> None:
     statistics, request = data_of(arms)
@@ -77,7 +77,7 @@ def test_the_penalties_of_what_is_left_would_be_seen() -> None:
     assert Rollback().release(LEARNER, statistics, request, NOTHING).probabilities.tolist() == [0, 1]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=40)
 @given(arms_of_any_kind)
 def test_where_nothing_is_deleted_it_is_rollback(arms: Arms) -> None:
     statistics, request = data_of([(kept, []) for kept, _ in arms])
@@ -123,11 +123,13 @@ def test_a_batch_is_its_data_sets_one_by_one() -> None:
 
 @pytest.mark.parametrize("confidence", [0.1, 0.5, 1.0])
 def test_it_is_exact_at_request_shape_and_not_at_retained(confidence: float) -> None:
-    """All data sets with up to 4 records an arm, all requests; no budget, and at retained no budget helps."""
+    """All data sets with up to 4 records per arm, all requests; at level retained no budget is enough."""
     learner = LCB(confidence=confidence)
-    told = feasible_reference(FrozenRollback(), learner, level="request_shape", budget=NOTHING, max_count=4)
-    assert told.delta == 0
-    assert told.holds
+    with_shape = feasible_reference(
+        FrozenRollback(), learner, level="request_shape", budget=NOTHING, max_count=4
+    )
+    assert with_shape.delta == 0
+    assert with_shape.holds
     assert audit(FrozenRollback(), learner, *small_worlds(4), NOTHING).holds
     for budget in (NOTHING, Budget(epsilon=3.0, delta=0.01)):
         result = feasible_reference(FrozenRollback(), learner, level="retained", budget=budget, max_count=4)
@@ -135,7 +137,7 @@ def test_it_is_exact_at_request_shape_and_not_at_retained(confidence: float) -> 
         assert not result.holds
 
 
-def test_imitation_is_refused_in_plain_words() -> None:
+def test_imitation_is_refused() -> None:
     """At request_shape imitation has nothing left to hide: its decision depends on counts alone."""
     statistics, request = data_of([([8, 8], [8]), ([0], [])])
     with pytest.raises(UnsupportedError, match=r"frozen_rollback.*'imitation'.*rollback"):
@@ -144,7 +146,7 @@ def test_imitation_is_refused_in_plain_words() -> None:
         FrozenRollback().reference(Imitation(), statistics, NOTHING, shape=request.counts)
 
 
-def test_a_reference_must_be_told_the_shape() -> None:
+def test_a_reference_needs_the_shape() -> None:
     statistics, _ = data_of([([8, 8], []), ([0], [])])
     with pytest.raises(InvalidInputError, match="frozen_rollback needs shape"):
         FrozenRollback().reference(LEARNER, statistics, NOTHING)

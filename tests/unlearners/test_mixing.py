@@ -40,7 +40,7 @@ def by_every_subset(kept: list[int], gone: list[int], other: list[int], k_first:
 bits = st.lists(st.integers(0, 1), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(bits, st.lists(st.integers(0, 1), min_size=2, max_size=9), st.data())
 def test_the_mixture_is_the_average_over_all_choices(
     kept: list[int], gone: list[int], data: st.DataObject
@@ -58,7 +58,7 @@ def test_the_mixture_is_the_average_over_all_choices(
 
 
 def test_a_wrong_number_of_ones_would_be_seen() -> None:
-    """The planted fault: the subsets of another request are told apart."""
+    """The planted fault: the subsets of another request give another mixture."""
     kept, gone, other = [1] * 10, [1, 1, 1, 0, 0, 0], [0] * 40
     statistics = ArmStatistics.from_rewards({"a": kept + gone, "b": other})
     request = DeletionRequest.from_rewards({"a": gone, "b": []})

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from armnesia.unlearners import noisy_argmax as noisy_argmax_module
 from armnesia.unlearners.noisy_argmax import noisy_argmax
+from tests.quick import quick_only
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +32,8 @@ CASES = {
         [0.1, 0.2, 0.01, 0.07, 0.3, 0.0, 0.0],
     ),
 }
+
+QUICK = ["two noised, one quiet", "quiet arm above nearly everything", "all but one hopeless, none quiet"]
 
 
 def by_quadrature(scores: list[float], sigma: list[float]) -> list[float]:
@@ -60,7 +63,7 @@ def by_quadrature(scores: list[float], sigma: list[float]) -> list[float]:
         return answer
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick_only(QUICK, CASES))
 def test_several_noised_arms_agree_with_quadrature(case: str) -> None:
     scores, sigma = CASES[case]
     exact = by_quadrature(scores, sigma)
@@ -68,6 +71,7 @@ def test_several_noised_arms_agree_with_quadrature(case: str) -> None:
     np.testing.assert_allclose(noisy_argmax(np.array(scores), np.array(sigma)), exact, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_random_scales_agree_with_quadrature() -> None:
     rng = np.random.default_rng(1)
     for _ in range(6):
@@ -123,7 +127,7 @@ arms = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(arms, st.floats(-3, 3), st.sampled_from([0.25, 4.0, 1024.0]))
 def test_shifting_scaling_and_renaming_change_nothing(
     arms: list[tuple[float, float]], shift: float, scale: float
@@ -142,7 +146,7 @@ def test_shifting_scaling_and_renaming_change_nothing(
         np.testing.assert_allclose(noisy_argmax(scores[order], sigma[order]), base[order], rtol=0, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(arms, st.floats(0.001, 0.5))
 def test_a_higher_score_never_lowers_its_own_probability(arms: list[tuple[float, float]], up: float) -> None:
     scores, sigma = (np.array(column) for column in zip(*arms, strict=True))

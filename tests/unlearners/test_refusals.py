@@ -122,13 +122,13 @@ def test_mixing_refuses_to_roll_back_more_than_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("unlearner", [Gaussian(), Adaptive(), MultiSource(), Mixing()], ids=repr)
-def test_a_reference_must_be_told_the_shape(unlearner: Unlearner) -> None:
+def test_a_reference_needs_the_shape(unlearner: Unlearner) -> None:
     with pytest.raises(InvalidInputError, match="needs shape"):
         unlearner.reference(LEARNER, DATA, BUDGET, original_decision=LEARNER.decide(DATA))
 
 
 @pytest.mark.parametrize("unlearner", [Adaptive(), MultiSource(), Mixing()], ids=repr)
-def test_a_reference_at_original_decision_must_be_told_it(unlearner: Unlearner) -> None:
+def test_a_reference_at_original_decision_needs_it(unlearner: Unlearner) -> None:
     with pytest.raises(InvalidInputError, match="needs original_decision"):
         unlearner.reference(LEARNER, DATA, BUDGET, shape=np.array([1, 0]))
 

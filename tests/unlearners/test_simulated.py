@@ -27,6 +27,7 @@ from armnesia import (
     Rollback,
     Unlearner,
 )
+from tests.quick import quick_only
 from tests.unlearners import paper_algorithms as paper
 from tests.unlearners.paper_algorithms import Rewards, Runs, Setting
 
@@ -202,6 +203,9 @@ ALGORITHMS: dict[str, tuple[Algorithm, dict[str, int | bool], float]] = {
     ),
 }
 
+QUICK = ["rollback", "imitation_rollback", "adaptive, paper"]
+FAULTY_QUICK = ["gaussian"]
+
 
 def instances_of(name: str) -> list[Instance]:
     kind = ALGORITHMS[name][1]
@@ -213,7 +217,7 @@ def instances_of(name: str) -> list[Instance]:
     )
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", quick_only(QUICK, ALGORITHMS))
 def test_release_and_reference_are_those_of_the_pseudo_code(name: str) -> None:
     algorithm, _, share = ALGORITHMS[name]
     with_noise = interesting = 0
@@ -228,7 +232,9 @@ def test_release_and_reference_are_those_of_the_pseudo_code(name: str) -> None:
     assert interesting >= share * N_INSTANCES / 2  # noise that decides nothing would test nothing
 
 
-@pytest.mark.parametrize("name", [name for name, (_, _, share) in ALGORITHMS.items() if share > 0])
+@pytest.mark.parametrize(
+    "name", quick_only(FAULTY_QUICK, [name for name, kind in ALGORITHMS.items() if kind[2] > 0])
+)
 def test_five_percent_more_noise_would_be_seen(name: str) -> None:
     """The planted fault: the same check rejects σ·1.05 on some of the first instances."""
     algorithm = ALGORITHMS[name][0]
@@ -236,6 +242,7 @@ def test_five_percent_more_noise_would_be_seen(name: str) -> None:
     assert any(not agree(algorithm.exact(i)[0], algorithm.release(i)) for i in faulty)
 
 
+@pytest.mark.slow
 def test_the_printed_multi_source_pseudo_code_is_another_algorithm() -> None:
     """Printed, a served arm with γ ≥ γ₀ is not unlearned; the package follows the proof."""
     algorithm = on_the_served_arm(MultiSource())
@@ -256,6 +263,7 @@ def test_the_printed_multi_source_pseudo_code_is_another_algorithm() -> None:
     assert printed.count(False) > 10
 
 
+@pytest.mark.slow
 def test_mixing_with_given_records_of_any_reward() -> None:
     """U′ is passed in where rewards are not 0 or 1."""
     noise = 0

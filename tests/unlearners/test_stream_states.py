@@ -66,7 +66,7 @@ class Leaky(Stream):
         return release, replace(later, statistics=left)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=50)
 @given(rewards, rewards, rewards, st.randoms(use_true_random=False), st.sampled_from(PENALTIES))
 def test_later_states_do_not_depend_on_the_deleted_rewards(
     kept: Rewards, gone: Rewards, later: Rewards, random: Random, penalty: Penalty
@@ -80,7 +80,7 @@ def test_later_states_do_not_depend_on_the_deleted_rewards(
     assert one.probabilities.tobytes() == other.probabilities.tobytes()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=50)
 @given(rewards, rewards, rewards, rewards)
 def test_with_retained_penalties_not_even_the_counts_leave_a_trace(
     kept: Rewards, gone: Rewards, others: Rewards, later: Rewards
@@ -101,7 +101,7 @@ def test_the_comparison_of_states_sees_a_trace() -> None:
         assert live(kept, one, later, penalty, Leaky)[1] != live(kept, other, later, penalty, Leaky)[1]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(rewards, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_the_order_of_events_does_not_matter(batches: list[Rewards], random: Random) -> None:
     """Each batch comes, and every second one goes again: in any order that can be, the end is the same."""
@@ -122,7 +122,7 @@ def test_the_order_of_events_does_not_matter(batches: list[Rewards], random: Ran
     np.testing.assert_array_equal(ends[0].deleted_counts, totals)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=40)
 @given(rewards, rewards, rewards)
 def test_frozen_rollback_releases_what_the_frozen_stream_then_serves(
     kept: Rewards, gone: Rewards, earlier: Rewards

@@ -17,12 +17,15 @@ from armnesia.auditing import small_worlds
 from armnesia.unlearners import Branch
 from armnesia.unlearners.base import is_branch
 from armnesia.unlearners.frozen_rollback import frozen_scores
+from tests.quick import quick_only
 
 EAGER = StrictAdaptive(threshold_scale=1e6)  # takes the noise branch wherever it is certified
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (5.0, 1e-5), (0.3, 0.05)])
-@pytest.mark.parametrize("confidence", [0.01, 0.5])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), quick_only([(5.0, 1e-5)], [(1.0, 1e-5), (5.0, 1e-5), (0.3, 0.05)])
+)
+@pytest.mark.parametrize("confidence", quick_only([0.5], [0.01, 0.5]))
 def test_it_holds_on_every_small_data_set(epsilon: float, delta: float, confidence: float) -> None:
     budget, learner = Budget(epsilon=epsilon, delta=delta), LCB(confidence=confidence)
     found = feasible_reference(EAGER, learner, level="request_shape", budget=budget, max_count=5)

@@ -1,10 +1,9 @@
-"""Tilt's level is found without believing its reference: on all small data sets, and with three arms."""
+"""Tilt's level is found without its own reference: on all small data sets, and with three arms."""
 
 import itertools
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from armnesia import (
     KLLCB,
@@ -22,29 +21,21 @@ from armnesia import (
     feasible_reference,
 )
 from armnesia.auditing import small_worlds
+from tests.quick import quick_only
+from tests.unlearners.tilt_cases import LEARNER, MODERATE, Floats, Ints, uniform
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 World = tuple[ArmStatistics, DeletionRequest]
-
-LEARNER = LCB(confidence=0.1)
-MODERATE = Budget(epsilon=1.0, delta=0.01)
-
-
-def uniform(learner: Learner, retained: ArmStatistics, shape: Ints) -> Floats:
-    return np.full(retained.counts.shape, 1 / retained.n_actions)
-
 
 BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
 
 
-@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-@pytest.mark.parametrize(
-    "unlearner",
-    [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)],
-)
+TILTS = [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)]
+
+
+@pytest.mark.parametrize("budget", quick_only([MODERATE], BUDGETS), ids=repr)
+@pytest.mark.parametrize("unlearner", TILTS)
 def test_its_level_holds_on_every_small_data_set(unlearner: Unlearner, budget: Budget) -> None:
-    """The unlearner is not believed: some reference of its level serves all (D, U) with counts up to 4."""
+    """Its own reference is not used: some reference of its level serves all (D, U) with counts up to 4."""
     learner = LCB(confidence=0.5)
     result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=4)
     assert result.holds
@@ -76,11 +67,8 @@ SHARED = Budget(epsilon=0.2, delta=1e-5)
 """So small that what is left of π(D) can be shared among the others in more ways than one."""
 
 
-@pytest.mark.parametrize("budget", [SHARED, *BUDGETS], ids=repr)
-@pytest.mark.parametrize(
-    "unlearner",
-    [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)],
-)
+@pytest.mark.parametrize("budget", quick_only([SHARED], [SHARED, *BUDGETS]), ids=repr)
+@pytest.mark.parametrize("unlearner", TILTS)
 def test_its_level_holds_with_three_arms(unlearner: Unlearner, budget: Budget) -> None:
     instances = same_rest(np.random.default_rng(5), n_groups=12)
     for learner in (LCB(confidence=0.5), KLLCB(confidence=0.5)):
@@ -121,15 +109,15 @@ def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_
     retained = statistics.without(request)
     release = Tilt(assumed_share=0.3).release(LEARNER, statistics, request, MODERATE)
     assert release.guarantee.level is Level.RETAINED
-    told: list[Ints] = []
+    seen_shapes: list[Ints] = []
 
-    def listening(learner: Learner, left: ArmStatistics, shape: Ints) -> Floats:
-        told.append(shape)
+    def recording(learner: Learner, left: ArmStatistics, shape: Ints) -> Floats:
+        seen_shapes.append(shape)
         return uniform(learner, left, shape)
 
     for shape in (None, request.counts, 5 * request.counts):
-        Tilt(assumed_share=0.3, predictive=listening).reference(LEARNER, retained, MODERATE, shape=shape)
-        np.testing.assert_array_equal(told.pop(), np.round(retained.counts * 3 / 7))
+        Tilt(assumed_share=0.3, predictive=recording).reference(LEARNER, retained, MODERATE, shape=shape)
+        np.testing.assert_array_equal(seen_shapes.pop(), np.round(retained.counts * 3 / 7))
 
 
 def test_with_an_assumed_share_an_empty_request_is_answered_like_any_other() -> None:

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Tilt
 from armnesia.unlearners.predictive import flat
 from armnesia.unlearners.tilt import best_reference, highest_allowed
+from tests.quick import quick_only
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ def falls_short(q: Floats, r: Floats, budget: Budget) -> float:
     return by_linear_program(q, budget.epsilon, budget.delta) - value
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", quick_only([0], range(4)))
 def test_the_greedy_fill_is_the_optimum_of_the_linear_program(seed: int) -> None:
     """1000 instances over the four seeds. Equal means both ways: above the optimum r would be infeasible."""
     rng = np.random.default_rng(seed)
@@ -130,7 +131,7 @@ def test_the_edges_of_the_budget_are_numbers(epsilon: float, delta: float) -> No
             np.testing.assert_allclose(raised[q > 0], 1.0, rtol=0, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.one_of(st.floats(0, 1), st.floats(0, 1e-3), st.sampled_from([0.0, 0.5, 1.0])),
     st.floats(0, 20),

@@ -25,19 +25,19 @@ def small_worlds(max_count: int = 6, *, several_arms: bool = True) -> tuple[ArmS
         raise InvalidInputError(f"max_count must lie between 1 and {LARGEST_COUNT}; got {max_count!r}")
     one_arm = np.array(
         [
-            (kept, kept_ones, gone, gone_ones)
+            (kept, kept_ones, removed, removed_ones)
             for kept in range(max_count + 1)
-            for gone in range(max_count + 1 - kept)
+            for removed in range(max_count + 1 - kept)
             for kept_ones in range(kept + 1)
-            for gone_ones in range(gone + 1)
+            for removed_ones in range(removed + 1)
         ]
     )
     pairs = np.array(np.meshgrid(*[np.arange(len(one_arm))] * 2)).reshape(2, -1).T
-    kept, kept_ones, gone, gone_ones = np.moveaxis(one_arm[pairs], -1, 0)
-    usable = (kept + gone).sum(axis=-1) > 0
+    kept, kept_ones, removed, removed_ones = np.moveaxis(one_arm[pairs], -1, 0)
+    usable = (kept + removed).sum(axis=-1) > 0
     if not several_arms:
-        usable &= (gone > 0).sum(axis=-1) <= 1
-    deleted = _statistics(gone[usable], gone_ones[usable])
+        usable &= (removed > 0).sum(axis=-1) <= 1
+    deleted = _statistics(removed[usable], removed_ones[usable])
     return _statistics(kept[usable], kept_ones[usable]).merge(deleted), DeletionRequest(deleted, binary=True)
 
 

@@ -151,14 +151,14 @@ def _one_arm(
         return np.asarray((scores > to_beat) | ((arm < rival) & (scores == to_beat)))
 
     # The score rises with the ones: bisection finds the smallest number that is ahead.
-    gone = np.take_along_axis(shape, arm, -1)
-    low, high = np.zeros_like(gone), np.where(gone > 0, gone + 1, 0)
+    deleted = np.take_along_axis(shape, arm, -1)
+    low, high = np.zeros_like(deleted), np.where(deleted > 0, deleted + 1, 0)
     while (low < high).any():
         middle = (low + high) // 2
         ahead = is_ahead(middle)
         low, high = np.where(ahead, low, middle + 1), np.where(ahead, middle, high)
     ones, zeros = (np.take_along_axis(np.broadcast_to(part, shape.shape), arm, -1) for part in belief)
-    mine = chance_of_at_least(high, gone, (ones, zeros))
+    mine = chance_of_at_least(high, deleted, (ones, zeros))
     return mine * one_hot(arm[..., 0], m) + (1 - mine) * np.where(touched, 0.0, one_hot(rival[..., 0], m))
 
 
@@ -167,18 +167,18 @@ def _few_records(
 ) -> FloatArray:
     """Several touched arms and the best of the others, summed over every number of ones."""
     m, before, sums = retained.n_actions, np.maximum(retained.counts + shape, 1), _sums(retained)
-    gone = shape.reshape(-1, m)
+    deleted = shape.reshape(-1, m)
     ones, zeros = (np.broadcast_to(part, shape.shape).reshape(-1, m) for part in belief)
-    quiet = np.where(gone > 0, -np.inf, learner.unit_scores(retained).reshape(-1, m))
-    number = (gone > 0).sum(axis=-1)
-    q = np.zeros(gone.shape)
+    quiet = np.where(deleted > 0, -np.inf, learner.unit_scores(retained).reshape(-1, m))
+    number = (deleted > 0).sum(axis=-1)
+    q = np.zeros(deleted.shape)
     for n_arms in np.unique(number[number > 0]):
         every = np.flatnonzero(number == n_arms)
-        most = int(gone[every].max())
+        most = int(deleted[every].max())
         for rows in np.array_split(every, -(-every.size * int(n_arms) * (most + 1) // _TABLE)):
-            touched = np.argsort(gone[rows] == 0, axis=-1, kind="stable")[:, :n_arms]
+            touched = np.argsort(deleted[rows] == 0, axis=-1, kind="stable")[:, :n_arms]
             mine = rows[:, None], touched
-            weights = numbers_of_ones(gone[mine], (ones[mine], zeros[mine]), most)
+            weights = numbers_of_ones(deleted[mine], (ones[mine], zeros[mine]), most)
             possible = np.flatnonzero((weights > _NEGLIGIBLE).any(axis=(0, 1)))
             scores, chances = np.zeros((2, rows.size, int(n_arms) + 1, possible.size))
             for place, g in enumerate(possible):

@@ -1,0 +1,17 @@
+"""What the tests of tilt share."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armnesia import LCB, ArmStatistics, Budget, Learner
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LEARNER = LCB(confidence=0.1)
+MODERATE = Budget(epsilon=1.0, delta=0.01)
+
+
+def uniform(learner: Learner, retained: ArmStatistics, shape: Ints) -> Floats:
+    """A predictive that takes every arm as equally likely."""
+    return np.full(retained.counts.shape, 1 / retained.n_actions)
