@@ -211,3 +211,12 @@ def test_a_vault_that_is_in_use_is_told_apart(place: Place) -> None:
 def test_an_option_that_postgresql_does_not_know_is_told(postgres_place: Place) -> None:
     with pytest.raises(VaultError, match="an option that PostgreSQL does not know"):
         Vault.create(postgres_place.url.replace("schema=", "schma="), keys=postgres_place.keys)
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_a_vault_without_actions_forgets_nobody_and_says_so(place: Place, mode: str) -> None:
+    with place.create(Configuration(actions=None, mode=mode)) as vault:
+        assert vault.preview(users=["ann"]).records == 0
+        done = vault.forget(users=["ann"])
+        assert (done.records, done.certificate.summary()["kind"]) == (0, "nothing_held")
+        assert vault.verify().holds

@@ -83,9 +83,9 @@ class ExternalRecordSet:
         return [json.loads(description) for number, description in known if number in needed]
 
     def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
-        statistics, ring = state.known_stream.statistics, self._keyring
+        ring = self._keyring
         for description in sources:
-            source = reopen_source(description)
+            source, statistics = reopen_source(description), state.known_stream.statistics
             if (source.columns.user if self._target.users else source.columns.id) is None:
                 continue  # no row of this source can be named by the request
             for rows in source.rows(

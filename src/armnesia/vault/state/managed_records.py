@@ -41,6 +41,8 @@ class ManagedRecordSet:
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
         sums = tables.sum_records(session, self._column, self._keys)
+        if not sums:
+            return None
         found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
         return DeletionRequest.from_sums(state.known_stream.statistics, found)
 
