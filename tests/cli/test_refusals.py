@@ -38,7 +38,7 @@ REFUSALS = {
         "--gamma 1",
     ),
     "nothing to forget": (["unlearn", "flights", "--unlearner", "rollback"], "what to forget"),
-    "users and rows": ([*ON_FLIGHTS, "--rows", "1", "--unlearner", "rollback"], "not both"),
+    "users and rows": ([*ON_FLIGHTS, "--rows", "1", "--unlearner", "rollback"], "exactly one of"),
     "rows that are words": (
         ["unlearn", "flights", "--rows", "a,b", "--unlearner", "rollback"],
         "whole numbers",

@@ -36,21 +36,21 @@ def refusal_of(source: Stored, **names: Any) -> str:
 
 @SOME_KINDS
 @pytest.mark.parametrize(
-    ("rewards", "told"),
+    ("rewards", "got"),
     [
         ([0.5, 1.5, 0.0, -0.25], "1.5 at row 1, -0.25 at row 3"),
         ([7.0, 8.0, 9.0, 10.0], "7.0 at row 0, 8.0 at row 1, 9.0 at row 2, …"),
         ([0.0, 1.0, 1.0000000000000002, 0.0], "1.0000000000000002 at row 2"),
     ],
 )
-def test_rewards_outside_the_range(stored: Store, rewards: list[float], told: str) -> None:
+def test_rewards_outside_the_range(stored: Store, rewards: list[float], got: str) -> None:
     message = refusal_of(stored({"action": ["A"] * 4, "reward": rewards}))
-    assert message == f"reward column 'reward' must lie in reward_range [0.0, 1.0]; got {told}"
+    assert message == f"reward column 'reward' must lie in reward_range [0.0, 1.0]; got {got}"
 
 
 @SOME_KINDS
 @pytest.mark.parametrize(
-    ("rewards", "told"),
+    ("rewards", "got"),
     [
         ([0.5, NAN, 1.0], "a missing value at row 1"),
         ([0.5, None, 1.0], "a missing value at row 1"),
@@ -58,9 +58,9 @@ def test_rewards_outside_the_range(stored: Store, rewards: list[float], told: st
         ([5.0, 0.5, INF], "inf at row 2"),
     ],
 )
-def test_rewards_that_are_no_finite_number(stored: Store, rewards: list[Any], told: str) -> None:
+def test_rewards_that_are_no_finite_number(stored: Store, rewards: list[Any], got: str) -> None:
     message = refusal_of(stored({"action": ["A"] * 3, "reward": rewards}))
-    assert message == f"reward column 'reward' must hold a finite number in every row; got {told}"
+    assert message == f"reward column 'reward' must hold a finite number in every row; got {got}"
 
 
 @pytest.mark.parametrize("kind", ["pandas", "csv", "mapping of lists", "sqlite"], indirect=True)
@@ -80,7 +80,7 @@ def test_text_for_a_reward(kind: str, stored: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reward", "told"),
+    ("reward", "got"),
     [
         (["1"], "must hold numbers; got '1' at row 0"),
         (np.array(["1"]), "must hold numbers; got '1' at row 0"),
@@ -99,8 +99,8 @@ def test_text_for_a_reward(kind: str, stored: Store) -> None:
     ],
     ids=str,
 )
-def test_rewards_in_arrays(reward: Any, told: str) -> None:
-    assert refusal(None, action=["A"], reward=reward).startswith(f"reward {told}")
+def test_rewards_in_arrays(reward: Any, got: str) -> None:
+    assert refusal(None, action=["A"], reward=reward).startswith(f"reward {got}")
 
 
 @SOME_KINDS
@@ -208,7 +208,11 @@ def test_labels_in_arrays_that_cannot_be_hashed() -> None:
             "table needs the URL of a database as the source; got 'clicks' without one",
         ),
         ("sqlite:///log.db", {}, "a database needs the name of a table, such as table='clicks'; got none"),
-        ("s3://bucket/log.csv", {}, "the URL of a source must begin with sqlite:/// or postgresql://; got"),
+        (
+            "s3://bucket/log.csv",
+            {},
+            "the URL of a source must begin with one of sqlite://, postgresql://, postgres://; got",
+        ),
         (
             7,
             {},

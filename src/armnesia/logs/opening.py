@@ -57,8 +57,9 @@ def open_source(
 def _open_table(url: str, table: str | None, columns: Columns, whole_rows: bool) -> Source:
     scheme = url.partition("://")[0]
     if scheme not in DATABASES:
+        schemes = ", ".join(f"{known}://" for known in DATABASES)
         raise InvalidInputError(
-            f"the URL of a source must begin with sqlite:/// or postgresql://; got {redacted(url)!r}"
+            f"the URL of a source must begin with one of {schemes}; got {redacted(url)!r}"
         )
     if table is None:
         raise InvalidInputError("a database needs the name of a table, such as table='clicks'; got none")

@@ -194,14 +194,17 @@ def test_what_is_closed_is_refused_and_nothing_is_lost(owner: Unprivileged, fold
 def test_a_head_that_cannot_be_pinned_is_reported_after_the_commit(
     owner: Unprivileged, folder: Path, keys: tuple[str, ...], modes: dict[str, int]
 ) -> None:
-    """The pin follows the commit, so the request is done: the sentence says so, asking again shows it."""
+    """The pin follows the commit, so the request is done: the sentence says so, and asking again shows it."""
     before = contents(folder)
     with closed(folder, modes):
         refused = owner.run(*FORGET, *keys, "--certificate", "certificate.json", within=folder)
         assert_one_sentence(refused, "the head could not be pinned")
         assert refused.err.endswith(": Permission denied; the change to the vault is committed\n")
         assert contents(folder).keys() == before.keys()
-        again = answer(owner, folder, *FORGET, *keys, "--certificate", "certificate.json")
+        # Nothing is handed out that the pin does not know of.
+        refused = owner.run(*FORGET, *keys, "--certificate", "certificate.json", within=folder)
+        assert_one_sentence(refused, "the head could not be pinned")
+    again = answer(owner, folder, *FORGET, *keys, "--certificate", "certificate.json")
     assert again["repeated"]
     assert again["sequence"] == 3
     assert answer(owner, folder, "verify", *keys)["records"] == 159

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from armnesia.vault import Keyring
+from armnesia.vault.storage.schema import VERSION
 from tests.cli.examples import mode_of
 
 
 def test_upkeep_has_stable_keys(run: Any, vault: Path) -> None:
     assert run("compact", "--json").json == {"erasure": "complete"}
-    assert run("upgrade", "--json").json == {"from": 2, "to": 2}
+    assert run("upgrade", "--json").json == {"from": VERSION, "to": VERSION}
     assert run("export", "audit.json", "--json").json["for_restore"] is False
     exported = json.loads(Path("audit.json").read_text())
     assert "suppressed" not in exported
