@@ -8,7 +8,7 @@ from armnesia.core.arrays import FloatArray
 from tests.quick import quick_only
 
 
-@pytest.mark.parametrize("epsilon", quick_only([0.5, 25.0], [0.0, 0.5, 5.0, 10.0, 15.0, 25.0, 40.0]))
+@pytest.mark.parametrize("epsilon", quick_only([25.0], [0.0, 0.5, 5.0, 10.0, 15.0, 25.0, 40.0]))
 def test_two_arms_are_solved_exactly_at_every_epsilon(epsilon: float) -> None:
     """Against a search over references spaced evenly and by powers of ten towards both ends."""
     rng = np.random.default_rng(round(epsilon * 10))

@@ -90,6 +90,7 @@ def furthest_from_claimed(weights: list[float], claimed: list[float], draws: int
     return max(abs(drawn[index] / draws - share) for index, share in enumerate(claimed))
 
 
+@pytest.mark.slow
 def test_the_operating_system_is_really_asked() -> None:
     """20 000 real draws, Hoeffding with the union over four arms: false alarm below 10⁻¹⁰.
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import privacy_curve
+from tests.quick import quick_only
 
 TrueDelta = Callable[[float, float], mpmath.mpf]
 
@@ -50,7 +51,9 @@ def test_the_grid_notices_noise_that_is_wrong_by_one_part_in_a_billion(true_delt
     assert any(error < 0 for *_, error in errors)
 
 
-@pytest.mark.parametrize(("gamma", "epsilon"), list(product([0.3, 1.0, 4.0], [0.0, 0.5, 3.0])))
+@pytest.mark.parametrize(
+    ("gamma", "epsilon"), quick_only([(0.3, 3.0), (4.0, 0.5)], product([0.3, 1.0, 4.0], [0.0, 0.5, 3.0]))
+)
 def test_the_formula_is_the_hockey_stick_divergence_of_two_gaussians(gamma: float, epsilon: float) -> None:
     """∫ (N(1, γ²) − e^ε·N(0, γ²))₊, by quadrature from the point where the densities cross."""
     with mpmath.workdps(30):

@@ -54,6 +54,9 @@ def brute_force(name: str, model: DistributionModel, k: int) -> float:
     return total
 
 
+slow = pytest.mark.slow  # the evaluations that most of the tests share; the last test is the quick one
+
+
 @pytest.fixture(scope="module")
 def truth() -> dict[str, float]:
     return {name: brute_force(name, MODEL, 2) for name in METHODS}
@@ -71,6 +74,7 @@ def sampled() -> dict[str, Evaluation]:
     )
 
 
+@slow
 @pytest.mark.parametrize("name", METHODS)
 def test_both_protocols_find_the_truth(
     name: str,
@@ -84,6 +88,7 @@ def test_both_protocols_find_the_truth(
         assert result.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
 
 
+@slow
 @pytest.mark.parametrize("name", ["rollback", "gaussian", "adaptive", "imitation"])
 def test_another_request_would_be_seen(name: str, sampled: dict[str, Evaluation]) -> None:
     """The planted fault: the truth for three deleted records instead of two."""
@@ -91,6 +96,7 @@ def test_another_request_would_be_seen(name: str, sampled: dict[str, Evaluation]
     assert abs(sampled[name].suboptimality - other) > 5 * sampled[name].standard_error
 
 
+@slow
 def test_the_protocols_say_what_they_are(
     given_the_counts: dict[str, Evaluation], sampled: dict[str, Evaluation]
 ) -> None:
@@ -99,6 +105,7 @@ def test_the_protocols_say_what_they_are(
     assert {result.protocol for result in sampled.values()} == {"sampled"}
 
 
+@slow
 @pytest.mark.parametrize("name", ["oracle", "rollback", "gaussian", "adaptive", "mixing"])
 def test_averaging_given_the_counts_has_the_smaller_variance(
     name: str, given_the_counts: dict[str, Evaluation], sampled: dict[str, Evaluation]
@@ -108,6 +115,7 @@ def test_averaging_given_the_counts_has_the_smaller_variance(
     assert conditional.standard_error**2 * conditional.datasets < whole.standard_error**2 * whole.datasets
 
 
+@slow
 def test_imitation_depends_on_the_counts_alone(
     given_the_counts: dict[str, Evaluation], sampled: dict[str, Evaluation]
 ) -> None:
@@ -118,6 +126,7 @@ def test_imitation_depends_on_the_counts_alone(
         assert result.standard_error**2 * result.datasets == pytest.approx(variance, rel=0.1)
 
 
+@slow
 def test_how_often_the_request_is_short(
     given_the_counts: dict[str, Evaluation], sampled: dict[str, Evaluation]
 ) -> None:

@@ -127,7 +127,8 @@ def test_common_random_numbers_make_differences_sharper() -> None:
     assert shared < 0.6 * separate
 
 
-@pytest.mark.parametrize("protocol", quick_only(["sampled"], ["sampled", "exact"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["sampled", "exact"])
 def test_the_standard_error_is_the_spread_over_seeds(protocol: str) -> None:
     """A spread of 200 estimates has a relative error of 5 %; 25 % off is a false alarm in 6·10⁻⁷ per method.
 

@@ -21,7 +21,7 @@ STATISTICS = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50
 REQUEST = DeletionRequest.from_rewards({"A": [1] * 6 + [0] * 4, "B": []})
 
 
-@pytest.mark.parametrize("number", quick_only([4, 8, 20, 50, 200], [4, 8, 20, 50, 200, 1000]))
+@pytest.mark.parametrize("number", quick_only([4, 50], [4, 8, 20, 50, 200, 1000]))
 def test_many_equal_noised_arms_share_the_chance_equally(number: int) -> None:
     """The maximum of many noises is sharp; by symmetry each of them wins with probability 1/number."""
     chances = noisy_argmax(np.full(number, 0.3), np.full(number, 0.01))

@@ -23,6 +23,7 @@ from armnesia import (
 from armnesia.auditing import small_worlds
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.unlearners.frozen_rollback import frozen_scores
+from tests.quick import quick_only
 
 NOTHING = Budget(epsilon=0, delta=0)
 TAU = 0.2
@@ -121,7 +122,7 @@ def test_a_batch_is_its_data_sets_one_by_one() -> None:
         np.testing.assert_array_equal(batch[i], single)
 
 
-@pytest.mark.parametrize("confidence", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("confidence", quick_only([0.5], [0.1, 0.5, 1.0]))
 def test_it_is_exact_at_request_shape_and_not_at_retained(confidence: float) -> None:
     """All data sets with up to 4 records per arm, all requests; at level retained no budget is enough."""
     learner = LCB(confidence=confidence)

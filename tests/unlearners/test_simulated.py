@@ -203,8 +203,8 @@ ALGORITHMS: dict[str, tuple[Algorithm, dict[str, int | bool], float]] = {
     ),
 }
 
-QUICK = ["rollback", "imitation_rollback", "adaptive, paper"]
-FAULTY_QUICK = ["gaussian"]
+QUICK = ["rollback", "imitation_rollback"]
+FAULTY_QUICK = ["adaptive, paper"]
 
 
 def instances_of(name: str) -> list[Instance]:

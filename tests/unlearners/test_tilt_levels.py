@@ -33,7 +33,7 @@ TILTS = [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), T
 
 
 @pytest.mark.parametrize("budget", quick_only([MODERATE], BUDGETS), ids=repr)
-@pytest.mark.parametrize("unlearner", TILTS)
+@pytest.mark.parametrize("unlearner", quick_only([Tilt(), Tilt(assumed_share=0.3)], TILTS))
 def test_its_level_holds_on_every_small_data_set(unlearner: Unlearner, budget: Budget) -> None:
     """Its own reference is not used: some reference of its level serves all (D, U) with counts up to 4."""
     learner = LCB(confidence=0.5)
@@ -68,7 +68,7 @@ SHARED = Budget(epsilon=0.2, delta=1e-5)
 
 
 @pytest.mark.parametrize("budget", quick_only([SHARED], [SHARED, *BUDGETS]), ids=repr)
-@pytest.mark.parametrize("unlearner", TILTS)
+@pytest.mark.parametrize("unlearner", quick_only([Tilt(), Tilt(assumed_share=0.3)], TILTS))
 def test_its_level_holds_with_three_arms(unlearner: Unlearner, budget: Budget) -> None:
     instances = same_rest(np.random.default_rng(5), n_groups=12)
     for learner in (LCB(confidence=0.5), KLLCB(confidence=0.5)):

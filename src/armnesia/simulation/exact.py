@@ -51,8 +51,9 @@ def exact_release(
         raise UnsupportedError("exact evaluation needs Bernoulli rewards; use the sampled protocol")
     left, formula = counts, None
     if unlearner is not None:
-        unlearner.check_supported(learner, deleted)
         left, formula = counts - deleted, _formula(unlearner)
+        # With no records left the default action is served, also for a request that is refused otherwise.
+        unlearner.check_supported(learner, deleted if left.any() else left)
     if learner.supports(CountsOnlyLearner) or not left.any():
         # The rewards do not matter. Of the unlearners below, only rollback takes a learner by counts alone.
         return served(learner, ArmStatistics(tuple(range(len(counts))), left, np.zeros_like(left)))
