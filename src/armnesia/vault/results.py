@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from armnesia.privacy import Guarantee
 from armnesia.unlearners import Release
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.ledger.certificate import Certificate, Erasure
@@ -138,7 +137,7 @@ class Preview:
             "unlearner": self.unlearner,
             "probabilities": self.probabilities,
             "branch": None if release is None else str(release.branch),
-            "guarantee": None if release is None else _guarantee(release.guarantee),
+            "guarantee": None if release is None else release.guarantee.to_dict(),
             "note": SCREEN_ONLY,
         }
 
@@ -396,12 +395,3 @@ class Upgraded:
     def to_dict(self) -> dict[str, Any]:
         """The keys `from` and `to`."""
         return {"from": self.from_version, "to": self.to_version}
-
-
-def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
-    return {
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "level": str(guarantee.level),
-        "meaning": guarantee.level.meaning,
-    }
