@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-COVERAGE ?= --cov --cov-report=term
+# Coverage takes a third longer; CI sets it to: --cov --cov-report=term
+COVERAGE ?=
 
 .PHONY: setup demo lint test test-slow test-all hard-test count-tests house bench lock clean
 
@@ -25,7 +26,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The quick tests: at most five minutes on two cores, less without coverage: `make test COVERAGE=`.
+# The quick tests: at most five minutes on two cores.
 test: lint
 	$(BIN)/pytest -m "not slow" $(COVERAGE)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ LABELS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
 ROWS = st.lists(st.tuples(LABELS, st.floats(0, 1), st.none() | LABELS), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=ROWS)
 @example(

@@ -90,6 +90,7 @@ def many_rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, P
     return frame, folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_many_rows_in_many_files(suffix: str, many_rows: tuple[pl.DataFrame, Path]) -> None:
     frame, folder = many_rows
@@ -242,6 +243,7 @@ def test_globs_are_sorted_and_recursive(tmp_path: Path) -> None:
     assert [log.request(rows=[row]).counts.tolist() for row in range(3)] == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
 
 
+@pytest.mark.slow
 def test_the_millionth_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     columns = "CASE WHEN i = 1000000 THEN 1.25 ELSE i % 2 END AS won, 'A' AS arm"

@@ -68,6 +68,7 @@ def counts_after(n: int, share: float, k: int, deletion: Deletion) -> Iterator[t
         yield float(weight), max(first - k, 0) if deletion == "one_arm" else first, total - first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("deletion", get_args(Deletion))
 def test_distribution_model_with_a_rare_best_arm(form: Form, deletion: Deletion) -> None:

@@ -121,6 +121,7 @@ def test_lcb(form: Form) -> None:
     check(list(lcb_cases(form)), least=6, tight=1 / 5 if form == "exact" else 1 / 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("threshold", ["exact", "paper"])
 def test_algorithm_2_deleting_from_the_best_arm(form: Form, threshold: Threshold) -> None:
@@ -131,6 +132,7 @@ def test_algorithm_2_deleting_from_the_best_arm(form: Form, threshold: Threshold
     check(cases, least=60, tight=1 / 5 if form == "exact" else 1 / 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_algorithm_2_deleting_from_another_arm(form: Form) -> None:
     check(list(other_arm_cases(form)), least=12, tight=1 / 5 if form == "exact" else 1 / 8)

@@ -74,6 +74,7 @@ def interrupting(rows: int) -> Iterator[Callable[[int], None]]:
     yield progress
 
 
+@pytest.mark.slow
 def test_with_batches_the_same_command_goes_on(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = CHUNK + 10_000
     Path("log.csv").write_text("action,reward,user\n" + "".join(f"A,1,u{i}\n" for i in range(rows)))

@@ -18,6 +18,7 @@ from armnesia.paper.section import Section
 from tests.paper.drawing import InventedRun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make_section", "name", "table_rows"),
     [

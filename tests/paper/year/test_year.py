@@ -158,6 +158,7 @@ def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
     assert (len(one["rollback"].losses), len(one["gaussian"].losses)) == (60, 30)
 
 
+@pytest.mark.slow
 def test_the_section_shows_every_strategy(tmp_path: Path) -> None:
     run = Run(tmp_path, Plan(datasets=2000, quick=True))
     section = year_section(run)
