@@ -2,8 +2,11 @@
 
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import INTEGRITY_ONLY, Certificate
+from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck
 from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.ledger_copy import LedgerCopy
+from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
@@ -16,7 +19,6 @@ from armnesia.vault.results import (
     LedgerEntries,
     PolicyChange,
     Preview,
-    PublicKeys,
     Readmitted,
     Rebuilt,
     Restored,
@@ -38,6 +40,7 @@ __all__ = [
     "SCREEN_ONLY",
     "BackedUp",
     "Certificate",
+    "CertificateCheck",
     "Compacted",
     "Configuration",
     "Entry",
@@ -47,6 +50,7 @@ __all__ = [
     "Ingested",
     "Keyring",
     "LedgerCheck",
+    "LedgerCopy",
     "LedgerEntries",
     "Policy",
     "PolicyChange",
@@ -57,6 +61,7 @@ __all__ = [
     "Restored",
     "Rotated",
     "Served",
+    "SigningKey",
     "Status",
     "Upgraded",
     "Vault",

@@ -220,31 +220,6 @@ class LedgerEntries(Sequence[Entry]):
 
 
 @dataclass(frozen=True)
-class PublicKeys(Sequence[str]):
-    """The public keys that the vault has signed with, in order; the last one is in use."""
-
-    keys: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        return self.keys[place]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys `version`, `public_key` (the one in use) and `public_keys`."""
-        return {
-            "version": len(self.keys),
-            "public_key": self.keys[-1],
-            "public_keys": list(self.keys),
-        }
-
-
-@dataclass(frozen=True)
 class ArmScore:
     """The numbers of one arm, for the operator: their change reveals what was deleted."""
 
@@ -276,6 +251,8 @@ class Status:
     erasure: Erasure
     digest_key: int
     signing_key: int
+    to_reissue: int
+    """How many certificates must be issued again, because the key that signed them was compromised."""
     sources: tuple[HeldSource, ...]
     scores: tuple[ArmScore, ...] | None
 

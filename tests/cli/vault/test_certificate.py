@@ -44,7 +44,7 @@ def test_certificates_are_shown_by_entry_without_a_name(run: Any, vault: Path) -
     checked = run("certificate", "verify", "entry.json", "--json").json
     assert checked["valid"] is True
     assert checked["signer_checked"] is False
-    assert "No public key was given" in checked["note"]
+    assert "No public key was given" in checked["notes"][0]
 
 
 def test_a_changed_certificate_and_a_wrong_key_are_not_valid(run: Any, vault: Path) -> None:

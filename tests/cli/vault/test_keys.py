@@ -13,7 +13,7 @@ def test_new_keys_keep_what_was_signed_and_suppressed(run: Any, vault: Path) -> 
     assert set(rotated) == {"key", "version", "head"}
     assert "version 3" in run("rotate-key", "digest").out
     keys = run("public-key", "--json").json
-    assert set(keys) == {"version", "public_key", "public_keys"}
+    assert set(keys) == {"schema", "vault", "head", "version", "public_key", "public_keys", "keys"}
     assert (keys["version"], len(keys["public_keys"])) == (2, 2)
     Path("public").write_text(run("public-key").out)
     assert run("certificate", "verify", "u1.json", "--public-key", "public").code == 0

@@ -14,7 +14,8 @@ from armnesia.vault import DEFAULT_URL, Vault
 def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
     """Print the public keys of the vault, the current one last.
 
-    One per line: every key that the vault has signed with.
+    One per line: every key that the vault has signed with. --json prints the list to publish, which also says
+    from which to which ledger entry each key signed.
     """
     with Vault.open(url, keys=keys) as vault:
         found = vault.public_keys()
@@ -25,6 +26,13 @@ def rotate_key(
     which: Annotated[str, typer.Argument(metavar="signing|digest", help="Which key.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    compromised_since: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="The signing key was stolen: certificates signed since ledger entry N must be issued again.",
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Make a new signing key or a new digest key.
@@ -33,10 +41,21 @@ def rotate_key(
     """
     if which not in ("signing", "digest"):
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
+    if which == "digest" and compromised_since is not None:
+        raise InvalidInputError("--compromised-since is for the signing key: a digest key signs nothing")
     with Vault.open(url, keys=keys) as vault:
-        done = vault.rotate_signing_key() if which == "signing" else vault.rotate_digest_key()
-    tell(
-        done.to_dict(),
-        as_json,
-        f"The {done.key} key is version {done.version} now. Back the key file up: earlier copies lack it.",
-    )
+        if which == "signing":
+            done = vault.rotate_signing_key(compromised_since=compromised_since)
+        else:
+            done = vault.rotate_digest_key()
+    lines = [
+        f"The {done.key} key is version {done.version} now. Back the key file up: earlier copies lack it."
+    ]
+    if which == "signing":
+        lines.append("Publish the new list of public keys: armnesia public-key --json")
+    if compromised_since is not None:
+        lines.append(
+            f"Certificates signed since entry {compromised_since} must be issued again: armnesia status says"
+            " how many, armnesia certificate show issues one."
+        )
+    tell(done.to_dict(), as_json, *lines)

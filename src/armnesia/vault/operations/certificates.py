@@ -2,9 +2,10 @@
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.commitments import Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -32,13 +33,21 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
     with connection.reading() as transaction:
         stored, state, ring = _read(transaction, sequence), transaction.state, transaction.ring
+        keys = read_public_keys(connection, transaction)
     erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
-    certificate = stored.issue(ring, erasure="complete" if erased else "pending")
+    erasure: Erasure = "complete" if erased else "pending"
+    certificate = stored.issue(ring, keys, erasure=erasure, covers=covered_files(connection, stored))
     if certificate is not stored.issued:
         with connection.writing() as transaction:
             to_certificates = tables.put_certificate(sequence, certificate.text, certificate.signature)
             transaction.store(transaction.state, to_certificates)
     return certificate
+
+
+def covered_files(connection: VaultConnection, stored: StoredCertificate) -> str:
+    """The files that erasure is about, in words, for the entry of a stored certificate."""
+    excludes = connection.records.erasure_excludes if stored.draft.body["entry"]["kind"] == "forget" else ""
+    return connection.database.erasure_covers + excludes
 
 
 def _open(

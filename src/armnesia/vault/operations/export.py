@@ -7,14 +7,17 @@ from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import canonical, plain, read_json
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.certificate import Erasure
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.ledger_copy import EXPORT_SCHEMA as SCHEMA
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations.certificates import covered_files
+from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.results import Exported
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import CODE, Transaction
 from armnesia.vault.storage import tables
 
-SCHEMA = "armnesia.export/1"
 _LARGEST = 1 << 32
 
 
@@ -35,7 +38,7 @@ def export_of(connection: VaultConnection, *, for_restore: bool = False) -> dict
             "head": str(state.head),
             "public_keys": [connection.keyring.public_key(v + 1) for v in range(state.signing_key)],
             "ledger": [{"sequence": n, "entry": entry, "hash": hash_} for n, entry, hash_ in ledger],
-            "certificates": _certificates(transaction, {n: entry for n, entry, _ in ledger}),
+            "certificates": _certificates(connection, transaction, {n: entry for n, entry, _ in ledger}),
         }
         if for_restore:
             document["digest_key"] = state.digest_key
@@ -48,15 +51,19 @@ def export_of(connection: VaultConnection, *, for_restore: bool = False) -> dict
     return document
 
 
-def _certificates(transaction: Transaction, entries: dict[int, str]) -> list[dict[str, Any]]:
+def _certificates(
+    connection: VaultConnection, transaction: Transaction, entries: dict[int, str]
+) -> list[dict[str, Any]]:
     """The certificates of all entries; those that were never handed out are signed for the export."""
     erased_through, ring = transaction.state.erased_through, transaction.ring
+    keys = read_public_keys(connection, transaction)
     written = []
     for sequence, body, signature in tables.stream_certificates(transaction.session):
         stored = StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), ring)
-        certificate = stored.issued or stored.issue(
-            ring, erasure="complete" if erased_through >= sequence else "pending"
-        )
+        certificate = stored.valid(keys)
+        if certificate is None:
+            erasure: Erasure = "complete" if erased_through >= sequence else "pending"
+            certificate = stored.issue(ring, keys, erasure=erasure, covers=covered_files(connection, stored))
         written.append(
             {
                 "sequence": sequence,

@@ -14,7 +14,7 @@ from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import CertificateDraft
+from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
 from armnesia.vault.ledger.commitments import Opening, commit_to
 from armnesia.vault.operations.certificates import certificate_of_target
 from armnesia.vault.results import Forgotten, Preview
@@ -88,7 +88,10 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         release=answer.release,
         head=answer.state.head,
         certificate=answer.draft.issue(
-            ring, erasure="complete" if erased else "pending", opening=answer.opening
+            ring,
+            head=answer.state.head,
+            erasure="complete" if erased else "pending",
+            opening=answer.opening,
         ),
     )
 
@@ -143,9 +146,9 @@ def _answer(
         kind, facts = "forget", facts | _ledger_facts(before, found, release, used, released)
         served = stream.statistics.actions.index(released)
         state = replace(before, stream=stream, served=served, served_by="release")
-    entry, state, to_ledger = append_entry(state, kind, **facts)
-    covers = connection.database.erasure_covers
-    draft = CertificateDraft.of(entry, covers + (connection.records.erasure_excludes if found else ""))
+    covers = connection.database.erasure_covers + (connection.records.erasure_excludes if found else "")
+    entry, state, to_ledger = append_entry(state, kind, **facts, terms=terms_of(kind, facts, covers))
+    draft = CertificateDraft.of(entry, covers)
     table_digests = before.digests.update(ring, "record", rows)
     to_tree = []
     if commitment.leaves is not None:

@@ -127,13 +127,15 @@ def _replace_lists(
     each is issued again when it is handed out.
     """
     own = {sequence for sequence, *_ in tables.read_ledger(session)}
+    bodies = {row["sequence"]: row["body"] for row in export["certificates"]}
     statements = []
     for sequence, text, hash_ in exported_ledger(export):
         if sequence not in own:
             statements.append(tables.append_entry(sequence, text, hash_))
         entry = Entry.from_text(text)
         if entry.kind in CERTIFIED:
-            draft = CertificateDraft.of(entry, covers[0] + (covers[1] if entry.kind == "forget" else ""))
+            covered = covers[0] + (covers[1] if entry.kind == "forget" else "")
+            draft = CertificateDraft.again(entry, bodies.get(sequence, {}), covered)
             statements.append(tables.put_certificate(sequence, draft.text, draft.seal(ring)))
     session.execute_together(statements)
     tables.replace_table(session, "suppressed", map(_with_digest, export["suppressed"]))

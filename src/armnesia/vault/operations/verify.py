@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator
 
-from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.ledger import Head, check_chain
+from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_problems
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations.public_keys import certificates_to_reissue
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.replay import ReplayedState
@@ -20,6 +22,7 @@ from armnesia.vault.storage.database import Row, Session
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
 """The tables of `TableDigests`, in its order, in words."""
+_MOST_LISTED = 20
 
 
 def verify(
@@ -38,11 +41,15 @@ def verify(
         state, found = _state(session, connection)
         problems += found
         ledger = tables.read_ledger(session)
-        problems += _ledger_problems(ledger, connection, state, heads)
-        certificates = 0
-        for certificate_problems in _certificate_problems(session, ledger, _ring(connection, state)):
+        found, keys = _ledger_problems(ledger, connection, state, heads)
+        problems += found
+        certificates, sound = 0, keys is not None
+        for certificate_problems in _certificate_problems(session, ledger, _ring(connection, state), keys):
             certificates += 1
+            sound = sound and not certificate_problems
             problems += certificate_problems
+        if keys is not None and sound:
+            notes += _reissue_notes(certificates_to_reissue(session, keys))
         if state is not None:
             try:
                 found, remarks = _row_problems(session, connection, state, RowCounter(progress))
@@ -60,7 +67,7 @@ def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
     heads = _heads(connection, head)
     with connection.database.reading() as session:
         state, _ = _state(session, connection)
-        problems = _ledger_problems(tables.read_ledger(session), connection, state, heads)
+        problems, _ = _ledger_problems(tables.read_ledger(session), connection, state, heads)
     return LedgerCheck(tuple(dict.fromkeys(problems)), head)
 
 
@@ -94,8 +101,9 @@ def _ring(connection: VaultConnection, state: State | None) -> Keyring:
 
 def _ledger_problems(
     ledger: list[Row], connection: VaultConnection, state: State | None, heads: list[Head]
-) -> list[str]:
-    """Check the ledger by itself, against the state, and against heads kept elsewhere."""
+) -> tuple[list[str], PublicKeys | None]:
+    """Check the ledger by itself, against the state, and against heads kept elsewhere; its signing keys."""
+    keys: PublicKeys | None = None
     vault, end = connection.keyring.vault, None if state is None else state.head
     kept: list[Head | None] = [*heads] or [None]
     problems = [
@@ -104,25 +112,54 @@ def _ledger_problems(
         for problem in check_chain(ledger, vault=vault, head=head, end=end)
     ]
     if ledger and not check_chain(ledger, vault=vault):
-        replayed = ReplayedState.of(ledger)
+        try:
+            problems += [f"ledger: {problem}" for problem in _rotation_problems(ledger)]
+            replayed = ReplayedState.of(ledger)
+        except InvalidInputError as error:
+            return [*problems, f"ledger: {error}"], None
+        keys = PublicKeys(vault, replayed.head, replayed.signing_keys)
         problems += replayed.unknown_signing_keys(connection.keyring)
         if state is not None:
             problems += [f"state: {problem}" for problem in replayed.contradictions(state)]
-    return problems
+    return problems, keys
 
 
-def _certificate_problems(session: Session, ledger: list[Row], ring: Keyring) -> Iterator[list[str]]:
+def _rotation_problems(ledger: list[Row]) -> Iterator[str]:
+    """The signatures of entries that put a key in use and do not match."""
+    names_key = tuple(f'"kind":"{kind}"' for kind in KEY_KINDS)
+    return rotation_problems(json.loads(text) for _, text, _ in ledger if any(n in text for n in names_key))
+
+
+def _reissue_notes(sequences: list[int]) -> list[str]:
+    """Which certificates must be issued again; that is no problem of the vault."""
+    if not sequences:
+        return []
+    listed = ", ".join(map(str, sequences[:_MOST_LISTED])) + (", …" if len(sequences) > _MOST_LISTED else "")
+    return [
+        f"{len(sequences)} certificates were signed with a compromised key and must be issued again: those of"
+        f" entries {listed}; armnesia certificate show does so"
+    ]
+
+
+def _certificate_problems(
+    session: Session, ledger: list[Row], ring: Keyring, keys: PublicKeys | None
+) -> Iterator[list[str]]:
     """The problems of each certificate that is present or should be."""
     entries: dict[int, str] = {sequence: text for sequence, text, _ in ledger}
+    heads = {f"{sequence}:{hash_}" for sequence, _, hash_ in ledger}
     seen = set()
     for sequence, body, signature in tables.stream_certificates(session):
         seen.add(sequence)
         try:
-            StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), ring)
+            stored = StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), ring)
         except VaultError as error:
             yield [str(error)]
         else:
-            yield []
+            found = [] if keys is None else stored.range_problems(keys)
+            at = None if stored.issued is None else stored.issued.body.get("issued_at_head")
+            if at is not None and at not in heads:
+                found.append("it was issued at a head that the ledger never had")
+            yield [f"certificate {sequence}: {problem}" for problem in found]
     for sequence, text in entries.items():
         if sequence not in seen and _kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]

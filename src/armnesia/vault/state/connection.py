@@ -12,6 +12,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.pinned_head import PinnedHead
+from armnesia.vault.ledger.public_keys import SigningKey
 from armnesia.vault.results import Served
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.records import Records
@@ -41,6 +42,8 @@ class VaultConnection:
     """True for operations that also work on an old copy: `verify`, `upgrade`, `restore`."""
     erased_through: int = 0
     """The last ledger entry whose deleted bytes this process knows to have left the files."""
+    signing_keys: tuple[SigningKey, ...] = ()
+    """The history of the signing keys, if it was read: a cache, valid for as many keys as are in use."""
     known: tuple[StoredState, State] | None = None
     """The rows that this process last stored or unsealed, and their state: a cache."""
     pinned: Head | None = None

@@ -11,6 +11,7 @@ from armnesia.core.arrays import IntArray
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.public_keys import KEY_KINDS, SigningKey, key_history
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage.database import Row
@@ -24,7 +25,7 @@ class ReplayedState:
     configuration: Configuration
     head: Head
     digest_key: int
-    public_keys: tuple[str, ...]
+    signing_keys: tuple[SigningKey, ...]
     deleted_counts: IntArray
     """How many records of each arm were deleted, as far as that is public."""
 
@@ -32,21 +33,27 @@ class ReplayedState:
     def of(cls, rows: Iterable[Row]) -> "ReplayedState":
         """Replay the rows (sequence, entry, hash) of a ledger that has been checked."""
         configuration: dict[str, Any] = {}
-        keys: list[str] = []
+        key_entries: list[dict[str, Any]] = []
         digest_key, deleted, head = 1, np.zeros(1, dtype=np.int64), None
         for sequence, text, hash_ in rows:
             entry, head = json.loads(text), Head(sequence, hash_)
             kind = entry["kind"]
             if kind == "init":
-                configuration, keys = dict(entry["configuration"]), [entry["public_key"]]
+                configuration = dict(entry["configuration"])
             elif kind in ("actions", "policy"):
                 configuration[kind] = entry[kind]
-            elif kind == "rotate_signing":
-                keys.append(entry["public"])
+            if kind in KEY_KINDS:
+                key_entries.append(entry)
             digest_key += kind == "rotate_digest"
             deleted = deleted + np.array(entry.get("counts", 0), dtype=np.int64)
         assert head is not None  # a ledger begins with init
-        return cls(Configuration.from_dict(configuration), head, digest_key, tuple(keys), deleted)
+        keys = key_history(key_entries)
+        return cls(Configuration.from_dict(configuration), head, digest_key, keys, deleted)
+
+    @property
+    def public_keys(self) -> tuple[str, ...]:
+        """The public keys of the signing keys, in order."""
+        return tuple(key.public for key in self.signing_keys)
 
     def state(self, vault: str, digests: TableDigests) -> State:
         """The state as far as the ledger determines it: no records are counted yet."""
