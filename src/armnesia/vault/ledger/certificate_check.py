@@ -106,7 +106,7 @@ class Issue:
                 f"the certificate's entry {self.entry.sequence} is later than its key {key.version}, which"
                 f" signed {key.range_words}"
             )
-        if self.erasure == "complete" and self.entry.sequence > _erased_through(key):
+        elif self.erasure == "complete" and self.entry.sequence > _erased_through(key):
             yield (
                 "the certificate says that erasure is complete, but when its key"
                 f" {key.version} was retired, it was complete up to entry {key.erased_through} only"

@@ -123,11 +123,12 @@ def _rows_of_export(file: TextIO, path: str) -> Iterator[tuple[int, str, str]]:
         if name != "ledger":
             named |= {name: value} if name in ("schema", "head") else {}
             continue
-        row = value if isinstance(value, dict) else {}
-        last = (row.get("sequence", 0), row.get("entry", ""), row.get("hash", ""))
-        if [type(part) for part in last] != [int, str, str]:
-            raise _no_ledger(path)
-        yield last
+        match value:
+            case {"sequence": int(sequence), "entry": str(text), "hash": str(hash_)}:
+                last = (sequence, text, hash_)
+                yield last
+            case _:
+                raise _no_ledger(path)
     if named.get("schema") != EXPORT_SCHEMA or last is None:
         raise _no_ledger(path)
     if named.get("head") != f"{last[0]}:{last[2]}":

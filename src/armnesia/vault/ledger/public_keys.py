@@ -209,7 +209,8 @@ def _fit_together(found: PublicKeys) -> bool:
         and all(key.first_entry <= last for key, last in zip(keys, lasts, strict=True))
         and keys[-1].compromised_since is None
         and all(
-            key.compromised_since is None or 1 <= key.compromised_since <= last
+            key.compromised_since is None
+            or (type(key.compromised_since) is int and 1 <= key.compromised_since <= last)
             for key, last in zip(keys, lasts, strict=True)
         )
     )

@@ -65,12 +65,12 @@ class StoredCertificate:
         return [] if key is None else list(issue.range_problems(key))
 
     def valid(self, keys: PublicKeys) -> Certificate | None:
-        """The signed certificate, if it says at which head it was issued and is valid against the ledger."""
+        """The signed certificate, if it says at which head it was issued, and its key is not compromised."""
         if self.issued is None:
             return None
         issue = Issue.of(self.issued.body)
         key = keys.named(issue.public)
-        if issue.issued_at is None or key is None or any(issue.key_problems(key, with_ledger=True)):
+        if issue.issued_at is None or key is None or any(issue.key_problems(key, with_ledger=False)):
             return None
         return self.issued
 

@@ -14,7 +14,9 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         suppressed = tables.count_suppressed(session)
         waiting = tables.count_certificates_after(session, state.erased_through)
         sources = connection.records.sources(session)
-        to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
+        to_reissue = []
+        if state.signing_key > 1:  # the ledger is searched for the history of the keys
+            to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
     erased = state.erased_through >= state.head.sequence or connection.erase(state.head.sequence)
     stream = state.stream
     return Status(
