@@ -118,7 +118,6 @@ class VaultMachine(RuleBasedStateMachine):
         try:
             if self.vaults:
                 self.ledger_tells_nothing_more()
-                self.certificates_are_valid_against_the_ledger()
         finally:
             for vault in self.vaults:
                 vault.close()
@@ -235,17 +234,18 @@ class VaultMachine(RuleBasedStateMachine):
         would: Preview = self.vault.preview(**{kind: names})  # type: ignore[arg-type]
         counts = self.model.forget(request)
         done: Forgotten = self.vault.forget(**{kind: names})  # type: ignore[arg-type]
+        sequence = self.model.answered[request]
+        if release is not None:  # noted before anything can fail, for the check of the ledger at the end
+            self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])
         assert done.repeated == would.repeated == repeated
         assert _nonzero(done.counts) == _nonzero(would.counts) == counts
         assert done.named == would.named == len(names)
         whose = {record.user if kind == "users" else record.id for record in held}
         assert would.held == len(whose)
         assert done.held == (0 if repeated else len(whose))
-        sequence = self.model.answered[request]
         assert done.certificate.body["sequence"] == sequence
         assert (done.release is None) == (would.release is None) == (release is None)
         if release is not None:
-            self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])
             assert done.release is not None
             assert would.release is not None
             np.testing.assert_array_equal(done.release.probabilities, release.probabilities)
@@ -323,6 +323,8 @@ class VaultMachine(RuleBasedStateMachine):
             if since is not None:
                 self.thefts.append((since, len(self.model.kinds) + 1))
         self.model.note("rotate_digest" if which == "digest" else "rotate_signing")
+        if which == "stolen":
+            self.certificates_are_valid_against_the_ledger()
 
     def _is_refused(self, certificate: Certificate) -> bool:
         """Whether a stolen key signed it, since the theft and before the rotation."""

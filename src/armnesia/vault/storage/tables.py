@@ -119,11 +119,10 @@ def read_entry(session: Session, sequence: int) -> Row | None:
     return found[0] if found else None
 
 
-def read_key_entries(session: Session) -> list[str]:
-    """The texts of the first entry and of those that may put a signing key in use, in order."""
+def read_rotations(session: Session) -> list[str]:
+    """The texts of entries that may put a new signing key in use: this searches the whole ledger."""
     found = session.query(
-        "SELECT entry FROM ledger WHERE sequence = 1 OR entry LIKE ? ORDER BY sequence",
-        '%"kind":"rotate_signing"%',
+        "SELECT entry FROM ledger WHERE entry LIKE ? ORDER BY sequence", '%"kind":"rotate_signing"%'
     )
     return [text for (text,) in found]
 
