@@ -23,7 +23,10 @@ def rebuild(
 
     Forgotten people are left out.
     """
-    with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
+    with (
+        Vault.open(url, keys=keys, allow_damaged=True) as vault,
+        counting_rows(quiet=as_json) as progress,
+    ):
         done = vault.rebuild(without=without or (), progress=progress)
     text = "The statistics were recomputed and have changed." if done.changed else "Nothing to change."
     tell(done.to_dict(), as_json, text)

@@ -210,6 +210,23 @@ class Keyring:
             state.update(b"owner:" + _utf8(owner))
         return state.digest()
 
+    def digest_check(self, version: int) -> str:
+        """A value by which a digest key is recognised and which does not reveal it: the ledger has it.
+
+        >>> ring = Keyring.create("v-1")
+        >>> ring.digest_check(1) == ring.with_new_digest_key().digest_check(1) != ring.digest_check(1)[::-1]
+        True
+        """
+        return _digest(self.digest_keys[version - 1], b"check", b"").hex()
+
+    def checks(self) -> list[str]:
+        """A value by which each key is recognised, for the seal: a state fits one keyring only."""
+        return [_digest(key, b"check", b"").hex() for key in (*self.digest_keys, *self.signing_keys)]
+
+    def owned_digest(self, row: tuple[Any, ...]) -> int:
+        """The digest of a record in the tally of its owner; like all digests of rows, with the first key."""
+        return int.from_bytes(_digest(self.digest_keys[0], b"owned", ascii(row).encode()))
+
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""
         key = self.digest_keys[-1]

@@ -180,6 +180,26 @@ def _field_problems(fields: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} must be text; got {fields.get(name)!r}"
 
 
+def leads_to(rows: Iterable[tuple[int, str, str]], older: Head, newer: Head) -> bool:
+    """Whether stored rows (sequence, text, hash) lead from one head of a ledger to a later one.
+
+    >>> leads_to([], Head(1, "ab" * 32), Head(2, "cd" * 32))
+    False
+    """
+    at = None
+    for sequence, text, _ in rows:
+        hash_ = sha256_hex(text)
+        if at is None:
+            follows = Head(sequence, hash_) == older
+        else:
+            fields = read_json(text, "an entry")
+            follows = isinstance(fields, dict) and fields.get("previous") == at.hash
+        if not follows:
+            return False
+        at = Head(sequence, hash_)
+    return at == newer
+
+
 def check_chain(
     rows: Iterable[tuple[int, str, str]], *, vault: str, head: Head | None = None, end: Head | None = None
 ) -> list[str]:

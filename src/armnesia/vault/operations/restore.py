@@ -16,6 +16,7 @@ from armnesia.vault.ledger.ledger import Entry, Head, check_chain
 from armnesia.vault.operations.rebuild import replace_state
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState, exported_ledger
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS, Suppressed
@@ -61,6 +62,7 @@ def restore(connection: VaultConnection, export: Mapping[str, Any], *, as_it_is:
         transaction.ring = ring  # from here on with the later keys
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
+        rebuild_tallies(session, ring, connection.records.layout)
     connection.erase(entry.sequence)
     return Restored(missing, entry.head)
 
@@ -72,6 +74,7 @@ def _load_copy(
 
     Refused unless the copy's ledger is the beginning of the export's.
     """
+    connection.refuse_foreign_schema(session)
     exported, own = exported_ledger(export), tables.read_ledger(session)
     end, pinned = Head.parse(export["head"]), connection.pinned_head.read()
     for problem in check_chain(exported, vault=connection.keyring.vault, head=pinned, end=end):

@@ -13,7 +13,7 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.table_digests import compute_digests
-from armnesia.vault.state.transaction import Transaction, append_entry, ring_of
+from armnesia.vault.state.transaction import Transaction, append_entry
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -50,10 +50,13 @@ def rotate_digest_key(connection: VaultConnection) -> Rotated:
             )
         version = before.digest_key + 1
         _use_new_key(connection, transaction, lambda ring: ring.digest_version, Keyring.with_new_digest_key)
+        ring = transaction.keyring.at(digest_version=version, signing_version=before.signing_key)
         entry, state, to_ledger = append_entry(
-            replace(before, digest_key=version), "rotate_digest", version=version
+            replace(before, digest_key=version),
+            "rotate_digest",
+            version=version,
+            digest_key_checks=[ring.digest_check(number + 1) for number in range(version)],
         )
-        ring = ring_of(transaction.keyring, state)
         _rewrap(session, ring)
         _reseal_drafts(session, transaction.ring, ring)
         transaction.store(replace(state, digests=compute_digests(session, ring, layout)), to_ledger)

@@ -11,12 +11,14 @@ from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.transaction import ring_of
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
 """The tables of `TableDigests`, in its order, in words."""
@@ -34,9 +36,12 @@ def verify(
     heads = _heads(connection, head)
     if connection.pinned_head.read() is None:
         notes.append("no head is pinned beside the keys: an old copy of the vault cannot be detected")
+    problems += _database_problems(connection)
     with connection.database.reading() as session:
         state, found = _state(session, connection)
         problems += found
+        version = VERSION if state is None else state.version
+        problems += connection.schema_problems(session, version)
         ledger = tables.read_ledger(session)
         problems += _ledger_problems(ledger, connection, state, heads)
         certificates = 0
@@ -52,7 +57,15 @@ def verify(
             problems += found
             notes += remarks
         records = tables.count_records(session)
+    if state is not None and not problems:
+        connection.pinned_head.write(state.head)  # a crash may have kept an earlier command from it
     return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, len(ledger), certificates)
+
+
+def _database_problems(connection: VaultConnection) -> list[str]:
+    """What the database finds itself; a file that is damaged throughout is refused by an error."""
+    with connection.database.reading() as session:
+        return connection.database.integrity_problems(session)
 
 
 def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
@@ -105,7 +118,7 @@ def _ledger_problems(
     ]
     if ledger and not check_chain(ledger, vault=vault):
         replayed = ReplayedState.of(ledger)
-        problems += replayed.unknown_signing_keys(connection.keyring)
+        problems += replayed.key_problems(connection.keyring)
         if state is not None:
             problems += [f"state: {problem}" for problem in replayed.contradictions(state)]
     return problems
@@ -151,5 +164,7 @@ def _row_problems(
         for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
         if stored != computed
     ]
+    if state.version >= WITH_TALLIES:
+        problems += tally_problems(session, scan.owned, scan.owned_digest)
     found, notes = connection.records.problems(session, state, ring, scan, counter)
     return problems + found, notes

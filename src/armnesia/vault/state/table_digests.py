@@ -6,7 +6,7 @@ could be derived from two stored values, and rows exchanged whose digests cancel
 MSet-XOR-Hash of Clarke, Devadas, van Dijk, Gassend and Suh (Asiacrypt 2003).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from armnesia.core.progress import RowCounter
@@ -89,14 +89,14 @@ def compute_digests(
     layout: RecordLayout,
     *,
     counter: RowCounter | None = None,
-    observer: RowObserver | None = None,
+    observers: Sequence[RowObserver] = (),
 ) -> TableDigests:
     """Compute the digests from the rows that the tables hold now."""
     counter = counter or RowCounter()
     records = counter.each(tables.stream_records(session, layout))
-    digests = TableDigests().update(
-        ring, "record", records if observer is None else observer.observe(records)
-    )
+    for observer in observers:
+        records = observer.observe(records)
+    digests = TableDigests().update(ring, "record", records)
     for table in COLUMNS:
         digests = digests.update(ring, table, counter.each(tables.stream_table(session, table)))
     return digests

@@ -14,7 +14,17 @@ from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
 from armnesia.logs.urls import place_of, without_schema
-from armnesia.vault.storage.database import IN_USE, Database, Dialect, Row, Statement, database_error
+from armnesia.vault.storage.database import (
+    IN_USE,
+    Database,
+    Dialect,
+    Row,
+    Session,
+    Statement,
+    database_error,
+)
+from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, Table, tables_of
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -24,8 +34,9 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(%(now)s::xid)"""
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
+_INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
-_REWRITTEN = ("record", "suppressed", "request", "arm", "vault")
+_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "vault")
 """The tables with personal data, and with statistics that deletions change."""
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
@@ -47,7 +58,11 @@ def _translated(sql: str) -> str:
 
 
 # TRUNCATE, because deleted rows stay to be read past until the transaction ends.
-DIALECT = Dialect(blob="BYTEA", delete_all="TRUNCATE")
+DIALECT = Dialect(
+    blob="BYTEA",
+    delete_all="TRUNCATE",
+    rebuild_indexes=tuple(f"REINDEX TABLE {table.name}" for table in tables_of(MANAGED_LAYOUT)),
+)
 
 
 def connect(url: str, *, create: bool, timeout: float) -> "PostgresDatabase":
@@ -96,6 +111,17 @@ class PostgresSession:
         with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
             for row in rows:
                 copy.write_row(row)
+
+    @contextmanager
+    def without_indexes(self) -> Iterator[str]:
+        """PostgreSQL takes settings for the transaction."""
+        for setting in _INDEX_SCANS:
+            self._connection.execute(f"SET LOCAL {setting} = off")
+        self._connection.execute("SET LOCAL enable_seqscan = on")
+        yield ""
+        for setting in _INDEX_SCANS:
+            self._connection.execute(f"SET LOCAL {setting} = on")
+        self._connection.execute("SET LOCAL enable_seqscan = off")
 
 
 class PostgresDatabase(Database):
@@ -159,6 +185,14 @@ class PostgresDatabase(Database):
             with suppress(self._psycopg.Error):  # if the connection is lost, the settings are
                 for setting in _WHOLE_TABLE_JOINS:
                     self._connection.execute(f"RESET {setting}")
+
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Compare the catalogue with the tables of armnesia."""
+        return list(schema_problems(session, self.schema, tables))
+
+    def integrity_problems(self, session: Session) -> list[str]:
+        """Check the indexes against their tables, by `amcheck` where it may be used, else by queries."""
+        return list(index_problems(session, self.schema))
 
     def erase(self) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""

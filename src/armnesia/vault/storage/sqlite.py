@@ -5,6 +5,7 @@ overwritten pages into the file and empties the write-ahead log.
 """
 
 import os
+import re
 import sqlite3
 import stat
 import urllib.parse
@@ -22,10 +23,12 @@ from armnesia.vault.storage.database import (
     Database,
     Dialect,
     Row,
+    Session,
     Statement,
     database_error,
     unknown_address,
 )
+from armnesia.vault.storage.schema import OWNER_INDEX, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_rewriting import run_with_temporary_files
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
@@ -43,10 +46,11 @@ _REWRITING = (
     "VACUUM",
 )
 _OLDEST = (3, 37, 0)
+_MOST_PROBLEMS = 20
 
 
 # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
-DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO")
+DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO", rebuild_indexes=("REINDEX",))
 
 
 def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
@@ -96,6 +100,11 @@ class SqliteSession:
         marks = ", ".join("?" * len(columns.split(",")))
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
 
+    @contextmanager
+    def without_indexes(self) -> Iterator[str]:
+        """SQLite takes a hint in the query."""
+        yield " NOT INDEXED"
+
 
 class SqliteDatabase(Database):
     """A vault in one SQLite file, readable by its owner only."""
@@ -105,6 +114,7 @@ class SqliteDatabase(Database):
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
         self.location = path
         self._timeout = timeout
+        self._checked_schema: object = None
         # Absolute, because the process may change its folder. SQLite puts the write-ahead log and its index
         # beside the file itself, also where a link leads to it.
         itself = os.path.realpath(path)
@@ -166,6 +176,21 @@ class SqliteDatabase(Database):
         finally:
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE}")
             self._connection.execute("PRAGMA shrink_memory")
+
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Compare the statements that SQLite keeps with those of armnesia, if any has changed."""
+        ((changes,),) = session.query("PRAGMA schema_version")
+        if self._checked_schema == (changes, tables):
+            return []
+        problems = list(_schema_problems(session, tables))
+        if not problems:
+            self._checked_schema = (changes, tables)
+        return problems
+
+    def integrity_problems(self, session: Session) -> list[str]:
+        """Run SQLite's own check: pages, rows, and indexes against their tables."""
+        found = [str(text) for (text,) in session.query(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
+        return [f"database: {line}" for text in found if text != "ok" for line in text.splitlines()]
 
     def erase(self) -> bool:
         """Run a truncating checkpoint; do not wait for a reader that still needs the old pages."""
@@ -272,6 +297,32 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise database_error(self.location, _meaning(error)) from None
+
+
+def _schema_problems(session: Session, tables: tuple[Table, ...]) -> Iterator[str]:
+    """Compare every object in the file with the statements that may have created it."""
+    expected = {("index", OWNER_INDEX.name): {OWNER_INDEX.statement}} | {
+        ("table", table.name): {table.statement("BLOB"), upgraded_from_1(table).statement("BLOB")}
+        for table in tables
+    }
+    found = {
+        (kind, name): statement
+        for kind, name, statement in session.query("SELECT type, name, sql FROM sqlite_master")
+        # Not the index of a primary key, nor the numbers of rows that ANALYZE keeps.
+        if not (kind == "index" and statement is None) and name != "sqlite_stat1"
+    }
+    for kind, name in expected.keys() - found.keys():
+        yield f"schema: the {kind} {name!r} is missing"
+    for kind, name in found.keys() - expected.keys():
+        yield f"schema: there is a {kind} {name!r} that armnesia did not create"
+    for what in expected.keys() & found.keys():
+        if _spaceless(found[what]) not in map(_spaceless, expected[what]):
+            yield f"schema: the {what[0]} {what[1]!r} is not as armnesia created it"
+
+
+def _spaceless(statement: str) -> str:
+    """The statement without what older versions wrote in another way: line breaks and spaces at brackets."""
+    return re.sub(r"\s*([(),])\s*", r"\1", " ".join(statement.split()))
 
 
 def _create_private(path: str) -> None:
