@@ -40,8 +40,10 @@ def verify(
     with connection.database.reading() as session:
         state, found = _state(session, connection)
         problems += found
-        version = VERSION if state is None else state.version
-        problems += connection.schema_problems(session, version)
+        foreign = connection.schema_problems(session, VERSION if state is None else state.version)
+        if foreign:
+            notes.append("the rows were not checked: first repair the schema by the database's own tools")
+            return Verification((*problems, *foreign), tuple(notes), 0, 0, 0)
         ledger = tables.read_ledger(session)
         problems += _ledger_problems(ledger, connection, state, heads)
         certificates = 0

@@ -16,6 +16,7 @@ from armnesia.vault.results import Served
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.records import Records
+from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_identity
 from armnesia.vault.state.transaction import Transaction, ring_of
 from armnesia.vault.storage import tables
@@ -191,9 +192,21 @@ def open_vault(
         check_identity(vault, VERSION if any_version else version, keyring)
         connection = VaultConnection(database, keyring, path, pinned_head, records, allow_older)
         if not (allow_older or allow_damaged):
-            connection.served()
+            try:
+                connection.served()
+            except VaultError as error:
+                raise _key_problem(connection) or error from None
         undo.pop_all()
     return connection
+
+
+def _key_problem(connection: VaultConnection) -> VaultError | None:
+    """Whether a vault is refused because a key is not the one that its ledger knows."""
+    with suppress(AssertionError, ValueError, TypeError, KeyError), connection.database.reading() as session:
+        replayed = ReplayedState.of(tables.read_ledger(session))
+        for problem in replayed.key_problems(connection.keyring):
+            return VaultError(problem)
+    return None
 
 
 def _identify(session: Session) -> tuple[str, int, Records]:

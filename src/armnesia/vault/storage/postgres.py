@@ -24,7 +24,7 @@ from armnesia.vault.storage.database import (
     database_error,
 )
 from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
-from armnesia.vault.storage.schema import MANAGED_LAYOUT, Table, tables_of
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_TABLE, Table, tables_of
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -61,7 +61,10 @@ def _translated(sql: str) -> str:
 DIALECT = Dialect(
     blob="BYTEA",
     delete_all="TRUNCATE",
-    rebuild_indexes=tuple(f"REINDEX TABLE {table.name}" for table in tables_of(MANAGED_LAYOUT)),
+    # Not of the tallies, which are made again as a whole.
+    rebuild_indexes=tuple(
+        f"REINDEX TABLE {table.name}" for table in tables_of(MANAGED_LAYOUT) if table is not OWNER_TABLE
+    ),
 )
 
 
