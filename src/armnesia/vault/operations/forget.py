@@ -69,6 +69,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         else:
             answer = _answer(connection, transaction, target, records, resolved, digests, listed)
     if repeated:
+        connection.pinned_head.write(before.head)  # also where no head was pinned yet
         certificate = certificate_of_target(connection, target)
         served = before.served_action
         return Forgotten(

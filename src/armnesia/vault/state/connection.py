@@ -21,7 +21,7 @@ from armnesia.vault.state.sealed_state import State, StoredState, changed_outsid
 from armnesia.vault.state.transaction import Transaction, ring_of
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session, database_module, open_database
-from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION, WITH_TALLIES, tables_of
+from armnesia.vault.storage.schema import OLDEST_READABLE, TABLES, VERSION, WITH_TALLIES
 
 
 @dataclass
@@ -102,6 +102,17 @@ class VaultConnection:
             self.pinned_head.write(stored.head)
         return stored, ring
 
+    def check_at_opening(self, session: Session) -> None:
+        """Refuse a damaged vault; if its seal does not match because of a key, say which."""
+        try:
+            self.read(session)
+        except VaultError:
+            with suppress(AssertionError, ValueError, TypeError, KeyError):
+                replayed = ReplayedState.of(tables.read_ledger(session))
+                for problem in replayed.key_problems(self.keyring):
+                    raise VaultError(problem) from None
+            raise
+
     def _check_age(self, session: Session, stored: StoredState) -> None:
         """Refuse a state that the pinned head does not lead to."""
         if self.pinned is None:
@@ -130,7 +141,7 @@ class VaultConnection:
 
     def schema_problems(self, session: Session, version: int = VERSION) -> list[str]:
         """Where the tables are not as armnesia creates them."""
-        return self.database.schema_problems(session, tables_of(self.records.layout, version))
+        return self.database.schema_problems(session, TABLES[self.records.layout, version])
 
     def refuse_foreign_schema(self, session: Session) -> None:
         """Refuse tables that no readable version of armnesia creates: a trigger, say, could copy rows."""
@@ -187,26 +198,16 @@ def open_vault(
         keyring = Keyring.load(path)
         path = path.absolute()  # the process may change its working folder
         pinned_head = pinned_head_of(path)
+        pinned = None if allow_older else pinned_head.read()
         with database.reading() as session:
             vault, version, records = _identify(session)
-        check_identity(vault, VERSION if any_version else version, keyring)
-        connection = VaultConnection(database, keyring, path, pinned_head, records, allow_older)
-        if not (allow_older or allow_damaged):
-            try:
-                connection.served()
-            except VaultError as error:
-                raise _key_problem(connection) or error from None
+            check_identity(vault, VERSION if any_version else version, keyring)
+            connection = VaultConnection(database, keyring, path, pinned_head, records, allow_older)
+            if not (allow_older or allow_damaged):
+                connection.pinned = pinned
+                connection.check_at_opening(session)
         undo.pop_all()
     return connection
-
-
-def _key_problem(connection: VaultConnection) -> VaultError | None:
-    """Whether a vault is refused because a key is not the one that its ledger knows."""
-    with suppress(AssertionError, ValueError, TypeError, KeyError), connection.database.reading() as session:
-        replayed = ReplayedState.of(tables.read_ledger(session))
-        for problem in replayed.key_problems(connection.keyring):
-            return VaultError(problem)
-    return None
 
 
 def _identify(session: Session) -> tuple[str, int, Records]:

@@ -24,7 +24,7 @@ from armnesia.vault.storage.database import (
     database_error,
 )
 from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
-from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_TABLE, Table, tables_of
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_TABLE, TABLES, VERSION, Table
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -63,7 +63,7 @@ DIALECT = Dialect(
     delete_all="TRUNCATE",
     # Not of the tallies, which are made again as a whole.
     rebuild_indexes=tuple(
-        f"REINDEX TABLE {table.name}" for table in tables_of(MANAGED_LAYOUT) if table is not OWNER_TABLE
+        f"REINDEX TABLE {table.name}" for table in TABLES[MANAGED_LAYOUT, VERSION] if table is not OWNER_TABLE
     ),
 )
 

@@ -1,7 +1,6 @@
 """The tables of a vault, and their version."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 VERSION = 4
@@ -158,13 +157,19 @@ _OTHER_TABLES = (
 )
 
 
-@cache
-def tables_of(layout: RecordLayout, version: int = VERSION) -> tuple[Table, ...]:
-    """The tables of a vault with this layout of records and this version."""
+def _tables(layout: RecordLayout, version: int) -> tuple[Table, ...]:
     identity, owner = Column("identity", "{blob}", f"NOT NULL {KEY}"), Column("owner", "{blob}", "")
     record = Table("record", (identity, owner, *layout.own))
     later = (OWNER_TABLE,) if version >= WITH_TALLIES else ()
     return (_VAULT_TABLE, record, *_OTHER_TABLES, *later)
+
+
+TABLES = {
+    (layout, version): _tables(layout, version)
+    for layout in (MANAGED_LAYOUT, EXTERNAL_LAYOUT)
+    for version in range(OLDEST_READABLE, VERSION + 1)
+}
+"""The tables of a vault, by the layout of its records and its version."""
 
 
 def upgraded_from_1(table: Table) -> Table:

@@ -28,7 +28,7 @@ from armnesia.vault.storage.database import (
     database_error,
     unknown_address,
 )
-from armnesia.vault.storage.schema import OWNER_INDEX, Table, upgraded_from_1
+from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_rewriting import run_with_temporary_files
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
@@ -301,28 +301,35 @@ class SqliteDatabase(Database):
 
 def _schema_problems(session: Session, tables: tuple[Table, ...]) -> Iterator[str]:
     """Compare every object in the file with the statements that may have created it."""
-    expected = {("index", OWNER_INDEX.name): {OWNER_INDEX.statement}} | {
-        ("table", table.name): {table.statement("BLOB"), upgraded_from_1(table).statement("BLOB")}
-        for table in tables
-    }
-    found = {
-        (kind, name): statement
-        for kind, name, statement in session.query("SELECT type, name, sql FROM sqlite_master")
-        # Not the index of a primary key, nor the numbers of rows that ANALYZE keeps.
-        if not (kind == "index" and statement is None) and name != "sqlite_stat1"
-    }
-    for kind, name in expected.keys() - found.keys():
+    expected, found = _STATEMENTS[tables], set()
+    for kind, name, statement in session.query("SELECT type, name, sql FROM sqlite_master"):
+        if (kind == "index" and statement is None) or name == "sqlite_stat1":
+            continue  # the index of a primary key, or the numbers of rows that ANALYZE keeps
+        found.add((kind, name))
+        if (kind, name) not in expected:
+            yield f"schema: there is a {kind} {name!r} that armnesia did not create"
+        elif _spaceless(statement) not in expected[kind, name]:
+            yield f"schema: the {kind} {name!r} is not as armnesia created it"
+    for kind, name in expected.keys() - found:
         yield f"schema: the {kind} {name!r} is missing"
-    for kind, name in found.keys() - expected.keys():
-        yield f"schema: there is a {kind} {name!r} that armnesia did not create"
-    for what in expected.keys() & found.keys():
-        if _spaceless(found[what]) not in map(_spaceless, expected[what]):
-            yield f"schema: the {what[0]} {what[1]!r} is not as armnesia created it"
 
 
 def _spaceless(statement: str) -> str:
     """The statement without what older versions wrote in another way: line breaks and spaces at brackets."""
     return re.sub(r"\s*([(),])\s*", r"\1", " ".join(statement.split()))
+
+
+def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str], set[str]]:
+    """The statements that may have created each object, by its type and name."""
+    return {("index", OWNER_INDEX.name): {_spaceless(OWNER_INDEX.statement)}} | {
+        ("table", table.name): {
+            _spaceless(variant.statement(DIALECT.blob)) for variant in (table, upgraded_from_1(table))
+        }
+        for table in tables
+    }
+
+
+_STATEMENTS = {tables: _statements(tables) for tables in TABLES.values()}
 
 
 def _create_private(path: str) -> None:

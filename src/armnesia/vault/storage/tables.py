@@ -14,9 +14,10 @@ from armnesia.vault.storage.schema import (
     INCOMING_TYPES,
     OWNER_INDEX,
     OWNER_TABLE,
+    TABLES,
     TREE_TABLE,
+    VERSION,
     RecordLayout,
-    tables_of,
 )
 
 VAULT_COLUMNS = (
@@ -31,7 +32,7 @@ _AT_ONCE_IN_A_SCAN = 30_000
 
 def create_tables(session: Session, layout: RecordLayout) -> None:
     """Create the tables and the index of a new vault."""
-    for table in tables_of(layout):
+    for table in TABLES[layout, VERSION]:
         session.execute(table.statement(session.dialect.blob))
     session.execute(OWNER_INDEX.statement)
 
