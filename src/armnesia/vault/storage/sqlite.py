@@ -30,6 +30,7 @@ from armnesia.vault.storage.database import (
 )
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_rewriting import run_with_temporary_files
+from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
 _ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
@@ -115,6 +116,7 @@ class SqliteDatabase(Database):
         self.location = path
         self._timeout = timeout
         self._checked_schema: object = None
+        self._queue = WriterQueue(f"{os.path.realpath(path)}-queue")
         # Absolute, because the process may change its folder. SQLite puts the write-ahead log and its index
         # beside the file itself, also where a link leads to it.
         itself = os.path.realpath(path)
@@ -163,7 +165,7 @@ class SqliteDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
         """Take the write lock at the start, so that no transaction has to be abandoned later."""
-        with self._transaction("BEGIN IMMEDIATE") as session:
+        with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE") as session:
             yield session
 
     @contextmanager
@@ -228,6 +230,7 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the connection."""
+        self._queue.close()
         if self._present_files() != self._files:
             # On close SQLite would write its log into the file at this path; interrupted, it does not.
             with suppress(sqlite3.ProgrammingError):  # it is closed already
@@ -287,7 +290,7 @@ class SqliteDatabase(Database):
 
     def _remove(self) -> None:
         """Remove the vault's file and what SQLite has put beside it."""
-        for name in self._names:
+        for name in (*self._names, self._queue.path):
             Path(name).unlink(missing_ok=True)
 
     @contextmanager
