@@ -241,9 +241,9 @@ class Vault:
         """Sign with a new key from now on."""
         return rotate_signing_key(self._connection)
 
-    def rotate_digest_key(self) -> Rotated:
-        """Wrap the digests of the suppression list in a new key, in one transaction."""
-        return rotate_digest_key(self._connection)
+    def rotate_digest_key(self, *, progress: Progress | None = None) -> Rotated:
+        """Wrap the digests of the suppression list in a new key; the vault can be used meanwhile."""
+        return rotate_digest_key(self._connection, progress)
 
     def change_policy(self, **changes: Any) -> PolicyChange:
         """Change fields of the `Policy` from now on; the ledger records it."""

@@ -118,6 +118,7 @@ def _bring_forward(state: State, export: Mapping[str, Any]) -> State:
         head=later.head,
         digest_key=later.digest_key,
         signing_key=len(later.public_keys),
+        rotated_below=None,
     )
 
 

@@ -58,6 +58,8 @@ def verify(
                 found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
             problems += found
             notes += remarks
+            if state.rotated_below is not None:
+                notes.append("the rotation of the digest key is not finished: run armnesia rotate-key digest")
         records = tables.count_records(session)
     if state is not None and not problems:
         connection.pinned_head.write(state.head)  # a crash may have kept an earlier command from it

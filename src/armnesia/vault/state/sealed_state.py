@@ -22,6 +22,9 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION, WITH_TALLIES
 
+_ROTATED_BELOW = "."
+"""Separates the table digests from how far they are rotated, in the column that holds both."""
+
 LARGEST = 2**63 - 1
 """Counts and sums are stored as 64-bit integers: 9.2·10⁹ rows per arm."""
 
@@ -45,6 +48,8 @@ class State:
     digest_key: int
     signing_key: int
     digests: TableDigests
+    rotated_below: bytes | None = None
+    """While the digest key is rotated: how far the digests of records are; see `Keyring.rotated_below`."""
 
     @property
     def known_stream(self) -> Stream:
@@ -133,6 +138,7 @@ class StoredState:
             self.row
         )
         configuration, head = Configuration.from_text(text), Head(length, hash_)
+        masked, rotating, below = digests.partition(_ROTATED_BELOW)
         return State(
             vault,
             version,
@@ -144,7 +150,8 @@ class StoredState:
             erased,
             digest_key,
             signing_key,
-            TableDigests.unmasked(digests, ring, head),
+            TableDigests.unmasked(masked, ring, head),
+            bytes.fromhex(below) if rotating else None,
         )
 
 
@@ -230,7 +237,8 @@ def store_statements(
     columns = [
         *(state.vault, VERSION, state.configuration.text, state.served, state.served_by),
         *(state.head.sequence, state.head.hash, state.erased_through, state.digest_key, state.signing_key),
-        state.digests.masked(ring, state.head),
+        state.digests.masked(ring, state.head)
+        + ("" if state.rotated_below is None else _ROTATED_BELOW + state.rotated_below.hex()),
     ]
     values = (*columns, seal_on(columns, arms, ring))
     statements.append(tables.insert_vault(values) if before is None else tables.update_vault(values))

@@ -39,7 +39,11 @@ class Transaction:
 
 def ring_of(keyring: Keyring, state: State) -> Keyring:
     """The keys that a state uses: a key may be in the keys' file before it is in use."""
-    return keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
+    return keyring.at(
+        digest_version=state.digest_key,
+        signing_version=state.signing_key,
+        rotated_below=state.rotated_below,
+    )
 
 
 def append_entry(state: State, kind: str, **facts: Any) -> tuple[Entry, State, Statement]:

@@ -409,6 +409,13 @@ def read_records(session: Session, layout: RecordLayout, column: str, keys: Sequ
     return _with_keys(session, f"SELECT {layout.columns} FROM record WHERE ", column, keys)
 
 
+def read_records_from(session: Session, layout: RecordLayout, identity: bytes, most: int) -> list[Row]:
+    """The next records in the order of their identities, from this one on."""
+    return session.query(
+        f"SELECT {layout.columns} FROM record WHERE identity >= ? ORDER BY identity LIMIT {most}", identity
+    )
+
+
 def count_records_by_scan(session: Session, column: str, keys: Sequence[bytes]) -> int:
     """How many records have one of these values, by reading the whole table without any index."""
     number = 0
