@@ -11,7 +11,7 @@ from armnesia.auditing import Audit, audit
 from armnesia.cli.demo_vault import run_vault
 from armnesia.cli.log.case import Case, LogRequest, arm_rows, arm_table
 from armnesia.cli.options import AsJson, learner_facts
-from armnesia.cli.output import plain, table, tell
+from armnesia.cli.output import json_value, print_result, table
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, Learner
@@ -53,8 +53,8 @@ def demo(
         "vault": steps.to_dict(),
         "picture": picture,
     }
-    numbers.write_text(json.dumps(plain(result), ensure_ascii=False, indent=2), encoding="utf-8")
-    tell(
+    numbers.write_text(json.dumps(json_value(result), ensure_ascii=False, indent=2), encoding="utf-8")
+    print_result(
         result,
         as_json,
         _introduction(log),

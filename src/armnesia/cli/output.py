@@ -18,18 +18,18 @@ console = Console(highlight=False)
 _LONGEST_NAME = 24  # a first column of names up to this length is not wrapped
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Turn a result into what JSON can hold: infinity becomes "inf", NaN (no data) becomes null.
 
-    >>> plain({"epsilon": np.float64("inf"), "means": np.array([0.5, np.nan])})
+    >>> json_value({"epsilon": np.float64("inf"), "means": np.array([0.5, np.nan])})
     {'epsilon': 'inf', 'means': [0.5, None]}
     """
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if value is None or isinstance(value, bool | int | float):
@@ -37,10 +37,10 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def tell(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> None:
+def print_result(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> None:
     """Print the result as JSON, or else the lines and tables; no character of a line is markup or control."""
     if as_json:
-        print(json.dumps(plain(result), ensure_ascii=not _prints_unicode(), indent=2))
+        print(json.dumps(json_value(result), ensure_ascii=not _prints_unicode(), indent=2))
         return
     for item in shown:
         if isinstance(item, str):

@@ -21,8 +21,8 @@ class Estimate:
     x: float = float("nan")
 
 
-def points(rows: Iterable[Row], **wanted: object) -> list[Point]:
-    """Group the rows that have the wanted values by panel, varied parameter and x.
+def points(rows: Iterable[Row], **values: object) -> list[Point]:
+    """Group the rows that have these values, by panel, varied parameter and x.
 
     >>> rows = [{"panel": "M_f", "varied": "N", "x": 1.0, "method": name} for name in ("rollback", "oracle")]
     >>> [sorted(point) for point in points(rows, panel="M_f")]
@@ -30,7 +30,7 @@ def points(rows: Iterable[Row], **wanted: object) -> list[Point]:
     """
     grouped: dict[tuple[object, ...], Point] = defaultdict(dict)
     for row in rows:
-        if all(row[key] == value for key, value in wanted.items()):
+        if all(row[key] == value for key, value in values.items()):
             grouped[row["panel"], row["varied"], row["x"]][row["method"]] = row
     return list(grouped.values())
 

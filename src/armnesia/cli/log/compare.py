@@ -6,7 +6,7 @@ from armnesia.auditing import Comparison
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import RequestOptions, request_options
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
@@ -47,7 +47,7 @@ def compare(
         ],
     )
     refused = [f"{each.name}: {each.refused}" for each in found if each.refused]
-    tell(
+    print_result(
         {
             **on.to_dict(),
             "budget": opt.budget_facts(budget),

@@ -6,7 +6,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import arm_rows, arm_table
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.vault.decide import decide_in_vault
 from armnesia.cli.vault.options import Keys, Url
@@ -51,4 +51,4 @@ def decide(
         "n_rows": statistics.total,
         "arms": arm_rows(statistics, decision),
     }
-    tell(result, as_json, arm_table(f"{log}: {statistics.total} decisions", statistics, decision))
+    print_result(result, as_json, arm_table(f"{log}: {statistics.total} decisions", statistics, decision))

@@ -6,7 +6,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import Case, read_case
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of
 from armnesia.plotting import picture_of_forgetting, save
 
@@ -40,7 +40,7 @@ def unlearn(
             strict=True,
         ),
     )
-    tell(
+    print_result(
         {**case.to_dict(), **release.to_dict(), "drawn": drawn, "picture": picture},
         as_json,
         shown,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.research.setting import SettingOptions, as_in_the_paper, setting_options
 from armnesia.simulation import FixedSample
@@ -50,7 +50,7 @@ def bounds(
         ]
         for bound in found
     ]
-    tell(
+    print_result(
         {**opt.budget_facts(setting.budget), "bounds": [bound.to_dict() for bound in found]},
         as_json,
         table("Bounds", ["", "bound", "value", "proved here", "missing conditions"], rows),

@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import progress_bar, table, tell
+from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.research.setting import SettingOptions, as_in_the_paper, numbers, setting_options
 from armnesia.simulation import (
@@ -68,7 +68,7 @@ def evaluate(
         [arm, mean, p]
         for arm, (mean, p) in enumerate(zip(environment.means, result.probabilities, strict=True))
     ]
-    tell(
+    print_result(
         {"unlearner": unlearner, **result.to_dict()},
         as_json,
         table(f"{unlearner}: the released arm, over all data sets", ["arm", "mean", "probability"], rows),

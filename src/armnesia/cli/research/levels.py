@@ -7,7 +7,7 @@ import typer
 from armnesia.auditing import feasible_reference
 from armnesia.auditing.small_worlds import LARGEST_COUNT
 from armnesia.cli import options as opt
-from armnesia.cli.output import progress_bar, table, tell
+from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import with_parameters
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.statistics import ArmStatistics
@@ -70,7 +70,7 @@ def levels(
     }
     title = f"{unlearner} at ε = {budget.epsilon:.6g}, δ = {budget.delta:.3g}"
     taken = ", ".join(f"{branch}: {times}" for branch, times in branches.items())
-    tell(
+    print_result(
         result,
         as_json,
         table(title, ["level", "smallest δ", "holds", ""], [row.values() for row in rows]),

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import Keys, NewFile, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -26,4 +26,4 @@ def export(
     with Vault.open(url, keys=keys) as vault:
         done = vault.export(file, for_restore=for_restore)
     written = f"{done.entries} entries and {done.certificates} certificates written to {file}"
-    tell(done.to_dict(), as_json, written)
+    print_result(done.to_dict(), as_json, written)

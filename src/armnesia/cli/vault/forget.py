@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import Keys, Url, check_can_be_written, epsilon_and_delta
-from armnesia.cli.vault.request import named_by
+from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_URL, SCREEN_ONLY, Forgotten, Preview, Vault
@@ -20,7 +20,7 @@ _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
 @with_parameters(UNLEARNERS)
-@with_options_of(named_by, "named")
+@with_options_of(read_names, "named")
 def forget(
     named: dict[str, Any],
     url: Url = DEFAULT_URL,
@@ -58,7 +58,7 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            tell(found.to_dict(), as_json, *_preview_lines(found))
+            print_result(found.to_dict(), as_json, *_preview_lines(found))
             return
         done = vault.forget(**named, **answer)
     _warn_of_unknown_ids(done, named)
@@ -70,7 +70,7 @@ def forget(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     result = {**done.to_dict(), "certificate_file": certificate}
-    tell(result, as_json, *_lines(done, certificate), *erasure_hint(done, url, named))
+    print_result(result, as_json, *_lines(done, certificate), *erasure_hint(done, url, named))
 
 
 def erasure_hint(done: Forgotten, url: str, named: Mapping[str, Any]) -> list[str]:

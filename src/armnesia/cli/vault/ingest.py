@@ -9,7 +9,7 @@ import typer
 from armnesia import datasets
 from armnesia.cli import options as opt
 from armnesia.cli.interrupts import Interrupted, import_before_work
-from armnesia.cli.output import counting_rows, tell
+from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.messages import listed
@@ -90,7 +90,7 @@ def ingest(
             " are equal; if they are different rows, give a column that distinguishes them with --id-column",
             stacklevel=2,
         )
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
         f"{done.rows} rows: {done.added} added, {done.already_there} already there,"

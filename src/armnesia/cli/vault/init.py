@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
 from armnesia.cli.vault.options import Keys, Url, epsilon_and_delta, policy_changes
 from armnesia.learners import LEARNERS
@@ -75,7 +75,7 @@ def init(
             "head": status.head,
             "configuration": status.configuration.to_dict(),
         }
-    tell(
+    print_result(
         result,
         as_json,
         f"Vault {status.vault} at {status.location}",

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import DEFAULT_URL, Vault
@@ -18,7 +18,7 @@ def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = 
     """
     with Vault.open(url, keys=keys) as vault:
         found = vault.public_keys()
-    tell(found.to_dict(), as_json, *found)
+    print_result(found.to_dict(), as_json, *found)
 
 
 def rotate_key(
@@ -35,7 +35,7 @@ def rotate_key(
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
     with Vault.open(url, keys=keys) as vault:
         done = vault.rotate_signing_key() if which == "signing" else vault.rotate_digest_key()
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
         f"The {done.key} key is version {done.version} now. Back the key file up: earlier copies lack it.",

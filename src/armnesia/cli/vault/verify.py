@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_rows, tell
+from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.vault import DEFAULT_URL, Head, Vault
 
@@ -28,7 +28,7 @@ def verify(
         counting_rows(quiet=as_json) as progress,
     ):
         found = vault.verify(stored, progress=progress)
-    tell(
+    print_result(
         found.to_dict(),
         as_json,
         *(f"Note: {note}" for note in found.notes),

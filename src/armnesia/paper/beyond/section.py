@@ -79,7 +79,7 @@ def paragraphs_on_budgets(settings: Sequence[SettingResults]) -> list[str]:
     return [
         "The paper fixes the noise γ, which is no promise by itself. Here every method keeps the same exact"
         f" (ε, δ), δ = 10⁻⁵; by the exact curve that takes {needed}. The levels differ:"
-        " Algorithms 2 and 7 and mixing are certified against a reference that is told π(D), the weakest"
+        " Algorithms 2 and 7 and mixing are certified against a reference that sees π(D), the weakest"
         " promise; Gaussian noise, strict adaptive, frozen rollback and tilt against one that sees D∖U and"
         " the request's shape; rollback against retraining, the strongest.",
         f"At these budgets Algorithms 2 and 7 are rollback to the last digit at {same} of {total} points, and"
