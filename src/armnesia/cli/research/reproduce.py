@@ -35,7 +35,7 @@ def reproduce(
 
     An interrupted run can be continued.
     """
-    parts = PARTS if not figure or "all" in figure else tuple(dict.fromkeys(figure))
+    parts = PARTS if not figure or "all" in figure else figure
     with progress_bar(quiet=as_json) as bar:
         tasks: dict[str, TaskID] = {}
 

@@ -46,7 +46,7 @@ def year_section(run: Run) -> Section:
     picture = picture_of_year(
         {f"Who asks: {TITLES[name]}": _lines(by_strategy) for name, by_strategy in found.items()}
     )
-    save_picture(picture, run.pictures, "stream")
+    save_picture(picture, run.pictures, "year")
     return Section("A year of monthly deletions", _paragraphs(found), [picture], [_table(found, datasets)])
 
 
@@ -54,7 +54,7 @@ def _result_rows(found: Results) -> list[Row]:
     """One row per strategy and month."""
     return [
         {
-            "figure": "stream",
+            "figure": "year",
             "panel": requests,
             "model": "fixed",
             "varied": "month",
