@@ -14,6 +14,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
+from armnesia.core.messages import printable
+
 console = Console(highlight=False)
 _LONGEST_NAME = 24  # a first column of names up to this length is not wrapped
 
@@ -44,7 +46,7 @@ def print_result(result: Mapping[str, Any], as_json: bool, *shown: RenderableTyp
         return
     for item in shown:
         if isinstance(item, str):
-            console.print(Text(_printable(item)), soft_wrap=True)  # a path must not be broken
+            console.print(Text(printable(item, keep="\n")), soft_wrap=True)  # a path must not be broken
         else:
             console.print(item)
 
@@ -78,7 +80,7 @@ def table(
         no_wrap = is_name or column in unwrapped
         made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap)
     for row in listed:
-        made.add_row(*(Text(_printable(cell)) for cell in row))
+        made.add_row(*(Text(printable(cell, keep="\n")) for cell in row))
     return Group(Text(title, style="bold"), made)
 
 
@@ -129,15 +131,6 @@ def text(value: Any) -> str:
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.5g}"
     return str(value)
-
-
-def _printable(lines: str) -> str:
-    """Escape what would move the cursor or hide text: names may hold any character.
-
-    >>> print(_printable("a" + chr(27) + "[2Jb"))
-    a\\x1b[2Jb
-    """
-    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in lines)
 
 
 def _looks_numeric(shown: str) -> bool:

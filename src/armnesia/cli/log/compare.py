@@ -8,6 +8,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.log.case import RequestOptions, request_options
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
+from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 
@@ -38,7 +39,8 @@ def compare(
     found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
     actions = on.statistics.actions
     shown = table(
-        f"Forgetting {on.request.counts.sum()} records, at ε = {budget.epsilon:g}, δ = {budget.delta:g}",
+        f"Forgetting {counted(on.request.counts.sum(), 'record')}, at ε = {budget.epsilon:g},"
+        f" δ = {budget.delta:g}",
         ["unlearner", "guarantee", "released arm", "change", "loss"],
         [
             [each.name, _guarantee(each), _likely_arms(each, actions), each.change, each.expected_loss]

@@ -11,6 +11,7 @@ from armnesia.cli.parameters import check_owners, with_options_of, with_paramete
 from armnesia.cli.vault.decide import decide_in_vault
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
 from armnesia.vault import DEFAULT_URL
 
@@ -51,4 +52,5 @@ def decide(
         "n_rows": statistics.total,
         "arms": arm_rows(statistics, decision),
     }
-    print_result(result, as_json, arm_table(f"{log}: {statistics.total} decisions", statistics, decision))
+    title = f"{log}: {counted(int(statistics.total), 'decision')}"
+    print_result(result, as_json, arm_table(title, statistics, decision))

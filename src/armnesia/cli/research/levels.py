@@ -10,6 +10,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import with_parameters
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS
 from armnesia.privacy import Level
@@ -74,7 +75,8 @@ def levels(
         result,
         as_json,
         table(title, ["level", "smallest δ", "holds", ""], [row.values() for row in rows]),
-        f"All data sets of two arms with up to {max_count} records per arm. Branches taken: {taken}.",
+        f"All data sets of two arms with up to {counted(max_count, 'record')} per arm."
+        f" Branches taken: {taken}.",
         "A level that fails here is refuted. One that holds is confirmed for these data sets only; where no"
         " noise was added, only rollback was tested.",
     )

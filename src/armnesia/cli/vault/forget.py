@@ -13,6 +13,7 @@ from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import Keys, Url, check_can_be_written, epsilon_and_delta
 from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import counted
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_URL, SCREEN_ONLY, Forgotten, Preview, Vault
 
@@ -92,7 +93,7 @@ def erasure_hint(done: Forgotten, url: str, named: Mapping[str, Any]) -> list[st
 def _warn_of_unknown_ids(found: Forgotten | Preview, named: Mapping[str, Any]) -> None:
     if "records" in named and not found.repeated and found.held < found.named:
         warnings.warn(
-            f"{found.named - found.held} of {found.named} ids belong to no row; rows ingested without"
+            f"ids that belong to no row: {found.named - found.held} of {found.named}; rows ingested without"
             " --id-column have no id and can be forgotten by user only",
             stacklevel=2,
         )
@@ -105,7 +106,10 @@ def _lines(done: Forgotten, file: Path | None) -> list[str]:
     elif body["entry"]["kind"] == "nothing_held":
         first = f"{_NOTHING_HELD} The ledger and the certificate say so."
     else:
-        first = f"Forgotten: {done.records} records. Served before: {done.served_before}; now: {done.served}."
+        first = (
+            f"Forgotten: {counted(done.records, 'record')}."
+            f" Served before: {done.served_before}; now: {done.served}."
+        )
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
@@ -124,7 +128,7 @@ def _preview_lines(found: Preview) -> list[Any]:
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
     return [
         table(
-            f"Would be forgotten: {found.records} records. Served now: {found.served}",
+            f"Would be forgotten: {counted(found.records, 'record')}. Served now: {found.served}",
             ["action", "records", "P(served then)"],
             rows,
         ),

@@ -12,6 +12,7 @@ from armnesia.cli.vault.options import Keys, Url, check_can_be_written
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Entry, Head, Vault
 
 
@@ -48,7 +49,8 @@ def ledger(
         with atomic_write(export, mode=0o600) as file:
             file.write_bytes("".join(f"{entry.text}\n" for entry in entries).encode("utf-8"))
         result = {"head": entries.head, "entries": len(entries), "file": export}
-        print_result(result, as_json, f"{len(entries)} entries written to {export}; head {entries.head}")
+        written = counted(len(entries), "entry", "entries")
+        print_result(result, as_json, f"{written} written to {export}; head {entries.head}")
     else:
         print_result(entries.to_dict(), as_json, _table(entries), f"Head: {entries.head}")
 

@@ -109,6 +109,6 @@ def _warn_of_spaces(names: list[str]) -> None:
     spaced = sum(name != name.strip() for name in names)
     if spaced:
         warnings.warn(
-            f"{spaced} of {len(names)} names begin or end with a space; spaces are part of a name",
+            f"names that begin or end with a space: {spaced} of {len(names)}; spaces are part of a name",
             stacklevel=2,
         )

@@ -8,6 +8,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import Keys, Url
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Vault
 
 
@@ -28,6 +29,7 @@ def restore(
     print_result(
         done.to_dict(),
         as_json,
-        f"{done.replayed} ledger entries replayed: everyone forgotten since the backup is forgotten again",
+        f"{counted(done.replayed, 'ledger entry', 'ledger entries')} replayed: everyone forgotten since the"
+        " backup is forgotten again",
         "Rows that were ingested after the backup are not in it: ingest them again.",
     )
