@@ -49,7 +49,7 @@ def init(
     kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     if kind.needs_budget:
-        opt.make_budget(epsilon, delta, None)  # refuses half a budget
+        opt.make_budget(epsilon, delta, None)  # it must be given
     learner_parameters = of_kind(parameters, learner_kind)
     configuration = Configuration(
         actions=opt.declared_actions(actions, actions_file),
