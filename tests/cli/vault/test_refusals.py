@@ -18,6 +18,20 @@ GAUSSIAN = (*FORGET, "--unlearner", "gaussian", "--epsilon", "1")
 NEW = ("init", "--url", "sqlite:///new.db")
 
 REFUSALS = {
+    "no export file": (
+        ("restore",),
+        "Missing argument 'EXPORT' (Written by export --for-restore); see",
+    ),
+    "no file to export to": (("export",), "'FILE' (The file to write); see armnesia export --help"),
+    "no file to back up to": (("backup",), "'FILE' (The file to write); see armnesia backup --help"),
+    "no log to ingest": (("ingest",), "Missing argument 'LOG' (CSV or Parquet files, the URL of a database"),
+    "no key to replace": (("rotate-key",), "'signing|digest' (The key to replace); see armnesia rotate-key"),
+    "no certificate to verify": (
+        ("certificate", "verify"),
+        "(The certificate); see armnesia cert",
+    ),
+    "no names to readmit": (("readmit",), "name people or records by one of --user (repeatable), --file"),
+    "no request to show": (("certificate", "show"), "name people or records by one of --user"),
     "a second init": (("init",), "there are keys at 'vault.db.keys' already"),
     "a second init with other keys": (("init", "--keys", "other"), "there is already a file 'vault.db'"),
     "no such kind of address": (("status", "--url", "mysql://me:secret@host/db"), "got 'mysql://…'"),

@@ -22,7 +22,7 @@ def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = 
 
 
 def rotate_key(
-    which: Annotated[str, typer.Argument(metavar="signing|digest", help="Which key.")],
+    which: Annotated[str, typer.Argument(metavar="signing|digest", help="The key to replace.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
     as_json: opt.AsJson = False,
