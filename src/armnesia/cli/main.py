@@ -50,7 +50,7 @@ def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) ->
         # Without a command, the help has been printed and the message is empty.
         return _report(message) if message else REFUSED
     if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this exit code, without a message
-        return _report("interrupted; what was finished is kept", INTERRUPTED)
+        return _report("interrupted; finished work is kept", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 

@@ -36,7 +36,7 @@ def points(rows: Iterable[Row], **values: object) -> list[Point]:
 
 
 def reduction(point: Mapping[str, Row], method: str, other: str) -> Estimate:
-    """How much less `method` gives up than `other`, in per cent: 100·(1 − a/b).
+    """How much smaller the sub-optimality of `method` is than that of `other`, in per cent: 100·(1 − a/b).
 
     >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
     >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}
@@ -48,7 +48,7 @@ def reduction(point: Mapping[str, Row], method: str, other: str) -> Estimate:
 
 
 def excess_over_best(point: Mapping[str, Row], method: str, others: Iterable[str]) -> Estimate:
-    """How much more `method` gives up than the best of `others` and itself, in per cent.
+    """How much larger the sub-optimality of `method` is than the least of `others` and itself, in per cent.
 
     >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
     >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}

@@ -113,7 +113,7 @@ def _by_decision(case: FixedCase, unlearner: NoiseBasedUnlearner) -> FloatArray:
         if np.delete(plan.noised, arm).any():
             raise UnsupportedError(
                 "exact evaluation needs noise on the served arm only, where noise depends on the decision;"
-                f" {unlearner.name!r} noises others: use the sampled protocol"
+                f" {unlearner.name!r} adds noise to others: use the sampled protocol"
             )
         if plan.noised[arm]:
             if unlearner.guesses_decision:

@@ -52,7 +52,7 @@ def compare(
     print_result(
         {
             **on.to_dict(),
-            "budget": opt.budget_facts(budget),
+            "budget": opt.budget_to_dict(budget),
             "unlearners": [_facts(each, actions) for each in found],
         },
         as_json,

@@ -48,7 +48,7 @@ def decide(
     result = {
         "action": decision.action,
         "no_data": decision.no_data,
-        "learner": opt.learner_facts(bound),
+        "learner": opt.learner_to_dict(bound),
         "n_rows": statistics.total,
         "arms": arm_rows(statistics, decision),
     }

@@ -33,7 +33,9 @@ def evaluate(
     parameters: Any = None,
     protocol: Annotated[
         str,
-        typer.Option(metavar="auto|exact|sampled", help="auto: exact where that is known, else to 1 %."),
+        typer.Option(
+            metavar="auto|exact|sampled", help="auto: exact if a formula is known, else sampled to 1 %."
+        ),
     ] = "auto",
     datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
     seed: opt.Seed = 0,
@@ -73,7 +75,11 @@ def evaluate(
         as_json,
         table(f"{unlearner}: the released arm, over all data sets", ["arm", "mean", "probability"], rows),
         f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({_protocol(result)})",
-        *([f"Short: {result.short_share:.0%} of the data sets"] if result.short_share else []),
+        *(
+            [f"{result.short_share:.0%} of the data sets have fewer records than are deleted"]
+            if result.short_share
+            else []
+        ),
     )
 
 

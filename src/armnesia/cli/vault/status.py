@@ -16,7 +16,7 @@ def status(
     keys: Keys = None,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Also the count, mean and score of every arm: FOR THE OPERATOR ONLY."),
+        typer.Option("--scores", help="Also the count, mean and score of every arm; not to be published."),
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:

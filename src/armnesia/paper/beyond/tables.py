@@ -50,7 +50,7 @@ def table_of_worst(settings: Sequence[SettingResults]) -> Table:
         "method",
         *(f"ε = {epsilon:g}" for epsilon in EPSILONS),
     ]
-    caption = "Distance to no deletion over the settings of a kind: the middle one / the largest."
+    caption = "Distance to no deletion over the settings of a kind: the median / the largest."
     return Table(header, rows, caption=caption)
 
 
