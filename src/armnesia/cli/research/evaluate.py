@@ -75,12 +75,15 @@ def evaluate(
         as_json,
         table(f"{unlearner}: the released arm, over all data sets", ["arm", "mean", "probability"], rows),
         f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({_protocol(result)})",
-        *(
-            [f"{result.short_share:.0%} of the data sets have fewer records than are deleted"]
-            if result.short_share
-            else []
-        ),
+        *_short_lines(result),
     )
+
+
+def _short_lines(result: Evaluation) -> list[str]:
+    """How often the request was for more records than there were."""
+    if not result.short_share:
+        return []
+    return [f"{result.short_share:.0%} of the data sets have fewer records than requested; all are deleted"]
 
 
 def _data_model(setting: SettingOptions, environment: Environment) -> DataModel:
