@@ -38,5 +38,5 @@ def rotate_key(
     print_result(
         done.to_dict(),
         as_json,
-        f"The {done.key} key is version {done.version} now. Back up the key file: older copies do not have it.",
+        f"The {done.key} key is version {done.version} now. Back up its file: older copies do not have it.",
     )
