@@ -162,7 +162,7 @@ def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
 def test_the_section_shows_every_strategy(tmp_path: Path) -> None:
     run = Run(tmp_path, Plan(datasets=2000, quick=True))
     section = year_section(run)
-    assert sorted(file.name for file in run.pictures.iterdir()) == ["stream.png", "stream.svg"]
+    assert sorted(file.name for file in run.pictures.iterdir()) == ["year.png", "year.svg"]
     assert len(run.rows) == len(REQUESTS) * len(STRATEGIES) * MONTHS
     assert all(set(row) == set(COLUMNS) for row in run.rows)
     (table,) = section.tables
