@@ -17,7 +17,6 @@ from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, C
 @with_parameters(
     UNLEARNERS,
     LEARNERS,
-    without=["default_action"],  # a vault without records serves its first action
     notes={"confidence": f"In a vault {DEFAULT_CONFIDENCE:g} if not given."},
 )
 @with_options_of(policy_changes, "policy")
