@@ -1,5 +1,6 @@
 """The queue of writers: one at a time, the next in line before the one that has just written."""
 
+import itertools
 import threading
 import time
 from pathlib import Path
@@ -25,7 +26,7 @@ def test_whoever_has_written_gets_in_line_again(tmp_path: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    changes = sum(one != other for one, other in zip(turns, turns[1:], strict=False))
+    changes = sum(one != other for one, other in itertools.pairwise(turns))
     assert len(turns) > 20
     assert changes > 0.8 * len(turns)
 

@@ -1,7 +1,7 @@
 """The command `backup`."""
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import Keys, NewFile, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -10,7 +10,7 @@ def backup(file: NewFile, url: Url = DEFAULT_URL, keys: Keys = None, as_json: op
     """Copy an SQLite vault, as of one moment, to a new file."""
     with Vault.open(url, keys=keys) as vault:
         done = vault.back_up(file)
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
         f"Written to {file}. It has the records of people who may be forgotten later: after copying it back,"

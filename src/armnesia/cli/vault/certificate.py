@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import print_as_utf8, tell
+from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import Keys, Url, check_can_be_written
-from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, named_by
+from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault import DEFAULT_URL, INTEGRITY_ONLY, Certificate, Vault
 
@@ -35,7 +35,7 @@ def show(
         check_can_be_written(out)
     wanted: dict[str, Any] = {"sequence": sequence}
     if sequence is None:
-        wanted = named_by(user, file, column, records, records_file)
+        wanted = read_names(user, file, column, records, records_file)
     elif user or file or column or records or records_file:
         raise InvalidInputError(
             "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
@@ -47,7 +47,7 @@ def show(
     if as_json:
         print_as_utf8(found.to_json())
     else:
-        tell({}, False, found.words())
+        print_result({}, False, found.words())
 
 
 def verify(
@@ -72,7 +72,7 @@ def verify(
         "certificate": None if found is None else found.summary(),
     }
     verdict = "not valid" if problems else ("valid" if trusted is not None else f"intact. {INTEGRITY_ONLY}")
-    tell(
+    print_result(
         result,
         as_json,
         *([found.words()] if found is not None and not problems else []),

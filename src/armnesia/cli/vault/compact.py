@@ -3,7 +3,7 @@
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -16,6 +16,6 @@ def compact(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = Fal
     with Vault.open(url, keys=keys) as vault:
         done = vault.compact()
     hint = "" if done.complete else ": another process still reads the old pages; try again"
-    tell(done.to_dict(), as_json, f"Erasure: {done.erasure}{hint}")
+    print_result(done.to_dict(), as_json, f"Erasure: {done.erasure}{hint}")
     if not done.complete:
         raise typer.Exit(1)

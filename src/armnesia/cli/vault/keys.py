@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import DEFAULT_URL, Vault
@@ -18,11 +18,11 @@ def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = 
     """
     with Vault.open(url, keys=keys) as vault:
         found = vault.public_keys()
-    tell(found.to_dict(), as_json, *found)
+    print_result(found.to_dict(), as_json, *found)
 
 
 def rotate_key(
-    which: Annotated[str, typer.Argument(metavar="signing|digest", help="Which key.")],
+    which: Annotated[str, typer.Argument(metavar="signing|digest", help="The key to replace.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
     as_json: opt.AsJson = False,
@@ -35,8 +35,8 @@ def rotate_key(
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
     with Vault.open(url, keys=keys) as vault:
         done = vault.rotate_signing_key() if which == "signing" else vault.rotate_digest_key()
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
-        f"The {done.key} key is version {done.version} now. Back the key file up: earlier copies lack it.",
+        f"The {done.key} key is version {done.version} now. Back up its file: older copies do not have it.",
     )

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import Keys, Url, check_can_be_written
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Entry, Head, Vault
 
 
@@ -41,22 +42,23 @@ def ledger(
         check_can_be_written(export)
     with Vault.open(url, keys=keys) as vault:
         if head:
-            tell({"head": vault.head}, as_json, str(vault.head))
+            print_result({"head": vault.head}, as_json, str(vault.head))
             return
         entries = vault.ledger()
     if export is not None:
         with atomic_write(export, mode=0o600) as file:
             file.write_bytes("".join(f"{entry.text}\n" for entry in entries).encode("utf-8"))
         result = {"head": entries.head, "entries": len(entries), "file": export}
-        tell(result, as_json, f"{len(entries)} entries written to {export}; head {entries.head}")
+        written = counted(len(entries), "entry", "entries")
+        print_result(result, as_json, f"{written} written to {export}; head {entries.head}")
     else:
-        tell(entries.to_dict(), as_json, _table(entries), f"Head: {entries.head}")
+        print_result(entries.to_dict(), as_json, _table(entries), f"Head: {entries.head}")
 
 
 def _check(url: str, keys: Path | None, stored: Head, as_json: bool) -> None:
     with Vault.open(url, keys=keys, allow_older=True) as vault:
         found = vault.check_ledger(stored)
-    tell(
+    print_result(
         found.to_dict(),
         as_json,
         *(f"Problem: {problem}" for problem in found.problems),
