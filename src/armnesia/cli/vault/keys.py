@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import print_result
+from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import Keys, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import DEFAULT_URL, Vault
@@ -29,12 +29,16 @@ def rotate_key(
 ) -> None:
     """Make a new signing key or a new digest key.
 
-    The digest key is that of the suppression list. Back the key file up afterwards.
+    The digest key is that of the suppression list; the vault can be used while it is rotated, and an
+    interrupted rotation is finished by the same command. Back the key file up afterwards.
     """
     if which not in ("signing", "digest"):
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
-    with Vault.open(url, keys=keys) as vault:
-        done = vault.rotate_signing_key() if which == "signing" else vault.rotate_digest_key()
+    with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
+        if which == "signing":
+            done = vault.rotate_signing_key()
+        else:
+            done = vault.rotate_digest_key(progress=progress)
     print_result(
         done.to_dict(),
         as_json,

@@ -13,7 +13,7 @@ from armnesia.vault.results import Rebuilt
 from armnesia.vault.state.connection import VaultConnection, older_than
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState
-from armnesia.vault.state.sealed_state import State, store_statements
+from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import append_entry
@@ -94,8 +94,9 @@ def replace_state(session: Session, keyring: Keyring, replayed: ReplayedState) -
     ring = keyring.at(digest_version=replayed.digest_key, signing_version=len(replayed.public_keys))
     found = tables.read_stored_digests(session)
     try:
-        digests = TableDigests.unmasked(found[0][0], ring, replayed.head)
-    except (IndexError, ValueError, TypeError):
+        masked, _, _ = found[0][0].partition(ROTATED_BELOW)
+        digests = TableDigests.unmasked(masked, ring, replayed.head)
+    except (IndexError, ValueError, TypeError, AttributeError):
         digests = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
     state = replayed.state(ring.vault, digests)
     tables.delete_arms(session)

@@ -22,7 +22,7 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION, WITH_TALLIES
 
-_ROTATED_BELOW = "."
+ROTATED_BELOW = "."
 """Separates the table digests from how far they are rotated, in the column that holds both."""
 
 LARGEST = 2**63 - 1
@@ -138,7 +138,7 @@ class StoredState:
             self.row
         )
         configuration, head = Configuration.from_text(text), Head(length, hash_)
-        masked, rotating, below = digests.partition(_ROTATED_BELOW)
+        masked, rotating, below = digests.partition(ROTATED_BELOW)
         return State(
             vault,
             version,
@@ -238,7 +238,7 @@ def store_statements(
         *(state.vault, VERSION, state.configuration.text, state.served, state.served_by),
         *(state.head.sequence, state.head.hash, state.erased_through, state.digest_key, state.signing_key),
         state.digests.masked(ring, state.head)
-        + ("" if state.rotated_below is None else _ROTATED_BELOW + state.rotated_below.hex()),
+        + ("" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()),
     ]
     values = (*columns, seal_on(columns, arms, ring))
     statements.append(tables.insert_vault(values) if before is None else tables.update_vault(values))
