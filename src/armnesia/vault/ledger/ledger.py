@@ -214,6 +214,10 @@ def check_chain(
     problems: list[str] = []
     length, linked = 0, {GENESIS}
     for sequence, text, stored_hash in rows:
+        if not (isinstance(sequence, int) and isinstance(text, str)):
+            problems.append(f"sequence {length + 1}: a row has values that armnesia does not write")
+            linked.clear()
+            continue
         if sequence > length + 1:
             problems.append(f"sequence {_span(length + 1, sequence - 1)}: missing")
             linked.clear()
