@@ -16,7 +16,7 @@ from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.operations.certificates import certificate_of_entry, certificate_of_target
 from armnesia.vault.operations.compact import compact
 from armnesia.vault.operations.create import create_vault
-from armnesia.vault.operations.export import read_export, write_export
+from armnesia.vault.operations.export import ExportFile, write_export
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
 from armnesia.vault.operations.ingest import ingest
 from armnesia.vault.operations.ledger import read_ledger
@@ -282,8 +282,8 @@ class Vault:
         something other than armnesia is refused, unless it is accepted `as_it_is`.
         """
         connection = open_vault(url, keys, timeout=timeout, allow_older=True)
-        with closing(connection.database):
-            return restore(connection, read_export(export, connection.keyring), as_it_is=as_it_is)
+        with closing(connection.database), ExportFile.opened(export, connection.keyring) as opened:
+            return restore(connection, opened, as_it_is=as_it_is)
 
     @classmethod
     def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> Upgraded:

@@ -1,7 +1,7 @@
 """Replaying the ledger: the state that its entries imply, where the stored state cannot be trusted."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,8 +80,3 @@ class ReplayedState:
                     f"keys: signing key {version} of the keys' file is not the one in the ledger; get the"
                     " file from where the key was made"
                 )
-
-
-def exported_ledger(export: Mapping[str, Any]) -> list[Row]:
-    """The rows (sequence, entry, hash) of the ledger in an export."""
-    return [(row["sequence"], row["entry"], row["hash"]) for row in export["ledger"]]

@@ -90,7 +90,7 @@ class PostgresSession:
             cursor.execute(_translated(sql), parameters)
             yield from cursor
 
-    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by COPY."""
         copying = f"COPY {table} ({columns}) FROM STDIN"
         with self._connection.cursor() as cursor, cursor.copy(copying) as copy:

@@ -91,7 +91,7 @@ class SqliteSession:
         """Run a query and yield its rows one by one."""
         yield from self._connection.execute(sql, parameters)
 
-    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows."""
         marks = ", ".join("?" * len(columns.split(",")))
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)

@@ -110,7 +110,12 @@ def delete_arms(session: Session) -> None:
 
 def read_ledger(session: Session) -> list[Row]:
     """All entries as (sequence, text, hash)."""
-    return session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+    return list(stream_ledger(session))
+
+
+def stream_ledger(session: Session) -> Iterator[Row]:
+    """All entries as (sequence, text, hash), one by one."""
+    return session.stream("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
 
 
 def read_entry(session: Session, sequence: int) -> Row | None:
@@ -136,6 +141,14 @@ def read_certificate(session: Session, sequence: int) -> Row | None:
 def stream_certificates(session: Session) -> Iterator[Row]:
     """All certificates as (sequence, body, signature)."""
     return session.stream("SELECT sequence, body, signature FROM certificate ORDER BY sequence")
+
+
+def stream_certificates_and_entries(session: Session) -> Iterator[Row]:
+    """All certificates as (sequence, body, signature, text of the entry or None)."""
+    return session.stream(
+        "SELECT certificate.sequence, body, signature, entry FROM certificate"
+        " LEFT JOIN ledger ON ledger.sequence = certificate.sequence ORDER BY certificate.sequence"
+    )
 
 
 def count_certificates_after(session: Session, sequence: int) -> int:
@@ -236,10 +249,16 @@ def stream_table(session: Session, table: str, columns: str | None = None) -> It
     return session.stream(f"SELECT {columns or COLUMNS[table]} FROM {table}")
 
 
+def stream_in_order(session: Session, table: str) -> Iterator[Row]:
+    """All rows of a table, one by one, ordered by their key."""
+    key = COLUMNS[table].partition(",")[0]
+    return session.stream(f"SELECT {COLUMNS[table]} FROM {table} ORDER BY {key}")
+
+
 def replace_table(session: Session, table: str, rows: Iterable[Row]) -> None:
     """Delete all rows of a table and store these."""
     session.execute(f"DELETE FROM {table}")
-    session.load(table, COLUMNS[table], list(rows))
+    session.load(table, COLUMNS[table], rows)
 
 
 # Sources, and the hash trees of requests for several people.
