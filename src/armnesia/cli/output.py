@@ -4,6 +4,7 @@ import codecs
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -47,6 +48,29 @@ def tell(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> No
             console.print(Text(_printable(item)), soft_wrap=True)  # a path must not be broken
         else:
             console.print(item)
+
+
+def print_long_json(result: Mapping[str, Any], name: str, items: Iterable[Any]) -> None:
+    """Print the result as JSON with one more key, a long list, whose items are made and printed one by one.
+
+    >>> print_long_json({"head": "2:ab"}, "entries", ({"sequence": n} for n in (1,)))
+    {
+      "head": "2:ab",
+      "entries": [
+        {
+          "sequence": 1
+        }
+      ]
+    }
+    """
+    ascii_only = not _prints_unicode()
+    print(json.dumps({**plain(result), name: []}, ensure_ascii=ascii_only, indent=2)[: -len("]\n}")], end="")
+    between = "\n"
+    for item in items:
+        written = json.dumps(plain(item), ensure_ascii=ascii_only, indent=2)
+        print(between + textwrap.indent(written, "    "), end="")
+        between = ",\n"
+    print("]\n}" if between == "\n" else "\n  ]\n}")
 
 
 def print_as_utf8(written: str) -> None:

@@ -195,28 +195,30 @@ class LedgerCheck:
 
 @dataclass(frozen=True)
 class LedgerEntries(Sequence[Entry]):
-    """The entries of the ledger, from the first."""
+    """The entries of the ledger, from the first; each is made of its text when it is asked for."""
 
-    entries: tuple[Entry, ...]
+    texts: tuple[str, ...]
 
     @property
     def head(self) -> Head:
         """The head of the ledger: that of the last entry."""
-        return self.entries[-1].head
+        return self[-1].head
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self.texts)
 
     @overload
     def __getitem__(self, place: int) -> Entry: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Entry]: ...
-    def __getitem__(self, place: int | slice) -> Entry | Sequence[Entry]:
-        return self.entries[place]
+    def __getitem__(self, place: slice) -> "LedgerEntries": ...
+    def __getitem__(self, place: int | slice) -> "Entry | LedgerEntries":
+        if isinstance(place, slice):
+            return LedgerEntries(self.texts[place])
+        return Entry.from_text(self.texts[place])
 
     def to_dict(self) -> dict[str, Any]:
         """The keys `head` and `entries`."""
-        return {"head": str(self.head), "entries": [dict(entry.fields) for entry in self.entries]}
+        return {"head": str(self.head), "entries": [dict(entry.fields) for entry in self]}
 
 
 @dataclass(frozen=True)

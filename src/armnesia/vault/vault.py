@@ -179,9 +179,16 @@ class Vault:
         """Let new records of forgotten people in again; nothing that was deleted comes back."""
         return readmit(self._connection, ErasureTarget.of(users, records), erase=erase)
 
-    def verify(self, head: Head | str | None = None, *, progress: Progress | None = None) -> Verification:
-        """Recompute the statistics and check seal, ledger and certificates."""
-        return verify(self._connection, Head.parse(head) if isinstance(head, str) else head, progress)
+    def verify(
+        self, head: Head | str | None = None, *, in_place: bool = False, progress: Progress | None = None
+    ) -> Verification:
+        """Recompute the statistics and check seal, ledger and certificates.
+
+        An SQLite vault is read from a private copy, which does not hold back the erasure of people who are
+        forgotten meanwhile; `in_place` reads the vault itself.
+        """
+        known = Head.parse(head) if isinstance(head, str) else head
+        return verify(self._connection, known, progress, in_place=in_place)
 
     def status(self, *, scores: bool = False) -> Status:
         """The state of the vault; `scores` are for the operator only: changes reveal what was deleted."""

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_long_json, table, tell
 from armnesia.cli.vault.options import Keys, Url, check_can_be_written
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
 from armnesia.vault import DEFAULT_URL, Entry, Head, Vault
+
+_ROWS_PER_TABLE = 1000
 
 
 def ledger(
@@ -45,12 +47,16 @@ def ledger(
             return
         entries = vault.ledger()
     if export is not None:
-        with atomic_write(export, mode=0o600) as file:
-            file.write_bytes("".join(f"{entry.text}\n" for entry in entries).encode("utf-8"))
+        with atomic_write(export, mode=0o600) as path, path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{text}\n" for text in entries.texts)
         result = {"head": entries.head, "entries": len(entries), "file": export}
         tell(result, as_json, f"{len(entries)} entries written to {export}; head {entries.head}")
+    elif as_json:
+        print_long_json({"head": entries.head}, "entries", (entry.fields for entry in entries))
     else:
-        tell(entries.to_dict(), as_json, _table(entries), f"Head: {entries.head}")
+        for start in range(0, len(entries), _ROWS_PER_TABLE):
+            tell({}, False, _table(entries[start : start + _ROWS_PER_TABLE]))
+        tell({}, False, f"Head: {entries.head}")
 
 
 def _check(url: str, keys: Path | None, stored: Head, as_json: bool) -> None:

@@ -57,9 +57,9 @@ def rebuild(
 
 def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[State, bool]:
     """The state, and whether its seal matched; if not, the replayed ledger's, sealed again to work on."""
-    ledger, state = tables.read_ledger(session), None
+    ledger, state = tables.LedgerRows(session), None
     pinned = connection.pinned
-    if pinned is not None and (not ledger or ledger[-1][0] < pinned.sequence):
+    if pinned is not None and tables.last_sequence(session) < pinned.sequence:
         raise older_than(pinned)
     with suppress(VaultError):
         state = connection.load(session)

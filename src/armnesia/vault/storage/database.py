@@ -8,9 +8,9 @@ when an address names it: an SQLite vault needs nothing of PostgreSQL.
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
 from armnesia.logs.urls import redacted
@@ -57,6 +57,13 @@ class Session(Protocol):
         """Insert many rows by the fastest way the database has."""
 
 
+class Snapshot(NamedTuple):
+    """A session that sees one snapshot of the vault, and a remark on it for the operator, if there is one."""
+
+    session: Session
+    remark: str | None = None
+
+
 class Database(ABC):
     """The database of one vault, through one connection."""
 
@@ -72,6 +79,15 @@ class Database(ABC):
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
         """Begin a transaction that sees one snapshot of the vault."""
+
+    @contextmanager
+    def snapshot(self, *, in_place: bool = False) -> Iterator[Snapshot]:
+        """As `reading`, for work that takes long: others are held back as little as the database allows.
+
+        `in_place` reads the vault itself, also where a copy would hold others back less.
+        """
+        with self.reading() as session:
+            yield Snapshot(session)
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:

@@ -22,10 +22,12 @@ from armnesia.vault.storage.database import (
     Database,
     Dialect,
     Row,
+    Snapshot,
     Statement,
     database_error,
     unknown_address,
 )
+from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import run_with_temporary_files
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
@@ -43,6 +45,9 @@ _REWRITING = (
     "VACUUM",
 )
 _OLDEST = (3, 37, 0)
+_SMALL = 1 << 20
+"""Bytes: reading a smaller vault takes no longer than copying it."""
+_IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 
 
 # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
@@ -151,6 +156,35 @@ class SqliteDatabase(Database):
             yield session
 
     @contextmanager
+    def snapshot(self, *, in_place: bool = False) -> Iterator[Snapshot]:
+        """Read from a private copy: a reader of the vault itself would keep deleted bytes in its log."""
+        with self._translating_errors(), ExitStack() as lent:
+            copy, reason = (None, "as asked") if in_place else self._copied(lent)
+            if copy is None:
+                remark = f"{_IN_PLACE}: {reason}" if reason else None
+                yield Snapshot(lent.enter_context(self.reading()), remark)
+            else:
+                yield Snapshot(SqliteSession(copy))
+                self._check_same_files()
+
+    def _copied(self, lent: ExitStack) -> tuple[sqlite3.Connection | None, str]:
+        """A connection that reads a private copy; or None, and why there is none, empty for a small vault."""
+        self._check_same_files()
+        ((pages,),) = self._connection.execute("PRAGMA page_count").fetchall()
+        ((page_size,),) = self._connection.execute("PRAGMA page_size").fetchall()
+        size, path = pages * page_size, os.path.realpath(self._path)
+        if size < _SMALL:
+            return None, ""
+        if os.name != "posix":
+            return None, "on this system an open file keeps its name"
+        if not has_room(path, size):
+            return None, f"there is no room for a copy of {size / 1e6:.0f} MB beside it"
+        try:
+            return lent.enter_context(private_copy(self._connection, path, self._timeout)), ""
+        except (sqlite3.Error, OSError) as error:
+            return None, f"a copy could not be made beside it ({error})"
+
+    @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
         """Take the write lock at the start, so that no transaction has to be abandoned later."""
         with self._transaction("BEGIN IMMEDIATE") as session:
@@ -194,7 +228,7 @@ class SqliteDatabase(Database):
             try:
                 with closing(sqlite3.connect(temporary)) as copy:
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
-                    self._connection.backup(copy)
+                    copy_pages(self._connection, copy, self._timeout)
                 self._check_same_files()
             except sqlite3.Error as error:
                 raise VaultError(

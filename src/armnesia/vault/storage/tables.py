@@ -118,6 +118,26 @@ def stream_ledger(session: Session) -> Iterator[Row]:
     return session.stream("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
 
 
+class LedgerRows:
+    """All entries as (sequence, text, hash), read from the database each time that they are asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __iter__(self) -> Iterator[Row]:
+        return stream_ledger(self._session)
+
+    def __len__(self) -> int:
+        ((number,),) = self._session.query("SELECT count(*) FROM ledger")
+        return int(number)
+
+
+def last_sequence(session: Session) -> int:
+    """The number of the last entry; 0 if there is none."""
+    ((number,),) = session.query("SELECT coalesce(max(sequence), 0) FROM ledger")
+    return int(number)
+
+
 def read_entry(session: Session, sequence: int) -> Row | None:
     """The text and the hash of an entry."""
     found = session.query("SELECT entry, hash FROM ledger WHERE sequence = ?", sequence)
@@ -148,6 +168,22 @@ def stream_certificates_and_entries(session: Session) -> Iterator[Row]:
     return session.stream(
         "SELECT certificate.sequence, body, signature, entry FROM certificate"
         " LEFT JOIN ledger ON ledger.sequence = certificate.sequence ORDER BY certificate.sequence"
+    )
+
+
+def stream_entries_and_certificates(session: Session) -> Iterator[Row]:
+    """All entries as (sequence, text, body and signature of the certificate or None, None)."""
+    return session.stream(
+        "SELECT ledger.sequence, entry, body, signature FROM ledger"
+        " LEFT JOIN certificate ON certificate.sequence = ledger.sequence ORDER BY ledger.sequence"
+    )
+
+
+def stream_certificates_without_entry(session: Session) -> Iterator[Row]:
+    """The certificates, as (sequence, body, signature), whose ledger entry does not exist."""
+    return session.stream(
+        "SELECT sequence, body, signature FROM certificate"
+        " WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.sequence = certificate.sequence)"
     )
 
 
