@@ -321,10 +321,23 @@ class Rotated:
 
 
 @dataclass(frozen=True)
+class CompactionEstimate:
+    """How many bytes `compact` would rewrite, and how long that keeps writers waiting, by a short trial."""
+
+    bytes: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `bytes` and `seconds`."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
 class Compacted:
-    """Whether deleted bytes have left the database's files."""
+    """Whether deleted bytes have left the database's files; if not, why, in words."""
 
     erasure: Erasure
+    pending_because: str | None = None
 
     @property
     def complete(self) -> bool:
@@ -332,8 +345,32 @@ class Compacted:
         return self.erasure == "complete"
 
     def to_dict(self) -> dict[str, Any]:
-        """The key `erasure`."""
-        return {"erasure": self.erasure}
+        """The keys `erasure` and `pending_because`."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Whether deleted bytes have left the database's files, and whose certificates say so now.
+
+    `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
+    is the number of those that still have to wait, and `pending_because` says for what.
+    """
+
+    erasure: Erasure
+    reissued: tuple[int, ...]
+    pending: int
+    pending_because: str | None
+    head: Head
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing has to wait."""
+        return self.erasure == "complete"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `head` as text."""
+        return {**vars(self), "reissued": list(self.reissued), "head": str(self.head)}
 
 
 @dataclass(frozen=True)

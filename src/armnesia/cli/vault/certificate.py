@@ -7,7 +7,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_as_utf8, tell
-from armnesia.cli.vault.options import Keys, Url, check_can_be_written
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, check_can_be_written
 from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, named_by
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault import DEFAULT_URL, INTEGRITY_ONLY, Certificate, Vault
@@ -16,6 +16,7 @@ from armnesia.vault import DEFAULT_URL, INTEGRITY_ONLY, Certificate, Vault
 def show(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     user: opt.Users = None,
     file: UsersFile = None,
     column: Column = None,
@@ -40,7 +41,7 @@ def show(
         raise InvalidInputError(
             "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
         )
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         found = vault.certificate(**wanted)
     if out is not None:
         found.save(out)

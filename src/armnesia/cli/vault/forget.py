@@ -10,7 +10,14 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import table, tell
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.options import Keys, Url, check_can_be_written, epsilon_and_delta
+from armnesia.cli.vault.options import (
+    DEFAULT_TIMEOUT,
+    Keys,
+    Timeout,
+    Url,
+    check_can_be_written,
+    epsilon_and_delta,
+)
 from armnesia.cli.vault.request import named_by
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.unlearners import UNLEARNERS
@@ -25,6 +32,7 @@ def forget(
     named: dict[str, Any],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[
@@ -54,7 +62,7 @@ def forget(
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_can_be_written(certificate)
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)

@@ -8,7 +8,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_long_json, table, tell
-from armnesia.cli.vault.options import Keys, Url, check_can_be_written
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, check_can_be_written
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
@@ -20,6 +20,7 @@ _ROWS_PER_TABLE = 1000
 def ledger(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     head: Annotated[bool, typer.Option("--head", help="Only the head, to be stored elsewhere.")] = False,
     export: Annotated[
         Path | None,
@@ -37,11 +38,11 @@ def ledger(
     if sum((head, export is not None, check is not None)) > 1:
         raise InvalidInputError("--head, --export and --check exclude each other; give one")
     if check is not None:
-        _check(url, keys, Head.parse(check), as_json)
+        _check(url, keys, timeout, Head.parse(check), as_json)
         return
     if export is not None:
         check_can_be_written(export)
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         if head:
             tell({"head": vault.head}, as_json, str(vault.head))
             return
@@ -59,8 +60,8 @@ def ledger(
         tell({}, False, f"Head: {entries.head}")
 
 
-def _check(url: str, keys: Path | None, stored: Head, as_json: bool) -> None:
-    with Vault.open(url, keys=keys, allow_older=True) as vault:
+def _check(url: str, keys: Path | None, timeout: float, stored: Head, as_json: bool) -> None:
+    with Vault.open(url, keys=keys, timeout=timeout, allow_older=True) as vault:
         found = vault.check_ledger(stored)
     tell(
         found.to_dict(),

@@ -23,6 +23,13 @@ Keys = Annotated[
         "--keys", envvar="ARMNESIA_KEYS", help="The file of the keys; by default beside the SQLite file."
     ),
 ]
+DEFAULT_TIMEOUT = 30.0
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS", help="How long to wait for other processes that use the vault."
+    ),
+]
 MaxEpsilon = Annotated[float | None, typer.Option(help="Policy: the largest ε of a request.")]
 MaxDelta = Annotated[float | None, typer.Option(help="Policy: the largest δ of a request.")]
 Levels = Annotated[str | None, typer.Option(help=f"Policy: the levels allowed, of {','.join(Level)}.")]

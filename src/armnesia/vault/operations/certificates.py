@@ -31,7 +31,7 @@ def certificate_of_target(connection: VaultConnection, target: ErasureTarget) ->
 def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certificate:
     """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
     with connection.reading() as transaction:
-        stored, state, ring = _read(transaction, sequence), transaction.state, transaction.ring
+        stored, state, ring = read_stored(transaction, sequence), transaction.state, transaction.ring
     erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
     certificate = stored.issue(ring, erasure="complete" if erased else "pending")
     if certificate is not stored.issued:
@@ -60,7 +60,8 @@ def _open(
     return certificate.with_opening(salt, opening.request(target.request), path)
 
 
-def _read(transaction: Transaction, sequence: int) -> StoredCertificate:
+def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:
+    """The certificate of an entry as it is stored; refuse one that something else has changed."""
     found = tables.read_certificate(transaction.session, sequence)
     if found is None:
         raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")

@@ -9,7 +9,7 @@ def compact(connection: VaultConnection) -> Compacted:
     with connection.reading() as transaction:
         length = transaction.state.head.sequence
     if not connection.database.compact():
-        return Compacted("pending")
+        return Compacted("pending", connection.database.erasure_obstacle)
     connection.erased_through = length
     with connection.writing() as transaction:
         transaction.store(transaction.state)  # which has what this process knows of erasure

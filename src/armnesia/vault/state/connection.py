@@ -112,9 +112,9 @@ class VaultConnection:
         self.check_seal(stored)
         return stored.served()
 
-    def erase(self, sequence: int) -> bool:
+    def erase(self, sequence: int, *, wait: bool = False) -> bool:
         """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""
-        if sequence > self.erased_through and self.database.erase():
+        if sequence > self.erased_through and self.database.erase(wait=wait):
             self.erased_through = sequence
         return self.erased_through >= sequence
 

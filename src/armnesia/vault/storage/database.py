@@ -19,6 +19,9 @@ Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 """A statement that returns no rows, and its parameters."""
 
+_LONGEST_WAIT = 1_000_000
+"""Seconds: both databases count milliseconds in 32 bits."""
+
 IN_USE = "is in use by another process; nothing was changed, try again"
 
 
@@ -76,6 +79,9 @@ class Database(ABC):
     location: str
     """Where the database is, without a password, for messages."""
 
+    erasure_obstacle: str = ""
+    """Why the last `erase` or `compact` left deleted bytes in the files, in words; empty if it left none."""
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
         """Begin a transaction that sees one snapshot of the vault."""
@@ -102,8 +108,11 @@ class Database(ABC):
         """Whether the database contains a vault."""
 
     @abstractmethod
-    def erase(self) -> bool:
-        """Make deleted bytes leave the files if that is possible at once; return whether they left."""
+    def erase(self, *, wait: bool = False) -> bool:
+        """Make deleted bytes leave the files if that is possible at once; return whether they left.
+
+        With `wait`, wait up to the time-out for other processes that keep them there.
+        """
 
     @abstractmethod
     def compact(self) -> bool:
@@ -141,6 +150,10 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
 
     A relative file has three slashes and an absolute one four, as in other tools with such addresses.
     """
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_WAIT:
+        raise InvalidInputError(
+            f"timeout must be a number of seconds from 0 to {_LONGEST_WAIT:,}; got {timeout!r}"
+        )
     database: Database = database_module(url).connect(url, create=create, timeout=timeout)
     return database
 

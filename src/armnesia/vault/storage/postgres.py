@@ -115,7 +115,8 @@ class PostgresDatabase(Database):
         self._timeout = timeout
         address, self.schema = without_schema(url)
         self.location = place_of(address)
-        settings = {"search_path": self.schema, "lock_timeout": int(timeout * 1000), **_OPTIONS}
+        milliseconds = max(1, int(timeout * 1000))  # 0 would mean to wait forever
+        settings = {"search_path": self.schema, "lock_timeout": milliseconds, **_OPTIONS}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         with self._translating_errors():
             self._connection = psycopg.connect(
@@ -160,8 +161,9 @@ class PostgresDatabase(Database):
                 for setting in _WHOLE_TABLE_JOINS:
                     self._connection.execute(f"RESET {setting}")
 
-    def erase(self) -> bool:
+    def erase(self, *, wait: bool = False) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""
+        self.erasure_obstacle = "PostgreSQL keeps deleted rows in its files until armnesia compact is run"
         return False
 
     def compact(self) -> bool:
@@ -171,12 +173,14 @@ class PostgresDatabase(Database):
         """
         with self._translating_errors():
             if not (self._wait_for_older_snapshots() and self._drop_samples()):
+                self.erasure_obstacle = "another transaction can still see deleted rows"
                 return False
             for table in _REWRITTEN:
                 self._connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
             # Without the privilege the server does it by itself within checkpoint_timeout.
             with suppress(self._psycopg.errors.InsufficientPrivilege):
                 self._connection.execute("CHECKPOINT")
+        self.erasure_obstacle = ""
         return True
 
     def _drop_samples(self) -> bool:

@@ -7,7 +7,9 @@ overwritten pages into the file and empties the write-ahead log.
 import os
 import sqlite3
 import stat
+import time
 import urllib.parse
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -47,6 +49,9 @@ _REWRITING = (
 _OLDEST = (3, 37, 0)
 _SMALL = 1 << 20
 """Bytes: reading a smaller vault takes no longer than copying it."""
+_PRIMARY_CODE = 0xFF
+_PAUSE = 0.05
+_USED = "another process was using the vault"
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 
 
@@ -201,18 +206,41 @@ class SqliteDatabase(Database):
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE}")
             self._connection.execute("PRAGMA shrink_memory")
 
-    def erase(self) -> bool:
-        """Run a truncating checkpoint; do not wait for a reader that still needs the old pages."""
+    def erase(self, *, wait: bool = False) -> bool:
+        """Run a truncating checkpoint; by default do not wait for a reader that still needs the old pages."""
+        end = time.monotonic() + self._timeout * wait
+        self.erasure_obstacle = self._checkpoint()
+        while self.erasure_obstacle == _USED and time.monotonic() < end:
+            time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
+            self.erasure_obstacle = self._checkpoint()
+        return not self.erasure_obstacle
+
+    def _checkpoint(self) -> str:
+        """Write the log into the file and empty it; return why that failed, empty if it did not."""
         with self._translating_errors():
             self._check_same_files()
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except sqlite3.OperationalError:  # another process runs its own checkpoint
-                return False
+                return _USED if busy else ""
+            except sqlite3.Error as error:  # the changes themselves are committed, in the write-ahead log
+                return self._obstacle(error)
             finally:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
-        return not busy
+
+    def _obstacle(self, error: sqlite3.Error) -> str:
+        """Why a checkpoint failed; that it is the disk, or the file, is worth a warning."""
+        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in (
+            sqlite3.SQLITE_BUSY,
+            sqlite3.SQLITE_LOCKED,
+        ):
+            return _USED
+        warnings.warn(
+            f"deleted bytes could not be removed from the files of the vault {self.location!r}: {error}; all"
+            " changes are committed; check the disk, then run armnesia finish",
+            stacklevel=2,
+        )
+        return f"the disk or the file has an error ({error})"
 
     def compact(self) -> bool:
         """Rewrite the whole file, then run the checkpoint."""

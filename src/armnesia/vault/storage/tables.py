@@ -171,6 +171,13 @@ def stream_certificates_and_entries(session: Session) -> Iterator[Row]:
     )
 
 
+def stream_certificate_bodies(session: Session, since: int) -> Iterator[Row]:
+    """The certificates of this entry and later ones as (sequence, body)."""
+    return session.stream(
+        "SELECT sequence, body FROM certificate WHERE sequence >= ? ORDER BY sequence", since
+    )
+
+
 def stream_entries_and_certificates(session: Session) -> Iterator[Row]:
     """All entries as (sequence, text, body and signature of the certificate or None, None)."""
     return session.stream(
