@@ -5,6 +5,8 @@ import json
 import math
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -131,11 +133,33 @@ class DoneColumn(ProgressColumn):
 
 
 @contextmanager
-def counting_rows(*, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar that counts rows, whose total is not known."""
+def counting_rows(*, quiet: bool, name: str = "rows") -> Iterator[Callable[[int], None]]:
+    """A progress bar that counts rows, or what is named, whose total is not known."""
     with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task("rows", total=None)
+        task = bar.add_task(name, total=None)
         yield lambda rows: bar.update(task, completed=rows)
+
+
+@contextmanager
+def counting_seconds(expected: float | None, *, quiet: bool) -> Iterator[None]:
+    """A progress bar for work that reports nothing: the seconds so far, of those expected."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("seconds", total=expected)
+        ended = threading.Event()
+
+        def count() -> None:
+            start = time.monotonic()
+            while not ended.wait(0.2):
+                passed = time.monotonic() - start
+                bar.update(task, completed=passed if expected is None else min(passed, expected))
+
+        thread = threading.Thread(target=count, daemon=True)
+        if not bar.disable:
+            thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
 
 
 def text(value: Any) -> str:

@@ -322,13 +322,18 @@ class Rotated:
 
 @dataclass(frozen=True)
 class CompactionEstimate:
-    """How many bytes `compact` would rewrite, and how long that keeps writers waiting, by a short trial."""
+    """How many bytes `compact` would rewrite, for about how many seconds, and who waits meanwhile.
+
+    The seconds are estimated from a short trial on made-up rows; None if that failed. Waiting for other
+    processes is not included.
+    """
 
     bytes: int
-    seconds: float
+    seconds: float | None
+    blocks: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `bytes` and `seconds`."""
+        """The keys `bytes`, `seconds` and `blocks`."""
         return dict(vars(self))
 
 

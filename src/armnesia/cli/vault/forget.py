@@ -69,6 +69,7 @@ def forget(
             tell(found.to_dict(), as_json, *_preview_lines(found))
             return
         done = vault.forget(**named, **answer)
+        obstacle = vault.erasure_obstacle
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -78,22 +79,18 @@ def forget(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     result = {**done.to_dict(), "certificate_file": certificate}
-    tell(result, as_json, *_lines(done, certificate), *erasure_hint(done, url, named))
+    tell(result, as_json, *_lines(done, certificate), *erasure_hint(done, obstacle, url, named))
 
 
-def erasure_hint(done: Forgotten, url: str, named: Mapping[str, Any]) -> list[str]:
+def erasure_hint(done: Forgotten, obstacle: str, url: str, named: Mapping[str, Any]) -> list[str]:
     """What the operator can do about deleted bytes that are still in the files."""
     if done.erasure == "complete":
         return []
     name = "--user U" if "users" in named else "--records ID"
-    then = f"armnesia certificate show {name} --out FILE writes the certificate with erasure complete"
-    if url.startswith("sqlite:"):
-        return [
-            "To do: another process was reading, so the deleted bytes are still in the file; armnesia status"
-            f" tries again, and then {then}."
-        ]
+    steps = "armnesia finish" if url.startswith("sqlite:") else "armnesia compact, then armnesia finish"
     return [
-        f"To do: armnesia compact removes the deleted bytes from the files of the tables, and then {then}."
+        f"To do: deleted bytes are still in the files, because {obstacle}. Run {steps}; then armnesia"
+        f" certificate show {name} --out FILE writes the certificate with erasure complete."
     ]
 
 

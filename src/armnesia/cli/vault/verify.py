@@ -16,6 +16,12 @@ def verify(
     keys: Keys = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
     head: Annotated[str | None, typer.Option(help="A head of the ledger that was stored elsewhere.")] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place", help="Read an SQLite vault itself, not a private copy; see docs/limits.md."
+        ),
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Recompute the statistics; check seal, ledger and certificates.
@@ -28,7 +34,7 @@ def verify(
         Vault.open(url, keys=keys, timeout=timeout, allow_older=True) as vault,
         counting_rows(quiet=as_json) as progress,
     ):
-        found = vault.verify(stored, progress=progress)
+        found = vault.verify(stored, in_place=in_place, progress=progress)
     tell(
         found.to_dict(),
         as_json,

@@ -1,6 +1,6 @@
 """Compacting: deleted bytes leave the database's files, however long it takes."""
 
-from armnesia.vault.results import Compacted
+from armnesia.vault.results import Compacted, CompactionEstimate
 from armnesia.vault.state.connection import VaultConnection
 
 
@@ -14,3 +14,8 @@ def compact(connection: VaultConnection) -> Compacted:
     with connection.writing() as transaction:
         transaction.store(transaction.state)  # which has what this process knows of erasure
     return Compacted("complete")
+
+
+def estimate_compaction(connection: VaultConnection) -> CompactionEstimate:
+    """How long `compact` would take now, by a short trial."""
+    return CompactionEstimate(*connection.database.compaction_cost())

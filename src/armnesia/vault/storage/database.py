@@ -67,6 +67,16 @@ class Snapshot(NamedTuple):
     remark: str | None = None
 
 
+class CompactionCost(NamedTuple):
+    """What `compact` would rewrite, whom it keeps waiting, and for how long."""
+
+    bytes: int
+    seconds: float | None
+    """By a short trial on made-up rows; None if that failed."""
+    blocks: str
+    """Who waits, in words."""
+
+
 class Database(ABC):
     """The database of one vault, through one connection."""
 
@@ -117,6 +127,10 @@ class Database(ABC):
     @abstractmethod
     def compact(self) -> bool:
         """Make deleted bytes leave the files, however long it takes; return whether they left."""
+
+    @abstractmethod
+    def compaction_cost(self) -> CompactionCost:
+        """What `compact` would cost now, without waiting for anybody's lock."""
 
     @abstractmethod
     def close(self) -> None:

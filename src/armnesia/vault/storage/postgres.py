@@ -14,7 +14,15 @@ from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
 from armnesia.logs.urls import place_of, without_schema
-from armnesia.vault.storage.database import IN_USE, Database, Dialect, Row, Statement, database_error
+from armnesia.vault.storage.database import (
+    IN_USE,
+    CompactionCost,
+    Database,
+    Dialect,
+    Row,
+    Statement,
+    database_error,
+)
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -32,6 +40,17 @@ _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)
     AND attnum > 0 AND NOT attisdropped AND attstattarget IS DISTINCT FROM 0"""
 """The columns of these tables that the planner samples."""
+_SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+    WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)"""
+_TRIAL = (
+    "DROP TABLE IF EXISTS pg_temp.trial",
+    "CREATE TEMPORARY TABLE trial (identity BYTEA NOT NULL PRIMARY KEY, owner BYTEA, arm INTEGER,"
+    " units BIGINT)",
+    "CREATE INDEX trial_owner ON trial (owner)",
+    "INSERT INTO trial SELECT decode(md5('i' || n), 'hex'), decode(md5('o' || n), 'hex'), n %% 5, n"
+    " FROM generate_series(1, 40000) AS n",
+)
+"""Made-up rows, to see how fast the server rewrites a table."""
 _OPTIONS = {
     "synchronous_commit": "on",
     # The planner has no statistics of rows per person, and would otherwise scan the whole table.
@@ -182,6 +201,23 @@ class PostgresDatabase(Database):
                 self._connection.execute("CHECKPOINT")
         self.erasure_obstacle = ""
         return True
+
+    def compaction_cost(self) -> CompactionCost:
+        """Each table is locked while it is rewritten, for readers too."""
+        execute = self._connection.execute
+        with self._translating_errors():
+            ((size,),) = execute(_SIZE, {"schema": self.schema, "tables": list(_REWRITTEN)}).fetchall()
+        try:
+            for statement in _TRIAL:
+                execute(statement, ())
+            ((trial,),) = execute("SELECT pg_total_relation_size('pg_temp.trial')").fetchall()
+            start = time.perf_counter()
+            execute("VACUUM (FULL, ANALYZE) pg_temp.trial")
+            seconds = time.perf_counter() - start
+            execute(_TRIAL[0])
+        except self._psycopg.Error:
+            return CompactionCost(size, None, "readers and writers")
+        return CompactionCost(size, size / trial * seconds, "readers and writers")
 
     def _drop_samples(self) -> bool:
         """Drop the planner's samples of the vault; return whether their bytes left the files too."""

@@ -21,6 +21,7 @@ from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
     IN_USE,
+    CompactionCost,
     Database,
     Dialect,
     Row,
@@ -30,7 +31,7 @@ from armnesia.vault.storage.database import (
     unknown_address,
 )
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
-from armnesia.vault.storage.sqlite_rewriting import run_with_temporary_files
+from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
 _ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
@@ -175,9 +176,7 @@ class SqliteDatabase(Database):
     def _copied(self, lent: ExitStack) -> tuple[sqlite3.Connection | None, str]:
         """A connection that reads a private copy; or None, and why there is none, empty for a small vault."""
         self._check_same_files()
-        ((pages,),) = self._connection.execute("PRAGMA page_count").fetchall()
-        ((page_size,),) = self._connection.execute("PRAGMA page_size").fetchall()
-        size, path = pages * page_size, os.path.realpath(self._path)
+        size, path = self._size(), os.path.realpath(self._path)
         if size < _SMALL:
             return None, ""
         if os.name != "posix":
@@ -248,7 +247,23 @@ class SqliteDatabase(Database):
             self._check_same_files()
             if not run_with_temporary_files(self._path, self._uri, _REWRITING, self._timeout):
                 self._connection.execute("VACUUM")
-        return self.erase()
+        return self.erase(wait=True)
+
+    def compaction_cost(self) -> CompactionCost:
+        """Readers see the old pages while the file is rewritten; writers wait."""
+        with self._translating_errors():
+            size = self._size()
+        try:
+            rate = rewriting_rate(os.path.dirname(os.path.realpath(self._path)), _REWRITING)
+        except (OSError, sqlite3.Error, VaultError):
+            return CompactionCost(size, None, "writers")
+        return CompactionCost(size, size / rate, "writers")
+
+    def _size(self) -> int:
+        """The size of the database in bytes, its write-ahead log included."""
+        ((pages,),) = self._connection.execute("PRAGMA page_count").fetchall()
+        ((page_size,),) = self._connection.execute("PRAGMA page_size").fetchall()
+        return int(pages * page_size)
 
     def back_up(self, path: str) -> None:
         """Copy one snapshot of the vault into a new private file, which appears only when it is complete."""
