@@ -3,11 +3,8 @@
 import json
 import sqlite3
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from armnesia.cli.vault.forget import erasure_hint
 from armnesia.vault import Vault
@@ -141,13 +138,10 @@ def test_counts_are_those_of_every_action(run: Any, vault: Path) -> None:
     assert without_actions["counts"] == {}
 
 
-def test_a_vault_in_use_has_an_exit_code_of_its_own(
-    run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vault_in_use_has_an_exit_code_of_its_own(run: Any, vault: Path) -> None:
     """A script that gets it may try again."""
-    monkeypatch.setattr(Vault, "open", partial(Vault.open, timeout=0.1))
     with closing(sqlite3.connect(vault / "vault.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        refused = run("forget", "--user", "u1")
+        refused = run("forget", "--user", "u1", "--timeout", "0.1")
     assert (refused.code, refused.out) == (75, "")
     assert "in use by another process; nothing was changed, try again" in refused.err

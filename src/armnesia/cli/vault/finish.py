@@ -36,10 +36,10 @@ def finish(
         counting_rows(quiet=as_json, name="signed") as progress,
     ):
         done = vault.finish(since=since, progress=progress)
-        if out is not None:
+        if out is not None and done.reissued:
             _write(vault, done.reissued, out)
     lines = [f"Erasure: {done.erasure}. Certificates signed again: {len(done.reissued)}"]
-    if out is not None:
+    if out is not None and done.reissued:
         lines.append(f"Written to {out}, named by their ledger entries; they name nobody")
     if not done.complete:
         lines.append(f"{done.pending} certificates stay pending: {done.pending_because}")

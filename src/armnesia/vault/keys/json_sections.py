@@ -13,12 +13,13 @@ from typing import Any, BinaryIO
 
 from armnesia.core.errors import InvalidInputError, VaultError
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 _LARGEST_VALUE = 1 << 28
 """Characters of one value, or of one item of a list; a request of 10⁶ people has a row of 6.4·10⁷."""
 _SPACES = " \t\n\r"
 _BEGINNINGS = {*'{["-0123456789tfnNI'}
 """The first characters of values."""
+_DELIMITERS = {*_SPACES, *",:]}"}
 _DECODER = json.JSONDecoder()
 
 
@@ -142,8 +143,8 @@ class _Reader:
                 raise self._invalid() from None
             except ValueError:  # the rest of it may not have been read yet
                 end = None
-            # At the end of what was read, a number may go on.
-            if end is not None and (end < len(self._text) or self._ended):
+            # A number may go on: what was read may end in the middle of it.
+            if end is not None and (self._ended or self._text[end : end + 1] in _DELIMITERS):
                 text, self._at = self._text[self._at : end], end
                 return value, text
             if not self._read_more(max(_CHUNK, len(self._text) - self._at)):
