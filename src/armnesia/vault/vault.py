@@ -112,12 +112,16 @@ class Vault:
         keys: str | Path | None = None,
         timeout: float = 30.0,
         allow_older: bool = False,
+        allow_damaged: bool = False,
     ) -> Self:
-        """Open a vault; refuse what is none, has other keys, or is older than its pinned head.
+        """Open a vault; refuse what is none, is damaged, has other keys, or is older than its pinned head.
 
-        `allow_older` opens an old copy too: for `verify`, which then says what is wrong.
+        `allow_older` also opens an old or damaged copy: for `verify`, which then says what is wrong.
+        `allow_damaged` also opens a damaged vault that is not older: for `rebuild`.
         """
-        return cls(open_vault(url, keys, timeout=timeout, allow_older=allow_older))
+        return cls(
+            open_vault(url, keys, timeout=timeout, allow_older=allow_older, allow_damaged=allow_damaged)
+        )
 
     def ingest(
         self,
@@ -257,9 +261,9 @@ class Vault:
         """Sign with a new key from now on."""
         return rotate_signing_key(self._connection)
 
-    def rotate_digest_key(self) -> Rotated:
-        """Wrap the digests of the suppression list in a new key, in one transaction."""
-        return rotate_digest_key(self._connection)
+    def rotate_digest_key(self, *, progress: Progress | None = None) -> Rotated:
+        """Wrap the digests of the suppression list in a new key; the vault can be used meanwhile."""
+        return rotate_digest_key(self._connection, progress)
 
     def change_policy(self, **changes: Any) -> PolicyChange:
         """Change fields of the `Policy` from now on; the ledger records it."""

@@ -51,5 +51,5 @@ def test_restoring_says_that_later_rows_are_missing(run: Any, vault: Path) -> No
     run("export", "later.json", "--for-restore")
     shutil.copy("old.db", "vault.db")
     printed = run("restore", "later.json").out
-    assert "1 ledger entries replayed" in printed
+    assert "1 ledger entry replayed" in printed
     assert "Rows that were ingested after the backup are not in it: ingest them again." in printed

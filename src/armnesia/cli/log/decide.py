@@ -6,11 +6,12 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import arm_rows, arm_table
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.vault.decide import decide_in_vault
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
 from armnesia.vault import DEFAULT_URL
 
@@ -48,8 +49,9 @@ def decide(
     result = {
         "action": decision.action,
         "no_data": decision.no_data,
-        "learner": opt.learner_facts(bound),
+        "learner": opt.learner_to_dict(bound),
         "n_rows": statistics.total,
         "arms": arm_rows(statistics, decision),
     }
-    tell(result, as_json, arm_table(f"{log}: {statistics.total} decisions", statistics, decision))
+    title = f"{log}: {counted(int(statistics.total), 'decision')}"
+    print_result(result, as_json, arm_table(title, statistics, decision))

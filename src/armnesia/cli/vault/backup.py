@@ -1,7 +1,7 @@
 """The command `backup`."""
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, NewFile, Timeout, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -16,7 +16,7 @@ def backup(
     """Copy an SQLite vault, as of one moment, to a new file."""
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.back_up(file)
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
         f"Written to {file}. It has the records of people who may be forgotten later: after copying it back,"

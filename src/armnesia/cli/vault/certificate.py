@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import print_as_utf8, tell
+from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import (
     DEFAULT_TIMEOUT,
     Keys,
@@ -18,7 +18,7 @@ from armnesia.cli.vault.options import (
     check_new_folder,
     make_folder,
 )
-from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, named_by
+from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault import DEFAULT_URL, INTEGRITY_ONLY, Certificate, Vault
 from armnesia.vault.keys import private_files
@@ -53,7 +53,7 @@ def show(
     if out_folder is not None:
         if out is not None or sequence is not None:
             raise InvalidInputError("--out-folder writes a file per name; leave --out and --sequence out")
-        named = named_by(user, file, column, records, records_file)
+        named = read_names(user, file, column, records, records_file)
         check_new_folder(out_folder)
         with Vault.open(url, keys=keys, timeout=timeout) as vault:
             _write_each(vault, named, out_folder, as_json)
@@ -62,7 +62,7 @@ def show(
         check_can_be_written(out)
     wanted: dict[str, Any] = {"sequence": sequence}
     if sequence is None:
-        wanted = named_by(user, file, column, records, records_file)
+        wanted = read_names(user, file, column, records, records_file)
     elif user or file or column or records or records_file:
         raise InvalidInputError(
             "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
@@ -74,7 +74,7 @@ def show(
     if as_json:
         print_as_utf8(found.to_json())
     else:
-        tell({}, False, found.words())
+        print_result({}, False, found.words())
 
 
 def _write_each(vault: Vault, named: dict[str, Any], folder: Path, as_json: bool) -> None:
@@ -102,7 +102,7 @@ def _write_each(vault: Vault, named: dict[str, Any], folder: Path, as_json: bool
         lines.append(f"{pending} of them have erasure pending: armnesia finish completes it")
     if missing:
         lines.append(f"{missing} of the named have no certificate: they have no file in the index")
-    tell(result, as_json, *lines)
+    print_result(result, as_json, *lines)
     if missing:
         raise typer.Exit(1)
 
@@ -129,7 +129,7 @@ def verify(
         "certificate": None if found is None else found.summary(),
     }
     verdict = "not valid" if problems else ("valid" if trusted is not None else f"intact. {INTEGRITY_ONLY}")
-    tell(
+    print_result(
         result,
         as_json,
         *([found.words()] if found is not None and not problems else []),

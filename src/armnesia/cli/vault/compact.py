@@ -5,7 +5,7 @@ import time
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_seconds, tell
+from armnesia.cli.output import counting_seconds, print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.vault import DEFAULT_URL, CompactionEstimate, Vault
 
@@ -20,14 +20,14 @@ def compact(
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
         estimate = vault.estimate_compaction()
         if not as_json:
-            tell({}, False, _announcement(estimate))
+            print_result({}, False, _announcement(estimate))
         with counting_seconds(estimate.seconds, quiet=as_json):
             start = time.monotonic()
             done = vault.compact()
             seconds = time.monotonic() - start
     result = {**done.to_dict(), "seconds": seconds, "estimate": estimate.to_dict()}
     because = "" if done.complete else f": {done.pending_because}; try again"
-    tell(result, as_json, f"Erasure: {done.erasure}{because}")
+    print_result(result, as_json, f"Erasure: {done.erasure}{because}")
     if not done.complete:
         raise typer.Exit(1)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.vault import Served, Vault
 
 _REASONS = {
@@ -16,7 +16,7 @@ def decide_in_vault(url: str, keys: Path | None, timeout: float, as_json: bool) 
     """Print the arm that the vault serves."""
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
         served = vault.decide()
-    tell(served.to_dict(), as_json, f"Served: {served_text(served)}")
+    print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
 
 
 def served_text(served: Served) -> str:

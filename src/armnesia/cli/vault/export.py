@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, NewFile, Timeout, Url
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Vault
 
 
@@ -26,5 +27,6 @@ def export(
     """
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.export(file, for_restore=for_restore)
-    written = f"{done.entries} entries and {done.certificates} certificates written to {file}"
-    tell(done.to_dict(), as_json, written)
+    entries = counted(done.entries, "entry", "entries")
+    written = f"{entries} and {counted(done.certificates, 'certificate')} written to {file}"
+    print_result(done.to_dict(), as_json, written)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_rows, tell
+from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, check_new_folder, make_folder
 from armnesia.core.errors import VaultError
 from armnesia.vault import DEFAULT_URL, Vault
@@ -43,7 +43,7 @@ def finish(
         lines.append(f"Written to {out}, named by their ledger entries; they name nobody")
     if not done.complete:
         lines.append(f"{done.pending} certificates stay pending: {done.pending_because}")
-    tell({**done.to_dict(), "folder": out}, as_json, *lines)
+    print_result({**done.to_dict(), "folder": out}, as_json, *lines)
     if not done.complete:
         raise typer.Exit(1)
 

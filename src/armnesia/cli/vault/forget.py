@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import (
     DEFAULT_TIMEOUT,
@@ -18,8 +18,9 @@ from armnesia.cli.vault.options import (
     check_can_be_written,
     epsilon_and_delta,
 )
-from armnesia.cli.vault.request import named_by
+from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import counted
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_URL, SCREEN_ONLY, Forgotten, Preview, Vault
 
@@ -27,7 +28,7 @@ _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
 @with_parameters(UNLEARNERS)
-@with_options_of(named_by, "named")
+@with_options_of(read_names, "named")
 def forget(
     named: dict[str, Any],
     url: Url = DEFAULT_URL,
@@ -66,7 +67,7 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            tell(found.to_dict(), as_json, *_preview_lines(found))
+            print_result(found.to_dict(), as_json, *_preview_lines(found))
             return
         done = vault.forget(**named, **answer)
         obstacle = vault.erasure_obstacle
@@ -79,7 +80,7 @@ def forget(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     result = {**done.to_dict(), "certificate_file": certificate}
-    tell(result, as_json, *_lines(done, certificate), *erasure_hint(done, obstacle, url, named))
+    print_result(result, as_json, *_lines(done, certificate), *erasure_hint(done, obstacle, url, named))
 
 
 def erasure_hint(done: Forgotten, obstacle: str, url: str, named: Mapping[str, Any]) -> list[str]:
@@ -97,7 +98,7 @@ def erasure_hint(done: Forgotten, obstacle: str, url: str, named: Mapping[str, A
 def _warn_of_unknown_ids(found: Forgotten | Preview, named: Mapping[str, Any]) -> None:
     if "records" in named and not found.repeated and found.held < found.named:
         warnings.warn(
-            f"{found.named - found.held} of {found.named} ids belong to no row; rows ingested without"
+            f"ids that belong to no row: {found.named - found.held} of {found.named}; rows ingested without"
             " --id-column have no id and can be forgotten by user only",
             stacklevel=2,
         )
@@ -110,7 +111,10 @@ def _lines(done: Forgotten, file: Path | None) -> list[str]:
     elif body["entry"]["kind"] == "nothing_held":
         first = f"{_NOTHING_HELD} The ledger and the certificate say so."
     else:
-        first = f"Forgotten: {done.records} records. Served before: {done.served_before}; now: {done.served}."
+        first = (
+            f"Forgotten: {counted(done.records, 'record')}."
+            f" Served before: {done.served_before}; now: {done.served}."
+        )
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
@@ -129,7 +133,7 @@ def _preview_lines(found: Preview) -> list[Any]:
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
     return [
         table(
-            f"Would be forgotten: {found.records} records. Served now: {found.served}",
+            f"Would be forgotten: {counted(found.records, 'record')}. Served now: {found.served}",
             ["action", "records", "P(served then)"],
             rows,
         ),

@@ -9,10 +9,10 @@ import typer
 from armnesia import datasets
 from armnesia.cli import options as opt
 from armnesia.cli.interrupts import Interrupted, import_before_work
-from armnesia.cli.output import counting_rows, tell
+from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import ArmnesiaError, InvalidInputError
-from armnesia.core.messages import listed
+from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -89,14 +89,15 @@ def ingest(
         )
     if done.already_there and columns["id"] is None:
         warnings.warn(
-            f"{done.already_there} rows were taken for rows that are there already, because all their columns"
-            " are equal; if they are different rows, give a column that distinguishes them with --id-column",
+            f"{counted(done.already_there, 'row')} not added: all columns are equal to those of a row that is"
+            " there already; if they are different rows, give a column that distinguishes them with"
+            " --id-column",
             stacklevel=2,
         )
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
-        f"{done.rows} rows: {done.added} added, {done.already_there} already there,"
+        f"{counted(done.rows, 'row')}: {done.added} added, {done.already_there} already there,"
         f" {done.suppressed} of forgotten people left out",
         f"Served now: {done.served}",
     )

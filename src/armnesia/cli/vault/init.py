@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, epsilon_and_delta, policy_changes
 from armnesia.learners import LEARNERS
@@ -17,7 +17,6 @@ from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, C
 @with_parameters(
     UNLEARNERS,
     LEARNERS,
-    without=["default_action"],  # a vault without records serves its first action
     notes={"confidence": f"In a vault {DEFAULT_CONFIDENCE:g} if not given."},
 )
 @with_options_of(policy_changes, "policy")
@@ -50,7 +49,7 @@ def init(
     kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     if kind.needs_budget:
-        opt.make_budget(epsilon, delta, None)  # refuses half a budget
+        opt.make_budget(epsilon, delta, None)  # it must be given
     learner_parameters = of_kind(parameters, learner_kind)
     configuration = Configuration(
         actions=opt.declared_actions(actions, actions_file),
@@ -76,7 +75,7 @@ def init(
             "head": status.head,
             "configuration": status.configuration.to_dict(),
         }
-    tell(
+    print_result(
         result,
         as_json,
         f"Vault {status.vault} at {status.location}",

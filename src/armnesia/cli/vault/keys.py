@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import DEFAULT_URL, Vault
@@ -20,11 +20,11 @@ def public_key(
     """
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
         found = vault.public_keys()
-    tell(found.to_dict(), as_json, *found)
+    print_result(found.to_dict(), as_json, *found)
 
 
 def rotate_key(
-    which: Annotated[str, typer.Argument(metavar="signing|digest", help="Which key.")],
+    which: Annotated[str, typer.Argument(metavar="signing|digest", help="The key to replace.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -32,14 +32,18 @@ def rotate_key(
 ) -> None:
     """Make a new signing key or a new digest key.
 
-    The digest key is that of the suppression list. Back the key file up afterwards.
+    The digest key is that of the suppression list; the vault can be used while it is rotated, and an
+    interrupted rotation is finished by the same command. Back the key file up afterwards.
     """
     if which not in ("signing", "digest"):
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
-        done = vault.rotate_signing_key() if which == "signing" else vault.rotate_digest_key()
-    tell(
+    with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
+        if which == "signing":
+            done = vault.rotate_signing_key()
+        else:
+            done = vault.rotate_digest_key(progress=progress)
+    print_result(
         done.to_dict(),
         as_json,
-        f"The {done.key} key is version {done.version} now. Back the key file up: earlier copies lack it.",
+        f"The {done.key} key is version {done.version} now. Back up its file: older copies do not have it.",
     )

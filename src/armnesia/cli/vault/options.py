@@ -43,11 +43,14 @@ NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write
 def epsilon_and_delta(
     epsilon: float | None, delta: float | None, gamma: float | None
 ) -> tuple[float | None, float | None]:
-    """The budget as the vault stores it: --gamma with --delta becomes the ε of the exact curve."""
-    if gamma is None:
-        return unsigned_zero(epsilon), unsigned_zero(delta)
+    """The budget as the vault stores it: --gamma with --delta becomes the ε of the exact curve.
+
+    Half a budget is refused, also for an unlearner that needs none, as in the commands on a log.
+    """
+    if epsilon is None and delta is None and gamma is None:
+        return None, None
     budget = opt.make_budget(epsilon, delta, gamma)
-    return budget.epsilon, budget.delta
+    return unsigned_zero(budget.epsilon), unsigned_zero(budget.delta)
 
 
 def policy_changes(

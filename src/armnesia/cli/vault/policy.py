@@ -3,7 +3,7 @@
 from typing import Any
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, policy_changes, policy_text
 from armnesia.vault import DEFAULT_URL, Vault
@@ -23,7 +23,7 @@ def policy(
     """
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.change_policy(**changes)
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
         f"A request may be answered with {policy_text(done.policy)}",

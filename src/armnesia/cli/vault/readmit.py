@@ -5,14 +5,14 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
-from armnesia.cli.vault.request import named_by
+from armnesia.cli.vault.request import read_names
 from armnesia.vault import DEFAULT_URL, Vault
 
 
-@with_options_of(named_by, "named")
+@with_options_of(read_names, "named")
 def readmit(
     named: dict[str, Any],
     url: Url = DEFAULT_URL,
@@ -36,4 +36,4 @@ def readmit(
             " finds their certificate, and a backup from before their deletion, if it is restored, brings"
             " their old records back"
         )
-    tell(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict(), as_json, *lines)

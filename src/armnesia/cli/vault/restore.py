@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Vault
 
 
@@ -26,9 +27,10 @@ def restore(
     Everyone forgotten since the backup is forgotten again.
     """
     done = Vault.restore(url, export_file, keys=keys, timeout=timeout, as_it_is=as_it_is)
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
-        f"{done.replayed} ledger entries replayed: everyone forgotten since the backup is forgotten again",
+        f"{counted(done.replayed, 'ledger entry', 'ledger entries')} replayed: everyone forgotten since the"
+        " backup is forgotten again",
         "Rows that were ingested after the backup are not in it: ingest them again.",
     )

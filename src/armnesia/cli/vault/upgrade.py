@@ -1,7 +1,7 @@
 """The command `upgrade`."""
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -16,4 +16,4 @@ def upgrade(
     done = Vault.upgrade(url, keys=keys, timeout=timeout)
     before, now = done.from_version, done.to_version
     text = f"Schema version {now}, as before." if before == now else f"Schema version {before} → {now}."
-    tell(done.to_dict(), as_json, text)
+    print_result(done.to_dict(), as_json, text)

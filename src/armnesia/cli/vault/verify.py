@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_rows, tell
+from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Head, Vault
 
 
@@ -35,12 +36,13 @@ def verify(
         counting_rows(quiet=as_json) as progress,
     ):
         found = vault.verify(stored, in_place=in_place, progress=progress)
-    tell(
+    print_result(
         found.to_dict(),
         as_json,
         *(f"Note: {note}" for note in found.notes),
         *(f"Problem: {problem}" for problem in found.problems),
-        f"{found.records} records, {found.entries} entries and {found.certificates} certificates:"
+        f"{counted(found.records, 'record')}, {counted(found.entries, 'entry', 'entries')} and"
+        f" {counted(found.certificates, 'certificate')}:"
         f" {number_of_problems(found.problems)}",
     )
     if not found.holds:
@@ -53,4 +55,4 @@ def number_of_problems(problems: Sequence[str]) -> str:
     >>> number_of_problems([]), number_of_problems(["x"]), number_of_problems(["x", "y"])
     ('no problems found', '1 problem found', '2 problems found')
     """
-    return f"{len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'} found"
+    return f"{counted(len(problems), 'problem') if problems else 'no problems'} found"

@@ -180,6 +180,26 @@ def _field_problems(fields: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} must be text; got {fields.get(name)!r}"
 
 
+def leads_to(rows: Iterable[tuple[int, str, str]], older: Head, newer: Head) -> bool:
+    """Whether stored rows (sequence, text, hash) lead from one head of a ledger to a later one.
+
+    >>> leads_to([], Head(1, "ab" * 32), Head(2, "cd" * 32))
+    False
+    """
+    at = None
+    for sequence, text, _ in rows:
+        hash_ = sha256_hex(text)
+        if at is None:
+            follows = Head(sequence, hash_) == older
+        else:
+            fields = read_json(text, "an entry")
+            follows = isinstance(fields, dict) and fields.get("previous") == at.hash
+        if not follows:
+            return False
+        at = Head(sequence, hash_)
+    return at == newer
+
+
 def check_chain(
     rows: Iterable[tuple[int, str, str]],
     *,
@@ -199,6 +219,10 @@ def check_chain(
     kept = dict.fromkeys([] if head is None else [head] if isinstance(head, Head) else head)
     length, linked = 0, {GENESIS}
     for sequence, text, stored_hash in rows:
+        if not (isinstance(sequence, int) and isinstance(text, str)):
+            problems.append(f"sequence {length + 1}: a row has values that armnesia does not write")
+            linked.clear()
+            continue
         if sequence > length + 1:
             problems.append(f"sequence {_span(length + 1, sequence - 1)}: missing")
             linked.clear()

@@ -17,6 +17,7 @@ from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.operations.rebuild import replace_state
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS, Suppressed
@@ -64,6 +65,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
         transaction.ring = ring  # from here on with the later keys
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
+        rebuild_tallies(session, ring, connection.records.layout)
     connection.erase(entry.sequence)
     return Restored(missing, entry.head)
 
@@ -73,6 +75,7 @@ def _load_copy(connection: VaultConnection, export: ExportFile, session: Session
 
     Refused unless the copy's ledger is the beginning of the export's.
     """
+    connection.refuse_foreign_schema(session)
     pinned = connection.pinned_head.read()
     for problem in check_chain(export.ledger(), vault=connection.keyring.vault, head=pinned, end=export.head):
         raise VaultError(f"the export cannot be used: {problem}")
@@ -131,6 +134,7 @@ def _bring_forward(state: State, export: ExportFile) -> State:
         head=later.head,
         digest_key=later.digest_key,
         signing_key=len(later.public_keys),
+        rotated_below=None,
     )
 
 

@@ -11,12 +11,14 @@ from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.transaction import ring_of
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
 """The tables of `TableDigests`, in its order, in words."""
@@ -42,8 +44,13 @@ def verify(
     with connection.database.snapshot(in_place=in_place) as (session, remark):
         if remark is not None:
             notes.append(remark)
+        problems += connection.database.integrity_problems(session)
         state, found = _state(session, connection)
         problems += found
+        foreign = connection.schema_problems(session, VERSION if state is None else state.version)
+        if foreign:
+            notes.append("the rows were not checked: first repair the schema by the database's own tools")
+            return Verification((*problems, *foreign), tuple(notes), 0, 0, 0)
         ledger = tables.LedgerRows(session)
         entries = len(ledger)
         problems += _ledger_problems(ledger, connection, state, heads)
@@ -59,7 +66,11 @@ def verify(
                 found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
             problems += found
             notes += remarks
+            if state.rotated_below is not None:
+                notes.append("the rotation of the digest key is not finished: run armnesia rotate-key digest")
         records = tables.count_records(session)
+    if state is not None and not problems:
+        connection.pinned_head.write(state.head)  # a crash may have kept an earlier command from it
     return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, entries, certificates)
 
 
@@ -108,7 +119,7 @@ def _ledger_problems(
     problems = [f"ledger: {problem}" for problem in check_chain(ledger, vault=vault, head=heads, end=end)]
     if ledger and not (problems and check_chain(ledger, vault=vault)):
         replayed = ReplayedState.of(ledger)
-        problems += replayed.unknown_signing_keys(connection.keyring)
+        problems += replayed.key_problems(connection.keyring)
         if state is not None:
             problems += [f"state: {problem}" for problem in replayed.contradictions(state)]
     return problems
@@ -156,5 +167,7 @@ def _row_problems(
         for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
         if stored != computed
     ]
+    if state.version >= WITH_TALLIES:
+        problems += tally_problems(session, scan.owned, scan.owned_digest)
     found, notes = connection.records.problems(session, state, ring, scan, counter)
     return problems + found, notes

@@ -1,8 +1,7 @@
 """What the vault needs of a database: transactions, rows, and deleted bytes that leave the files.
 
 A new database is one module with the functions `connect` and `default_keys_path`, and one line in
-`DATABASES`. Its module is imported
-when an address names it: an SQLite vault needs nothing of PostgreSQL.
+`DATABASES`. Its module is imported when an address names it: an SQLite vault needs nothing of PostgreSQL.
 """
 
 import importlib
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
 from armnesia.logs.urls import redacted
+from armnesia.vault.storage.schema import Table
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -35,6 +35,8 @@ class Dialect:
     """How all rows of a table are deleted."""
     insert_all: str = "INSERT INTO"
     """How one statement inserts many rows, none of which is expected to fail."""
+    rebuild_indexes: tuple[str, ...] = ()
+    """The statements that make all indexes of a vault again."""
 
 
 class Session(Protocol):
@@ -58,6 +60,9 @@ class Session(Protocol):
 
     def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by the fastest way the database has."""
+
+    def without_indexes(self) -> AbstractContextManager[str]:
+        """Read tables without indexes; yields what a query writes after the name of a table."""
 
 
 class Snapshot(NamedTuple):
@@ -116,6 +121,14 @@ class Database(ABC):
     @abstractmethod
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""
+
+    @abstractmethod
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""
+
+    @abstractmethod
+    def integrity_problems(self, session: Session) -> list[str]:
+        """What the database's own check of its files and indexes finds; a sentence each."""
 
     @abstractmethod
     def erase(self, *, wait: bool = False) -> bool:

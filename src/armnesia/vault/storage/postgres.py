@@ -20,9 +20,12 @@ from armnesia.vault.storage.database import (
     Database,
     Dialect,
     Row,
+    Session,
     Statement,
     database_error,
 )
+from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_TABLE, TABLES, VERSION, Table
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -32,8 +35,9 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(%(now)s::xid)"""
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
+_INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
-_REWRITTEN = ("record", "suppressed", "request", "arm", "vault")
+_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "vault")
 """The tables with personal data, and with statistics that deletions change."""
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
@@ -66,7 +70,14 @@ def _translated(sql: str) -> str:
 
 
 # TRUNCATE, because deleted rows stay to be read past until the transaction ends.
-DIALECT = Dialect(blob="BYTEA", delete_all="TRUNCATE")
+DIALECT = Dialect(
+    blob="BYTEA",
+    delete_all="TRUNCATE",
+    # Not of the tallies, which are made again as a whole.
+    rebuild_indexes=tuple(
+        f"REINDEX TABLE {table.name}" for table in TABLES[MANAGED_LAYOUT, VERSION] if table is not OWNER_TABLE
+    ),
+)
 
 
 def connect(url: str, *, create: bool, timeout: float) -> "PostgresDatabase":
@@ -115,6 +126,17 @@ class PostgresSession:
         with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
             for row in rows:
                 copy.write_row(row)
+
+    @contextmanager
+    def without_indexes(self) -> Iterator[str]:
+        """PostgreSQL takes settings for the transaction."""
+        for setting in _INDEX_SCANS:
+            self._connection.execute(f"SET LOCAL {setting} = off")
+        self._connection.execute("SET LOCAL enable_seqscan = on")
+        yield ""
+        for setting in _INDEX_SCANS:
+            self._connection.execute(f"SET LOCAL {setting} = on")
+        self._connection.execute("SET LOCAL enable_seqscan = off")
 
 
 class PostgresDatabase(Database):
@@ -179,6 +201,14 @@ class PostgresDatabase(Database):
             with suppress(self._psycopg.Error):  # if the connection is lost, the settings are
                 for setting in _WHOLE_TABLE_JOINS:
                     self._connection.execute(f"RESET {setting}")
+
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Compare the catalogue with the tables of armnesia."""
+        return list(schema_problems(session, self.schema, tables))
+
+    def integrity_problems(self, session: Session) -> list[str]:
+        """Check the indexes against their tables, by `amcheck` where it may be used, else by queries."""
+        return list(index_problems(session, self.schema))
 
     def erase(self, *, wait: bool = False) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""

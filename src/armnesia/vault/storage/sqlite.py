@@ -5,6 +5,7 @@ overwritten pages into the file and empties the write-ahead log.
 """
 
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -25,13 +26,16 @@ from armnesia.vault.storage.database import (
     Database,
     Dialect,
     Row,
+    Session,
     Snapshot,
     Statement,
     database_error,
     unknown_address,
 )
+from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
+from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
 _ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
@@ -54,10 +58,11 @@ _PRIMARY_CODE = 0xFF
 _PAUSE = 0.05
 _USED = "another process was using the vault"
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
+_MOST_PROBLEMS = 20
 
 
 # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
-DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO")
+DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO", rebuild_indexes=("REINDEX",))
 
 
 def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
@@ -107,6 +112,11 @@ class SqliteSession:
         marks = ", ".join("?" * len(columns.split(",")))
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
 
+    @contextmanager
+    def without_indexes(self) -> Iterator[str]:
+        """SQLite takes a hint in the query."""
+        yield " NOT INDEXED"
+
 
 class SqliteDatabase(Database):
     """A vault in one SQLite file, readable by its owner only."""
@@ -116,6 +126,8 @@ class SqliteDatabase(Database):
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
         self.location = path
         self._timeout = timeout
+        self._checked_schema: object = None
+        self._queue = WriterQueue(f"{os.path.realpath(path)}-queue")
         # Absolute, because the process may change its folder. SQLite puts the write-ahead log and its index
         # beside the file itself, also where a link leads to it.
         itself = os.path.realpath(path)
@@ -170,6 +182,9 @@ class SqliteDatabase(Database):
                 remark = f"{_IN_PLACE}: {reason}" if reason else None
                 yield Snapshot(lent.enter_context(self.reading()), remark)
             else:
+                # The copy counts the changes of its schema anew.
+                self._checked_schema = None
+                lent.callback(setattr, self, "_checked_schema", None)
                 yield Snapshot(SqliteSession(copy))
                 self._check_same_files()
 
@@ -191,7 +206,7 @@ class SqliteDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
         """Take the write lock at the start, so that no transaction has to be abandoned later."""
-        with self._transaction("BEGIN IMMEDIATE") as session:
+        with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE") as session:
             yield session
 
     @contextmanager
@@ -204,6 +219,21 @@ class SqliteDatabase(Database):
         finally:
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE}")
             self._connection.execute("PRAGMA shrink_memory")
+
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Compare the statements that SQLite keeps with those of armnesia, if any has changed."""
+        ((changes,),) = session.query("PRAGMA schema_version")
+        if self._checked_schema == (changes, tables):
+            return []
+        problems = list(_schema_problems(session, tables))
+        if not problems:
+            self._checked_schema = (changes, tables)
+        return problems
+
+    def integrity_problems(self, session: Session) -> list[str]:
+        """Run SQLite's own check: pages, rows, and indexes against their tables."""
+        found = [str(text) for (text,) in session.query(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
+        return [f"database: {line}" for text in found if text != "ok" for line in text.splitlines()]
 
     def erase(self, *, wait: bool = False) -> bool:
         """Run a truncating checkpoint; by default do not wait for a reader that still needs the old pages."""
@@ -280,6 +310,7 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the connection."""
+        self._queue.close()
         if self._present_files() != self._files:
             # On close SQLite would write its log into the file at this path; interrupted, it does not.
             with suppress(sqlite3.ProgrammingError):  # it is closed already
@@ -339,7 +370,7 @@ class SqliteDatabase(Database):
 
     def _remove(self) -> None:
         """Remove the vault's file and what SQLite has put beside it."""
-        for name in self._names:
+        for name in (*self._names, self._queue.path):
             Path(name).unlink(missing_ok=True)
 
     @contextmanager
@@ -349,6 +380,39 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise database_error(self.location, _meaning(error)) from None
+
+
+def _schema_problems(session: Session, tables: tuple[Table, ...]) -> Iterator[str]:
+    """Compare every object in the file with the statements that may have created it."""
+    expected, found = _STATEMENTS[tables], set()
+    for kind, name, statement in session.query("SELECT type, name, sql FROM sqlite_master"):
+        if (kind == "index" and statement is None) or name == "sqlite_stat1":
+            continue  # the index of a primary key, or the numbers of rows that ANALYZE keeps
+        found.add((kind, name))
+        if (kind, name) not in expected:
+            yield f"schema: there is a {kind} {name!r} that armnesia did not create"
+        elif _spaceless(statement) not in expected[kind, name]:
+            yield f"schema: the {kind} {name!r} is not as armnesia created it"
+    for kind, name in expected.keys() - found:
+        yield f"schema: the {kind} {name!r} is missing"
+
+
+def _spaceless(statement: str) -> str:
+    """The statement without what older versions wrote in another way: line breaks and spaces at brackets."""
+    return re.sub(r"\s*([(),])\s*", r"\1", " ".join(statement.split()))
+
+
+def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str], set[str]]:
+    """The statements that may have created each object, by its type and name."""
+    return {("index", OWNER_INDEX.name): {_spaceless(OWNER_INDEX.statement)}} | {
+        ("table", table.name): {
+            _spaceless(variant.statement(DIALECT.blob)) for variant in (table, upgraded_from_1(table))
+        }
+        for table in tables
+    }
+
+
+_STATEMENTS = {tables: _statements(tables) for tables in TABLES.values()}
 
 
 def _create_private(path: str) -> None:

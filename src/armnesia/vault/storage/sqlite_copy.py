@@ -17,7 +17,7 @@ from armnesia.core.randomness import secret_bytes
 _SPARE = 64 << 20
 """Bytes that a copy must leave free, and a tenth of its size: other processes write to the same disk."""
 _WRITING = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF")  # a copy that fails is discarded
-_READING = ("PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY", "PRAGMA cache_size = -16384")
+_READING = ("PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY", "PRAGMA cache_size = -32768")
 _FORMAT_VERSIONS = 18
 """The offset of two bytes in the file's header: 1 and 1, or 2 and 2 if it has a write-ahead log."""
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
