@@ -13,7 +13,7 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.ledger import GENESIS, Entry
-from armnesia.vault.operations.export import read_export
+from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.storage import tables
 from tests.databases import Place
@@ -239,7 +239,8 @@ def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tm
         vault.rebuild()
     change(vault, "UPDATE arm SET count = count - 1 WHERE position = 0")
     assert place == (vault._connection.database, vault._connection.keys_path)
-    restore(vault._connection, read_export(tmp_path / "latest.json", vault._connection.keyring))
+    with ExportFile.opened(tmp_path / "latest.json", vault._connection.keyring) as export:
+        restore(vault._connection, export)
     assert vault.verify().holds
     assert vault.ingest(LOG, user="who", id="id").suppressed == 2
 

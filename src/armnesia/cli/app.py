@@ -39,6 +39,7 @@ COMMANDS = {
         "policy": "vault.policy",
         "public-key": "vault.keys",
         "rotate-key": "vault.keys",
+        "finish": "vault.finish",
         "compact": "vault.compact",
         "rebuild": "vault.rebuild",
         "export": "vault.export",

@@ -4,6 +4,9 @@ import codecs
 import json
 import math
 import sys
+import textwrap
+import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -49,6 +52,32 @@ def print_result(result: Mapping[str, Any], as_json: bool, *shown: RenderableTyp
             console.print(Text(printable(item, keep="\n")), soft_wrap=True)  # a path must not be broken
         else:
             console.print(item)
+
+
+def print_long_json(result: Mapping[str, Any], name: str, items: Iterable[Any]) -> None:
+    """Print the result as JSON with one more key, a long list, whose items are made and printed one by one.
+
+    >>> print_long_json({"head": "2:ab"}, "entries", ({"sequence": n} for n in (1,)))
+    {
+      "head": "2:ab",
+      "entries": [
+        {
+          "sequence": 1
+        }
+      ]
+    }
+    """
+    ascii_only = not _prints_unicode()
+    print(
+        json.dumps({**json_value(result), name: []}, ensure_ascii=ascii_only, indent=2)[: -len("]\n}")],
+        end="",
+    )
+    between = "\n"
+    for item in items:
+        written = json.dumps(json_value(item), ensure_ascii=ascii_only, indent=2)
+        print(between + textwrap.indent(written, "    "), end="")
+        between = ",\n"
+    print("]\n}" if between == "\n" else "\n  ]\n}")
 
 
 def print_as_utf8(written: str) -> None:
@@ -109,11 +138,33 @@ class DoneColumn(ProgressColumn):
 
 
 @contextmanager
-def counting_rows(*, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar that counts rows, whose total is not known."""
+def counting_rows(*, quiet: bool, name: str = "rows") -> Iterator[Callable[[int], None]]:
+    """A progress bar that counts rows, or what is named, whose total is not known."""
     with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task("rows", total=None)
+        task = bar.add_task(name, total=None)
         yield lambda rows: bar.update(task, completed=rows)
+
+
+@contextmanager
+def counting_seconds(expected: float | None, *, quiet: bool) -> Iterator[None]:
+    """A progress bar for work that reports nothing: the seconds so far, of those expected."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("seconds", total=expected)
+        ended = threading.Event()
+
+        def count() -> None:
+            start = time.monotonic()
+            while not ended.wait(0.2):
+                passed = time.monotonic() - start
+                bar.update(task, completed=passed if expected is None else min(passed, expected))
+
+        thread = threading.Thread(target=count, daemon=True)
+        if not bar.disable:
+            thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
 
 
 def text(value: Any) -> str:

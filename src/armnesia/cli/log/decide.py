@@ -9,7 +9,7 @@ from armnesia.cli.log.case import arm_rows, arm_table
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.vault.decide import decide_in_vault
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
@@ -27,6 +27,7 @@ def decide(
     parameters: Any = None,
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print the arm to serve, from a log or from the vault.
@@ -38,7 +39,7 @@ def decide(
             raise InvalidInputError(
                 "the vault has its own columns, actions and learner; such options need LOG"
             )
-        decide_in_vault(url, keys, as_json)
+        decide_in_vault(url, keys, timeout, as_json)
         return
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))

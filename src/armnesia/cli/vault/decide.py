@@ -12,9 +12,9 @@ _REASONS = {
 }
 
 
-def decide_in_vault(url: str, keys: Path | None, as_json: bool) -> None:
+def decide_in_vault(url: str, keys: Path | None, timeout: float, as_json: bool) -> None:
     """Print the arm that the vault serves."""
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         served = vault.decide()
     print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
 

@@ -6,7 +6,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
-from armnesia.cli.vault.options import Keys, NewFile, Url
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, NewFile, Timeout, Url
 from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -15,6 +15,7 @@ def export(
     file: NewFile,
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     for_restore: Annotated[
         bool, typer.Option("--for-restore", help="Also the suppression list, as keyed digests.")
     ] = False,
@@ -24,7 +25,7 @@ def export(
 
     Without personal data; with --for-restore also the suppression list, as keyed digests.
     """
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.export(file, for_restore=for_restore)
     entries = counted(done.entries, "entry", "entries")
     written = f"{entries} and {counted(done.certificates, 'certificate')} written to {file}"

@@ -8,7 +8,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
-from armnesia.cli.vault.options import Keys, Url, epsilon_and_delta, policy_changes
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, epsilon_and_delta, policy_changes
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, Configuration, Vault
@@ -23,6 +23,7 @@ from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, C
 def init(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     actions: opt.Actions = None,
     actions_file: opt.ActionsFile = None,
     reward_range: opt.RewardRange = "0,1",
@@ -64,7 +65,7 @@ def init(
         learner_options=learner_parameters,
     )
     configuration = replace(configuration, policy=replace(configuration.requests, **policy))
-    with Vault.create(url, configuration, keys=keys) as vault:
+    with Vault.create(url, configuration, keys=keys, timeout=timeout) as vault:
         status = vault.status()
         result = {
             "vault": status.vault,

@@ -6,17 +6,19 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import DEFAULT_URL, Vault
 
 
-def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
+def public_key(
+    url: Url = DEFAULT_URL, keys: Keys = None, timeout: Timeout = DEFAULT_TIMEOUT, as_json: opt.AsJson = False
+) -> None:
     """Print the public keys of the vault, the current one last.
 
     One per line: every key that the vault has signed with.
     """
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         found = vault.public_keys()
     print_result(found.to_dict(), as_json, *found)
 
@@ -25,6 +27,7 @@ def rotate_key(
     which: Annotated[str, typer.Argument(metavar="signing|digest", help="The key to replace.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: opt.AsJson = False,
 ) -> None:
     """Make a new signing key or a new digest key.
@@ -34,7 +37,7 @@ def rotate_key(
     """
     if which not in ("signing", "digest"):
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
-    with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
         if which == "signing":
             done = vault.rotate_signing_key()
         else:

@@ -7,7 +7,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.cli.vault.request import read_names
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -17,6 +17,7 @@ def readmit(
     named: dict[str, Any],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     erase: Annotated[
         bool, typer.Option("--erase", help="Remove them from the suppression list: see docs/vault.md.")
     ] = False,
@@ -26,7 +27,7 @@ def readmit(
 
     Deleted records do not come back.
     """
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.readmit(**named, erase=erase)
     lines = [f"{done.readmitted} readmitted: their new records are accepted from now on"]
     if done.erased:

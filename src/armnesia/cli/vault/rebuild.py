@@ -6,13 +6,14 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
 
 def rebuild(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     without: Annotated[
         list[str] | None,
         typer.Option(help="A source, by its name in status, that no longer exists: its rows stop counting."),
@@ -24,7 +25,7 @@ def rebuild(
     Forgotten people are left out.
     """
     with (
-        Vault.open(url, keys=keys, allow_damaged=True) as vault,
+        Vault.open(url, keys=keys, timeout=timeout, allow_damaged=True) as vault,
         counting_rows(quiet=as_json) as progress,
     ):
         done = vault.rebuild(without=without or (), progress=progress)

@@ -7,7 +7,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Head, Vault
 
@@ -15,7 +15,14 @@ from armnesia.vault import DEFAULT_URL, Head, Vault
 def verify(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     head: Annotated[str | None, typer.Option(help="A head of the ledger that was stored elsewhere.")] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place", help="Read an SQLite vault itself, not a private copy; see docs/limits.md."
+        ),
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Recompute the statistics; check seal, ledger and certificates.
@@ -25,10 +32,10 @@ def verify(
     stored = None if head is None else Head.parse(head)  # refused before the vault is opened
     # An old copy is opened too: that it is old is one of the problems to report.
     with (
-        Vault.open(url, keys=keys, allow_older=True) as vault,
+        Vault.open(url, keys=keys, timeout=timeout, allow_older=True) as vault,
         counting_rows(quiet=as_json) as progress,
     ):
-        found = vault.verify(stored, progress=progress)
+        found = vault.verify(stored, in_place=in_place, progress=progress)
     print_result(
         found.to_dict(),
         as_json,

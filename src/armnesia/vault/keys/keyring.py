@@ -235,8 +235,19 @@ class Keyring:
 
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""
-        key = self.digest_keys[-1]
-        return hashlib.blake2b(_utf8(data), digest_size=32, key=key, person=b"seal").digest()
+        sealing = self.sealing()
+        sealing.update(_utf8(data))
+        return sealing.digest()
+
+    def sealing(self) -> "hashlib.blake2b":
+        """A hash object for the seal on data that comes in parts.
+
+        >>> ring = Keyring.create("v-1")
+        >>> sealing = ring.sealing()
+        >>> sealing.update(b"in "), sealing.update(b"parts"), sealing.digest() == ring.seal("in parts")
+        (None, None, True)
+        """
+        return hashlib.blake2b(digest_size=32, key=self.digest_keys[-1], person=b"seal")
 
     def hasher(self, purpose: bytes, *, before: int = 0) -> "hashlib.blake2b":
         """A hash object for digests with the newest digest key, for a purpose of up to 16 bytes.

@@ -64,9 +64,9 @@ def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[Stat
     """
     tables.rebuild_indexes(session)
     connection.refuse_foreign_schema(session)
-    ledger, state = tables.read_ledger(session), None
+    ledger, state = tables.LedgerRows(session), None
     pinned = connection.pinned
-    if pinned is not None and (not ledger or ledger[-1][0] < pinned.sequence):
+    if pinned is not None and tables.last_sequence(session) < pinned.sequence:
         raise older_than(pinned)
     with suppress(VaultError):
         state = connection.load(session)

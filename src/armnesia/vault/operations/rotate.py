@@ -20,6 +20,8 @@ from armnesia.vault.storage.database import Session
 
 _AT_ONCE = 20_000
 """Records whose digests are rotated in one transaction: about a tenth of a second."""
+_CERTIFICATES_AT_ONCE = 500
+"""Certificates that are in memory at the same time."""
 _PURPOSE = {"user": USER, "record": SUPPRESSED_RECORD}
 
 
@@ -133,10 +135,12 @@ def _rewrap(session: Session, ring: Keyring) -> None:
 
 def _reseal_drafts(session: Session, old: Keyring, new: Keyring) -> None:
     """Seal the drafts of certificates with the new key: whoever has the old one could forge them."""
-    entries = {sequence: text for sequence, text, _ in tables.read_ledger(session)}
-    statements = []
-    for sequence, body, signature in list(tables.stream_certificates(session)):
-        stored = StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), old)
-        if stored.issued is None:
-            statements.append(tables.put_certificate(sequence, body, stored.draft.seal(new)))
-    session.execute_together(statements)
+    last = 0
+    while rows := tables.read_certificates_after(session, last, _CERTIFICATES_AT_ONCE):
+        statements = []
+        for sequence, body, signature, entry in rows:
+            stored = StoredCertificate.read(sequence, body, signature, entry or "", old)
+            if stored.issued is None:
+                statements.append(tables.put_certificate(sequence, body, stored.draft.seal(new)))
+        session.execute_together(statements)
+        last = rows[-1][0]

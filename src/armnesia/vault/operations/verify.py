@@ -17,7 +17,7 @@ from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.transaction import ring_of
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
@@ -25,29 +25,37 @@ _DIGESTED = ("records", "suppression list", "answered requests", "sources", "com
 
 
 def verify(
-    connection: VaultConnection, head: Head | None = None, progress: Progress | None = None
+    connection: VaultConnection,
+    head: Head | None = None,
+    progress: Progress | None = None,
+    *,
+    in_place: bool = False,
 ) -> Verification:
     """Recompute the statistics and compare bit for bit; check seal, ledger, certificates and table digests.
 
-    `head` is a head that was kept elsewhere; the one pinned beside the keys is always checked.
+    `head` is a head that was kept elsewhere; the one pinned beside the keys is always checked. `in_place`
+    reads the vault itself, not a private copy of it.
     """
     problems: list[str] = []
     notes: list[str] = []
     heads = _heads(connection, head)
     if connection.pinned_head.read() is None:
         notes.append("no head is pinned beside the keys: an old copy of the vault cannot be detected")
-    problems += _database_problems(connection)
-    with connection.database.reading() as session:
+    with connection.database.snapshot(in_place=in_place) as (session, remark):
+        if remark is not None:
+            notes.append(remark)
+        problems += connection.database.integrity_problems(session)
         state, found = _state(session, connection)
         problems += found
         foreign = connection.schema_problems(session, VERSION if state is None else state.version)
         if foreign:
             notes.append("the rows were not checked: first repair the schema by the database's own tools")
             return Verification((*problems, *foreign), tuple(notes), 0, 0, 0)
-        ledger = tables.read_ledger(session)
+        ledger = tables.LedgerRows(session)
+        entries = len(ledger)
         problems += _ledger_problems(ledger, connection, state, heads)
         certificates = 0
-        for certificate_problems in _certificate_problems(session, ledger, _ring(connection, state)):
+        for certificate_problems in _certificate_problems(session, _ring(connection, state)):
             certificates += 1
             problems += certificate_problems
         if state is not None:
@@ -63,13 +71,7 @@ def verify(
         records = tables.count_records(session)
     if state is not None and not problems:
         connection.pinned_head.write(state.head)  # a crash may have kept an earlier command from it
-    return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, len(ledger), certificates)
-
-
-def _database_problems(connection: VaultConnection) -> list[str]:
-    """What the database finds itself; a file that is damaged throughout is refused by an error."""
-    with connection.database.reading() as session:
-        return connection.database.integrity_problems(session)
+    return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, entries, certificates)
 
 
 def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
@@ -77,7 +79,7 @@ def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
     heads = _heads(connection, head)
     with connection.database.reading() as session:
         state, _ = _state(session, connection)
-        problems = _ledger_problems(tables.read_ledger(session), connection, state, heads)
+        problems = _ledger_problems(tables.LedgerRows(session), connection, state, heads)
     return LedgerCheck(tuple(dict.fromkeys(problems)), head)
 
 
@@ -110,17 +112,12 @@ def _ring(connection: VaultConnection, state: State | None) -> Keyring:
 
 
 def _ledger_problems(
-    ledger: list[Row], connection: VaultConnection, state: State | None, heads: list[Head]
+    ledger: tables.LedgerRows, connection: VaultConnection, state: State | None, heads: list[Head]
 ) -> list[str]:
     """Check the ledger by itself, against the state, and against heads kept elsewhere."""
     vault, end = connection.keyring.vault, None if state is None else state.head
-    kept: list[Head | None] = [*heads] or [None]
-    problems = [
-        f"ledger: {problem}"
-        for head in kept
-        for problem in check_chain(ledger, vault=vault, head=head, end=end)
-    ]
-    if ledger and not check_chain(ledger, vault=vault):
+    problems = [f"ledger: {problem}" for problem in check_chain(ledger, vault=vault, head=heads, end=end)]
+    if ledger and not (problems and check_chain(ledger, vault=vault)):
         replayed = ReplayedState.of(ledger)
         problems += replayed.key_problems(connection.keyring)
         if state is not None:
@@ -128,21 +125,23 @@ def _ledger_problems(
     return problems
 
 
-def _certificate_problems(session: Session, ledger: list[Row], ring: Keyring) -> Iterator[list[str]]:
+def _certificate_problems(session: Session, ring: Keyring) -> Iterator[list[str]]:
     """The problems of each certificate that is present or should be."""
-    entries: dict[int, str] = {sequence: text for sequence, text, _ in ledger}
-    seen = set()
-    for sequence, body, signature in tables.stream_certificates(session):
-        seen.add(sequence)
-        try:
-            StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), ring)
-        except VaultError as error:
-            yield [str(error)]
-        else:
-            yield []
-    for sequence, text in entries.items():
-        if sequence not in seen and _kind(text) in CERTIFIED:
+    for sequence, text, body, signature in tables.stream_entries_and_certificates(session):
+        if body is not None:
+            yield _problems_of(sequence, body, signature, text, ring)
+        elif _kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]
+    for sequence, body, signature in tables.stream_certificates_without_entry(session):
+        yield _problems_of(sequence, body, signature, "", ring)
+
+
+def _problems_of(sequence: int, body: object, signature: object, entry: str, ring: Keyring) -> list[str]:
+    try:
+        StoredCertificate.read(sequence, body, signature, entry, ring)
+    except VaultError as error:
+        return [str(error)]
+    return []
 
 
 def _kind(text: str) -> str | None:

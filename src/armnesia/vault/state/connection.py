@@ -108,7 +108,7 @@ class VaultConnection:
             self.read(session)
         except VaultError:
             with suppress(AssertionError, ValueError, TypeError, KeyError):
-                replayed = ReplayedState.of(tables.read_ledger(session))
+                replayed = ReplayedState.of(tables.stream_ledger(session))
                 for problem in replayed.key_problems(self.keyring):
                     raise VaultError(problem) from None
             raise
@@ -157,9 +157,9 @@ class VaultConnection:
             stored, _ = self.read(session)
         return stored.served()
 
-    def erase(self, sequence: int) -> bool:
+    def erase(self, sequence: int, *, wait: bool = False) -> bool:
         """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""
-        if sequence > self.erased_through and self.database.erase():
+        if sequence > self.erased_through and self.database.erase(wait=wait):
             self.erased_through = sequence
         return self.erased_through >= sequence
 

@@ -97,8 +97,3 @@ class ReplayedState:
                     f"keys: signing key {version} of the keys' file is not the one in the ledger; get the"
                     " file from where the key was made"
                 )
-
-
-def exported_ledger(export: Mapping[str, Any]) -> list[Row]:
-    """The rows (sequence, entry, hash) of the ledger in an export."""
-    return [(row["sequence"], row["entry"], row["hash"]) for row in export["ledger"]]

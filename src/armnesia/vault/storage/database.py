@@ -7,9 +7,9 @@ A new database is one module with the functions `connect` and `default_keys_path
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
 from armnesia.logs.urls import redacted
@@ -18,6 +18,9 @@ from armnesia.vault.storage.schema import Table
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 """A statement that returns no rows, and its parameters."""
+
+_LONGEST_WAIT = 1_000_000
+"""Seconds: both databases count milliseconds in 32 bits."""
 
 IN_USE = "is in use by another process; nothing was changed, try again"
 
@@ -55,11 +58,28 @@ class Session(Protocol):
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query and yield its rows one by one, in constant memory."""
 
-    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by the fastest way the database has."""
 
     def without_indexes(self) -> AbstractContextManager[str]:
         """Read tables without indexes; yields what a query writes after the name of a table."""
+
+
+class Snapshot(NamedTuple):
+    """A session that sees one snapshot of the vault, and a remark on it for the operator, if there is one."""
+
+    session: Session
+    remark: str | None = None
+
+
+class CompactionCost(NamedTuple):
+    """What `compact` would rewrite, whom it keeps waiting, and for how long."""
+
+    bytes: int
+    seconds: float | None
+    """By a short trial on made-up rows; None if that failed."""
+    blocks: str
+    """Who waits, in words."""
 
 
 class Database(ABC):
@@ -74,9 +94,21 @@ class Database(ABC):
     location: str
     """Where the database is, without a password, for messages."""
 
+    erasure_obstacle: str = ""
+    """Why the last `erase` or `compact` left deleted bytes in the files, in words; empty if it left none."""
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
         """Begin a transaction that sees one snapshot of the vault."""
+
+    @contextmanager
+    def snapshot(self, *, in_place: bool = False) -> Iterator[Snapshot]:
+        """As `reading`, for work that takes long: others are held back as little as the database allows.
+
+        `in_place` reads the vault itself, also where a copy would hold others back less.
+        """
+        with self.reading() as session:
+            yield Snapshot(session)
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
@@ -99,12 +131,19 @@ class Database(ABC):
         """What the database's own check of its files and indexes finds; a sentence each."""
 
     @abstractmethod
-    def erase(self) -> bool:
-        """Make deleted bytes leave the files if that is possible at once; return whether they left."""
+    def erase(self, *, wait: bool = False) -> bool:
+        """Make deleted bytes leave the files if that is possible at once; return whether they left.
+
+        With `wait`, wait up to the time-out for other processes that keep them there.
+        """
 
     @abstractmethod
     def compact(self) -> bool:
         """Make deleted bytes leave the files, however long it takes; return whether they left."""
+
+    @abstractmethod
+    def compaction_cost(self) -> CompactionCost:
+        """What `compact` would cost now, without waiting for anybody's lock."""
 
     @abstractmethod
     def close(self) -> None:
@@ -138,6 +177,10 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
 
     A relative file has three slashes and an absolute one four, as in other tools with such addresses.
     """
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_WAIT:
+        raise InvalidInputError(
+            f"timeout must be a number of seconds from 0 to {_LONGEST_WAIT:,}; got {timeout!r}"
+        )
     database: Database = database_module(url).connect(url, create=create, timeout=timeout)
     return database
 

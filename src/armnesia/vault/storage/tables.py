@@ -126,9 +126,29 @@ def delete_arms(session: Session) -> None:
 # The ledger and the certificates.
 
 
-def read_ledger(session: Session) -> list[Row]:
-    """All entries as (sequence, text, hash)."""
-    return session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+def stream_ledger(session: Session) -> Iterator[Row]:
+    """All entries as (sequence, text, hash), one by one."""
+    return session.stream("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+
+
+class LedgerRows:
+    """All entries as (sequence, text, hash), read from the database each time that they are asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __iter__(self) -> Iterator[Row]:
+        return stream_ledger(self._session)
+
+    def __len__(self) -> int:
+        ((number,),) = self._session.query("SELECT count(*) FROM ledger")
+        return int(number)
+
+
+def last_sequence(session: Session) -> int:
+    """The number of the last entry; 0 if there is none."""
+    ((number,),) = session.query("SELECT coalesce(max(sequence), 0) FROM ledger")
+    return int(number)
 
 
 def read_ledger_from(session: Session, sequence: int) -> list[Row]:
@@ -158,9 +178,47 @@ def read_certificate(session: Session, sequence: int) -> Row | None:
     return found[0] if found else None
 
 
-def stream_certificates(session: Session) -> Iterator[Row]:
-    """All certificates as (sequence, body, signature)."""
-    return session.stream("SELECT sequence, body, signature FROM certificate ORDER BY sequence")
+def stream_certificates_and_entries(session: Session) -> Iterator[Row]:
+    """All certificates as (sequence, body, signature, text of the entry or None)."""
+    return session.stream(f"{_CERTIFICATES_AND_ENTRIES} ORDER BY certificate.sequence")
+
+
+def read_certificates_after(session: Session, sequence: int, number: int) -> list[Row]:
+    """As `stream_certificates_and_entries`, up to so many after this one."""
+    return session.query(
+        f"{_CERTIFICATES_AND_ENTRIES} WHERE certificate.sequence > ? ORDER BY certificate.sequence LIMIT ?",
+        sequence,
+        number,
+    )
+
+
+_CERTIFICATES_AND_ENTRIES = (
+    "SELECT certificate.sequence, body, signature, entry FROM certificate"
+    " LEFT JOIN ledger ON ledger.sequence = certificate.sequence"
+)
+
+
+def stream_certificate_bodies(session: Session, since: int) -> Iterator[Row]:
+    """The certificates of this entry and later ones as (sequence, body)."""
+    return session.stream(
+        "SELECT sequence, body FROM certificate WHERE sequence >= ? ORDER BY sequence", since
+    )
+
+
+def stream_entries_and_certificates(session: Session) -> Iterator[Row]:
+    """All entries as (sequence, text, body and signature of the certificate or None, None)."""
+    return session.stream(
+        "SELECT ledger.sequence, entry, body, signature FROM ledger"
+        " LEFT JOIN certificate ON certificate.sequence = ledger.sequence ORDER BY ledger.sequence"
+    )
+
+
+def stream_certificates_without_entry(session: Session) -> Iterator[Row]:
+    """The certificates, as (sequence, body, signature), whose ledger entry does not exist."""
+    return session.stream(
+        "SELECT sequence, body, signature FROM certificate"
+        " WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.sequence = certificate.sequence)"
+    )
 
 
 def count_certificates_after(session: Session, sequence: int) -> int:
@@ -319,10 +377,16 @@ def stream_table(session: Session, table: str, columns: str | None = None) -> It
     return session.stream(f"SELECT {columns or COLUMNS[table]} FROM {table}")
 
 
+def stream_in_order(session: Session, table: str) -> Iterator[Row]:
+    """All rows of a table, one by one, ordered by their key."""
+    key = COLUMNS[table].partition(",")[0]
+    return session.stream(f"SELECT {COLUMNS[table]} FROM {table} ORDER BY {key}")
+
+
 def replace_table(session: Session, table: str, rows: Iterable[Row]) -> None:
     """Delete all rows of a table and store these."""
     session.execute(f"DELETE FROM {table}")
-    session.load(table, COLUMNS[table], list(rows))
+    session.load(table, COLUMNS[table], rows)
 
 
 # Sources, and the hash trees of requests for several people.
