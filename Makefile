@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Coverage takes a third longer; CI sets it to: --cov --cov-report=term
 COVERAGE ?=
 
-.PHONY: setup demo lint test test-slow test-all hard-test count-tests house bench lock clean
+.PHONY: setup demo lint test test-slow test-all hard-test red-team count-tests house bench lock clean
 
 setup: $(READY)
 
@@ -40,6 +40,10 @@ test-all: test test-slow
 hard-test: setup
 	ARMNESIA_HARD_TEST=1 $(BIN)/pytest -n0 -v -s \
 		tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py
+
+# Attacks on a vault: thousands of flipped bits, changed schemas and rows, replays, kills and errors of the disk.
+red-team: setup
+	$(BIN)/python -m tests.red_team
 
 # Renews the number of tests per folder, tests/counts.json.
 count-tests: setup

@@ -47,12 +47,12 @@ def one_loss(rng: random.Random, *, in_turn: bool) -> float:
     """Algorithm 2 on one log, for a request of K records of arm 0: what the drawn arm gives up."""
     records = draw_records(rng, in_turn=in_turn)
     counts, scores = lcb(records)
-    gone = set(rng.sample([i for i, (arm, _) in enumerate(records) if arm == 0], K))
+    deleted = set(rng.sample([i for i, (arm, _) in enumerate(records) if arm == 0], K))
     threshold = SCALE * 4 / 3 * math.sqrt(math.pi * math.log(len(MEANS) * N) / (counts[0] - K))
     if best(scores) == 0 and threshold > GAMMA:
         scores[0] += rng.gauss(0.0, GAMMA * 1.5 * K / counts[0])
     else:
-        scores = lcb([record for i, record in enumerate(records) if i not in gone])[1]
+        scores = lcb([record for i, record in enumerate(records) if i not in deleted])[1]
     return MEANS[0] - MEANS[best(scores)]
 
 

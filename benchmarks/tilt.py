@@ -16,10 +16,10 @@ def case(n_actions: int, data_sets: int, sources: int) -> tuple[am.ArmStatistics
     shape = (data_sets, n_actions) if data_sets > 1 else (n_actions,)
     deleted = np.zeros(shape, dtype=np.int64)
     deleted[..., :sources] = 40
-    gone = rng.binomial(deleted, 0.1)
+    deleted_ones = rng.binomial(deleted, 0.1)
     kept = rng.binomial(200 - deleted, 0.1)
     labels = tuple(range(n_actions))
-    records = am.ArmStatistics(labels, deleted, gone * UNIT)
+    records = am.ArmStatistics(labels, deleted, deleted_ones * UNIT)
     return am.ArmStatistics(labels, 200 - deleted, kept * UNIT).merge(records), am.DeletionRequest(
         records, True
     )

@@ -18,12 +18,12 @@ MEANS = np.array([0.10, 0.08, 0.06, 0.04, 0.02])
 def draw_data(rng: np.random.Generator) -> tuple[am.ArmStatistics, am.DeletionRequest]:
     deleted = np.zeros((DATA_SETS, 5), dtype=np.int64)
     deleted[:, 0] = K
-    gone = np.zeros_like(deleted)
-    gone[:, 0] = rng.binomial(K, MEANS[0], DATA_SETS)
+    deleted_ones = np.zeros_like(deleted)
+    deleted_ones[:, 0] = rng.binomial(K, MEANS[0], DATA_SETS)
     kept = rng.binomial(COUNT - deleted, MEANS)
     unit = 1_000_000_000
     labels = tuple(range(5))
-    records = am.ArmStatistics(labels, deleted, gone * unit)
+    records = am.ArmStatistics(labels, deleted, deleted_ones * unit)
     return am.ArmStatistics(labels, COUNT - deleted, kept * unit).merge(records), am.DeletionRequest(
         records, True
     )
@@ -60,11 +60,13 @@ def main() -> None:
     vectorised = time.perf_counter() - start
 
     ones = (statistics.sums // 1_000_000_000).tolist()
-    gone = (request.sums[:, 0] // 1_000_000_000).tolist()
+    deleted_ones = (request.sums[:, 0] // 1_000_000_000).tolist()
     counts = [COUNT] * 5
     log_term = learner.log_term(5)
     start = time.perf_counter()
-    looped = [adaptive_by_hand(counts, ones[i], K, gone[i], log_term, budget.gamma) for i in range(LOOPED)]
+    looped = [
+        adaptive_by_hand(counts, ones[i], K, deleted_ones[i], log_term, budget.gamma) for i in range(LOOPED)
+    ]
     loop = (time.perf_counter() - start) * DATA_SETS / LOOPED
 
     difference = float(np.abs(np.array(looped) - release.probabilities[:LOOPED]).max())

@@ -10,7 +10,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.unlearners.base import Branch, Unlearner, served
+from armnesia.unlearners.base import Branch, Unlearner, decision_distribution
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,9 @@ class Lottery(Unlearner):
     ) -> tuple[FloatArray, Branch]:
         """The mixture of both decisions."""
         keep = min(self.keep, budget.delta)
-        mixture = keep * served(learner, statistics) + (1 - keep) * served(learner, retained)
-        return mixture, Branch.ROLLBACK
+        before = decision_distribution(learner, statistics)
+        after = decision_distribution(learner, retained)
+        return keep * before + (1 - keep) * after, Branch.ROLLBACK
 
     def reference_probabilities(
         self,
@@ -58,7 +59,7 @@ class Lottery(Unlearner):
         budget: Budget,
     ) -> FloatArray:
         """The decision of D∖U."""
-        return served(learner, retained)
+        return decision_distribution(learner, retained)
 
     def guarantee(self, request: DeletionRequest, budget: Budget) -> Guarantee:
         """Compared with the decision of D∖U, the old decision costs its whole probability as δ."""

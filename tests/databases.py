@@ -39,8 +39,8 @@ class Place(NamedTuple):
     def create(self, configuration: Configuration | None = None) -> Vault:
         return Vault.create(self.url, configuration, keys=self.keys)
 
-    def open(self, timeout: float = 30.0) -> Vault:
-        return Vault.open(self.url, keys=self.keys, timeout=timeout)
+    def open(self, timeout: float = 30.0, *, allow_damaged: bool = False) -> Vault:
+        return Vault.open(self.url, keys=self.keys, timeout=timeout, allow_damaged=allow_damaged)
 
 
 @cache

@@ -144,9 +144,9 @@ def test_separate_noise_on_several_arms_does_not_meet_the_budget(arms: int, shar
     count, budget = 30_000, Budget(epsilon=1, delta=1e-5)
     k = round(share * count)
     first = np.arange(arms) == 0
-    gone = ArmStatistics(tuple(range(arms)), np.full(arms, k), np.where(first, k, 0) * UNIT)
+    removed = ArmStatistics(tuple(range(arms)), np.full(arms, k), np.where(first, k, 0) * UNIT)
     left = ArmStatistics(tuple(range(arms)), np.full(arms, count - k), np.where(first, 0, count - k) * UNIT)
-    instance = left.merge(gone), DeletionRequest(gone, binary=True)
+    instance = left.merge(removed), DeletionRequest(removed, binary=True)
     caught = audit(OverclaimingSeparateNoise(), LEARNER, *instance, budget)
     assert not caught.holds
     assert caught.delta > 10 * budget.delta

@@ -167,11 +167,11 @@ def test_algorithm_2_does_not_hold_at_request_shape() -> None:
     assert result.delta == pytest.approx((1 - p) / (1 + math.exp(5)), rel=1e-6)
     assert result.delta == pytest.approx(0.00333, abs=5e-6)
     assert len(result.witness.instances) == 2
-    # Told π(D), a reference can tell the two apart, and each alone is served perfectly.
-    told = feasible_reference(
+    # A reference that sees π(D) can distinguish the two, and each alone is served perfectly.
+    seeing_decision = feasible_reference(
         unlearner, learner, level="original_decision", budget=budget, instances=instances
     )
-    assert (told.holds, told.delta, told.n_groups) == (True, 0.0, 2)
+    assert (seeing_decision.holds, seeing_decision.delta, seeing_decision.n_groups) == (True, 0.0, 2)
 
 
 class AlwaysTheOldDecision(Unlearner):

@@ -15,7 +15,7 @@ ADAPTIVE = (*ON_FLIGHTS, "--unlearner", "adaptive")
 
 REFUSALS = {
     "no such command": (["nonsense"], "No such command"),
-    "no log": (["unlearn", "--user", "u1"], "Missing argument"),
+    "no log": (["unlearn", "--user", "u1"], "Missing argument 'LOG' (CSV or Parquet"),
     "neither log nor vault": (["decide", "--url", "sqlite:///no.db"], "there is no vault at 'no.db'"),
     "no such file": (["decide", "no-such-file.csv"], "no-such-file.csv"),
     "not a number": (["calibrate", "--epsilon", "one", "--delta", "0.1"], "--epsilon"),

@@ -35,8 +35,8 @@ def test_an_empty_request_touches_nothing_and_deletes_nothing() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.3, 1.0]), st.booleans()), max_size=12))
 def test_deleting_a_request_leaves_what_was_not_requested(rows: list[tuple[int, float, bool]]) -> None:
-    def rewards_of(wanted: tuple[bool, ...]) -> dict[Hashable, ArrayLike]:
-        return {arm: [r for a, r, requested in rows if a == arm and requested in wanted] for arm in range(3)}
+    def rewards_of(chosen: tuple[bool, ...]) -> dict[Hashable, ArrayLike]:
+        return {arm: [r for a, r, requested in rows if a == arm and requested in chosen] for arm in range(3)}
 
     log = ArmStatistics.from_rewards(rewards_of((False, True)))
     request = DeletionRequest.from_rewards(rewards_of((True,)))

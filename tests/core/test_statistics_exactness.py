@@ -57,9 +57,9 @@ def test_any_order_of_additions_merges_and_deletions_equals_a_fresh_count(
     for step, payload in history:
         if step == "delete":
             positions = {int(number) % len(live) for number in payload if live}  # type: ignore[arg-type]
-            gone = [live[position] for position in positions]
+            deleted = [live[position] for position in positions]
             live = [row for position, row in enumerate(live) if position not in positions]
-            statistics = statistics.without(counted_afresh(gone))
+            statistics = statistics.without(counted_afresh(deleted))
         else:
             rows: list[Record] = payload  # type: ignore[assignment]
             live = live + rows
@@ -91,9 +91,9 @@ def test_a_hundred_thousand_additions_and_deletions_leave_no_residue() -> None:
         if coin < 0.5 and live:
             position = int(pick * len(live))
             live[position], live[-1] = live[-1], live[position]
-            arm, gone = live.pop()
-            statistics = statistics.without(one_row[arm, gone])
-            float_sums[arm] -= 0.1 * gone
+            arm, reward = live.pop()
+            statistics = statistics.without(one_row[arm, reward])
+            float_sums[arm] -= 0.1 * reward
         else:
             arm = labels[int(pick * 2)]
             live.append((arm, int(k)))

@@ -46,18 +46,18 @@ def test_the_log_of_any_kind_gives_its_own_statistics() -> None:
     ("held", "deleted", "message"),
     [
         pytest.param(
-            [0.5], [0, 0], "'B' has 1 records with reward units 500000000; deleting 2 .* units 0 ", id="count"
+            [0.5], [0, 0], "'B' has count 1 and sum 500000000, .*; deleting count 2 and sum 0 ", id="count"
         ),
         pytest.param(
             [0.5, 0],
             [0.75],
-            "'B' has 2 .* units 500000000; deleting 1 .* units 750000000 ",
+            "'B' has count 2 and sum 500000000, .*; deleting count 1 and sum 750000000 ",
             id="sum too small",
         ),
         pytest.param(
             [1, 1],
             [0.25],
-            "'B' has 2 .* units 2000000000; deleting 1 .* units 250000000 ",
+            "'B' has count 2 and sum 2000000000, .*; deleting count 1 and sum 250000000 ",
             id="sum too large",
         ),
     ],
@@ -74,14 +74,14 @@ def test_deleting_what_was_never_there_is_refused_by_name(
 
 def test_one_impossible_data_set_refuses_the_whole_batch() -> None:
     batch = ArmStatistics(("A", "B"), np.array([[2, 2], [2, 0]]), np.array([[0, 0], [0, 0]]))
-    with pytest.raises(ImpossibleDeletionError, match=r"action 'B' has \(several data sets\)"):
+    with pytest.raises(ImpossibleDeletionError, match=r"action 'B' has count \(several data sets\)"):
         batch.without(ArmStatistics(("A", "B"), np.array([0, 1]), np.array([0, 0])))
 
 
 def test_an_impossible_deletion_beyond_int64_is_refused_too() -> None:
     few = ArmStatistics(("A",), np.array([10]), np.array([10 * UNIT]))
     many = ArmStatistics(("A",), np.array([10**11]), np.array([10**20], dtype=object))
-    with pytest.raises(ImpossibleDeletionError, match="deleting 100000000000 records"):
+    with pytest.raises(ImpossibleDeletionError, match="deleting count 100000000000 and sum"):
         few.without(many)
 
 

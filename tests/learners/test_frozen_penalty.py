@@ -48,21 +48,25 @@ def test_scores_are_the_mean_left_less_the_penalty_of_all_there_ever_were() -> N
 
 @pytest.mark.parametrize("plain", [LCB(confidence=TAU), KLLCB(confidence=TAU)], ids=lambda one: one.name)
 def test_each_data_set_of_a_batch_has_its_own_counts(plain: ConfidenceLearner) -> None:
-    counts, gone = np.array([[8, 5], [8, 5], [0, 2]]), np.array([[0, 0], [4, 30], [9, 0]])
+    counts, deleted_before = np.array([[8, 5], [8, 5], [0, 2]]), np.array([[0, 0], [4, 30], [9, 0]])
     sums = np.array([[3, 2], [3, 2], [0, 1]]) * UNIT
-    batch = plain.with_frozen_penalty(gone).unit_scores(ArmStatistics(("A", "B"), counts, sums))
+    batch = plain.with_frozen_penalty(deleted_before).unit_scores(ArmStatistics(("A", "B"), counts, sums))
     for row in range(3):
-        one = plain.with_frozen_penalty(gone[row])
+        one = plain.with_frozen_penalty(deleted_before[row])
         alone = one.unit_scores(ArmStatistics(("A", "B"), counts[row], sums[row]))
         np.testing.assert_array_equal(batch[row], alone)
     np.testing.assert_array_equal(batch[0], plain.unit_scores(ArmStatistics(("A", "B"), counts[0], sums[0])))
     assert (batch[1] > batch[0]).all()
 
 
-@pytest.mark.parametrize(("count", "gone"), [*product((1, 2, 5, 7), (0, 1, 20)), (3, 1), (4, 2), (6, 1000)])
-def test_the_sensitivity_is_the_most_that_any_deletion_moves_the_score(count: int, gone: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "deleted_before"), [*product((1, 2, 5, 7), (0, 1, 20)), (3, 1), (4, 2), (6, 1000)]
+)
+def test_the_sensitivity_is_the_most_that_any_deletion_moves_the_score(
+    count: int, deleted_before: int
+) -> None:
     """Zeros and ones are the extremes of every reward: trying them all finds the exact maximum."""
-    learner = LCB(confidence=TAU).with_frozen_penalty([gone, 0])
+    learner = LCB(confidence=TAU).with_frozen_penalty([deleted_before, 0])
 
     def score(records: int, ones: int) -> float:
         statistics = ArmStatistics((0, 1), np.array([records, 1]), np.array([ones, 0]) * UNIT)
@@ -93,8 +97,8 @@ BUDGET = Budget(epsilon=1, delta=0.01)
 
 def worst_case(learner: FrozenPenalty) -> tuple[ArmStatistics, DeletionRequest]:
     """Arm 0 loses its ones and keeps zeros; the rival's score is where the noise reveals the most."""
-    gone = int(learner.deleted_counts[0])
-    before, after = K / N - hoeffding(N + gone, 2), -hoeffding(N - K + gone, 2)
+    deleted_before = int(learner.deleted_counts[0])
+    before, after = K / N - hoeffding(N + deleted_before, 2), -hoeffding(N - K + deleted_before, 2)
     sigma = BUDGET.gamma * float(learner.sensitivity([N, N], [K, 0], 2)[0])
     rival = (before + after) / 2 + BUDGET.epsilon * sigma**2 / (before - after)
     mean = rival + hoeffding(N, 2)
@@ -103,9 +107,9 @@ def worst_case(learner: FrozenPenalty) -> tuple[ArmStatistics, DeletionRequest]:
     return statistics, DeletionRequest.from_rewards({0: [1] * K, 1: []})
 
 
-@pytest.mark.parametrize("gone", [0, 300, 5000])
-def test_noise_for_a_frozen_penalty_is_enough_and_not_too_much(gone: int) -> None:
-    learner = LCB(confidence=TAU).with_frozen_penalty([gone, 0])
+@pytest.mark.parametrize("deleted_before", [0, 300, 5000])
+def test_noise_for_a_frozen_penalty_is_enough_and_not_too_much(deleted_before: int) -> None:
+    learner = LCB(confidence=TAU).with_frozen_penalty([deleted_before, 0])
     result = audit(Gaussian(), learner, *worst_case(learner), BUDGET)
     assert 0.999 * BUDGET.delta < result.delta <= BUDGET.delta
     assert result.holds
@@ -124,15 +128,15 @@ def test_a_sensitivity_that_trusts_what_is_gone_is_caught() -> None:
 def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unlearner) -> None:
     """2·b(N−k+g) = 2·b(N+g) + γΔ/√(2π), with the g of the served arm, in a batch as for one log."""
     counts, deleted = np.array([400, 300]), np.array([60, 0])
-    gone = np.array([[0, 900], [200, 0], [2000, 50]])
+    deleted_before = np.array([[0, 900], [200, 0], [2000, 50]])
     sums = np.array([300, 60]) * UNIT
     statistics = ArmStatistics((0, 1), np.tile(counts, (3, 1)), np.tile(sums, (3, 1)))
     records = ArmStatistics((0, 1), np.tile(deleted, (3, 1)), np.tile([45 * UNIT, 0], (3, 1)))
     balances = []
-    for g in gone[:, 0]:
+    for g in deleted_before[:, 0]:
         rise = hoeffding(400 - 60 + g, 2) - hoeffding(400 + g, 2)
         balances.append(2 * math.sqrt(2 * math.pi) * rise / (60 / 400 + rise))
-    learner = LCB(confidence=TAU).with_frozen_penalty(gone)
+    learner = LCB(confidence=TAU).with_frozen_penalty(deleted_before)
     for row, balance in enumerate(balances):
         for factor in (0.999, 1.001):
             budget = Budget.from_gamma(factor * balance, delta=0.01)
@@ -140,7 +144,7 @@ def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unle
             expected = [budget.gamma < other for other in balances]
             assert [branch is Branch.GAUSSIAN for branch in release.branch] == expected
             alone = unlearner.release(
-                LCB(confidence=TAU).with_frozen_penalty(gone[row]),
+                LCB(confidence=TAU).with_frozen_penalty(deleted_before[row]),
                 ArmStatistics((0, 1), counts, sums),
                 DeletionRequest(ArmStatistics((0, 1), deleted, np.array([45 * UNIT, 0]))),
                 budget,
@@ -174,8 +178,8 @@ def test_what_a_learner_is_otherwise_stays() -> None:
     assert frozen.decide(empty).action == "B"
     assert frozen.bind(empty) is frozen
     assert not frozen.deleted_counts.flags.writeable
-    assert frozen.plain is plain
-    assert plain.plain is plain
+    assert frozen.unfrozen is plain
+    assert plain.unfrozen is plain
 
 
 @pytest.mark.parametrize("plain", [LCB(confidence=TAU), KLLCB(confidence=TAU)], ids=lambda one: one.name)

@@ -59,7 +59,7 @@ def test_it_is_a_value(name: str) -> None:
     learner = bound_learner(name)
     assert pickle.loads(pickle.dumps(learner)) == learner
     assert hash(bound_learner(name)) == hash(learner)
-    assert learner.plain is learner
+    assert learner.unfrozen is learner
     assert learner != bound_learner(name, default_action="B")
 
 

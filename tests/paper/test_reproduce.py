@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.paper.parts import OLD_KEYS, REGISTRY
 from armnesia.paper.reproduce import PARTS, reproduce
 from armnesia.paper.results import read_csv, read_parquet
 
@@ -23,11 +24,25 @@ def test_one_part_writes_the_report_and_the_results(tmp_path: Path) -> None:
 
 
 def test_an_unknown_part_or_protocol_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"figure must be one of 1, 2, .*, stream or all; got '4'"):
+    with pytest.raises(InvalidInputError, match=r"figure must be one of 1, 2, .*, year or all; got '4'"):
         reproduce(tmp_path, parts=["4"])
     with pytest.raises(InvalidInputError, match="protocol must be one of exact, sampled, paper; got 'best'"):
         reproduce(tmp_path, protocol="best")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_the_name_of_its_folder() -> None:
+    folders = {key: part.make_section.__module__.split(".")[2] for key, part in REGISTRY.items()}
+    figures = dict.fromkeys(("1", "2", "3", "table2"), "figures")
+    assert folders == {key: figures.get(key, key) for key in PARTS}
+
+
+def test_a_former_key_means_the_same_part(tmp_path: Path) -> None:
+    found = reproduce(tmp_path, parts=["requests", "dependent_requests"], datasets=20, n_jobs=1)
+    titles = re.findall(r"<h2>(.*?)</h2>", found["report"].read_text(encoding="utf-8"))
+    assert titles.count("When requests depend on rewards") == 1
+    assert set(OLD_KEYS.values()) <= set(PARTS)
+    assert not set(OLD_KEYS) & set(PARTS)
 
 
 @pytest.mark.slow
@@ -53,10 +68,10 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
     assert page.count("data:image/png;base64,") == 10
     pictures = {path.name for path in (tmp_path / "figures").iterdir()}
     names = ["figure-1", "figure-2", "figure-3", "bounds", "phase"]
-    names += ["beyond", "beyond-distance", "beyond-epsilon", "tradeoff", "stream"]
+    names += ["beyond", "beyond-distance", "beyond-epsilon", "tradeoff", "year"]
     assert pictures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     rows = read_csv(tmp_path / "results.csv")
-    assert {row["figure"] for row in rows} == {"1", "2", "3", "table2", "beyond", "tradeoff", "stream"}
+    assert {row["figure"] for row in rows} == {"1", "2", "3", "table2", "beyond", "tradeoff", "year"}
     assert len(read_parquet(tmp_path / "results.parquet")) == len(rows)
     assert len(found["claims"]) == 18
     assert {name for name, _, _ in steps} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}

@@ -10,7 +10,7 @@ from armnesia import ArmStatistics, DeletionRequest, Learner, Unlearner
 from armnesia.core.units import UNIT
 from armnesia.privacy import Budget
 from armnesia.unlearners import Branch
-from armnesia.unlearners.base import is_branch, served
+from armnesia.unlearners.base import decision_distribution, is_branch
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,9 @@ class AllDataSets:
         every = list(product(*arm_outcomes))
         self.weights = np.array([prod(weight for _, _, weight in outcome) for outcome in every])
         self.sums = np.array([[total for total, _, _ in outcome] for outcome in every], dtype=np.int64)
-        self.gone = np.array([[gone for _, gone, _ in outcome] for outcome in every], dtype=np.int64)
+        self.deleted_sums = np.array(
+            [[deleted_sum for _, deleted_sum, _ in outcome] for outcome in every], dtype=np.int64
+        )
         self.counts = np.broadcast_to(np.array(counts, dtype=np.int64), self.sums.shape)
         self.deleted = np.broadcast_to(np.array(deleted, dtype=np.int64), self.sums.shape)
 
@@ -36,12 +38,14 @@ class AllDataSets:
 
     @property
     def request(self) -> DeletionRequest:
-        return DeletionRequest(ArmStatistics(self.labels, self.deleted, self.gone * UNIT), binary=True)
+        return DeletionRequest(
+            ArmStatistics(self.labels, self.deleted, self.deleted_sums * UNIT), binary=True
+        )
 
     def released(self, unlearner: Unlearner | None, learner: Learner, budget: Budget) -> Floats:
         """P(released arm): the release on every data set, weighted."""
         if unlearner is None:
-            return self.weights @ served(learner, self.statistics)
+            return self.weights @ decision_distribution(learner, self.statistics)
         release = unlearner.release(learner, self.statistics, self.request, budget)
         return self.weights @ release.probabilities
 

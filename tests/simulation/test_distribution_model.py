@@ -45,7 +45,7 @@ def brute_force(name: str, model: DistributionModel, k: int) -> float:
     for counts, weight in count_vectors(model.n, model.policy):
         deleted = [min(k, counts[0])] + [0] * (len(counts) - 1)
         if name == "imitation":
-            left = [n - gone for n, gone in zip(counts, deleted, strict=True)]
+            left = [n - removed for n, removed in zip(counts, deleted, strict=True)]
             probabilities = np.zeros(len(counts))
             probabilities[left.index(max(left))] = 1.0
         else:

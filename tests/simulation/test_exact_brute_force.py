@@ -141,7 +141,9 @@ def test_mixing_with_every_choice_of_what_is_rolled_back_first() -> None:
     for ratio, k_first in ((0.4, 1), (0.7, 2)):
         total = np.zeros(2)
         for j in range(k_first + 1):
-            shares = [_ways(int(one), 3 - int(one), j, k_first - j) / 3 for one in everything.gone[:, 0]]
+            shares = [
+                _ways(int(one), 3 - int(one), j, k_first - j) / 3 for one in everything.deleted_sums[:, 0]
+            ]
             ways = np.array(shares)  # of the 3 subsets of 1 or of 2 among 3 records
             feasible = ways > 0
             first = np.zeros_like(everything.deleted)
@@ -167,7 +169,7 @@ def _ways(ones: int, zeros: int, chosen_ones: int, chosen_zeros: int) -> int:
 
 def _restricted(everything: AllDataSets, rows: BoolArray) -> tuple[ArmStatistics, DeletionRequest]:
     labels = everything.labels
-    records = ArmStatistics(labels, everything.deleted[rows], everything.gone[rows] * UNIT)
+    records = ArmStatistics(labels, everything.deleted[rows], everything.deleted_sums[rows] * UNIT)
     whole = ArmStatistics(labels, everything.counts[rows], everything.sums[rows] * UNIT)
     return whole, DeletionRequest(records, binary=True)
 

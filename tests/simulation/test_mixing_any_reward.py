@@ -38,11 +38,11 @@ def naive(ratio: float, datasets: int, seed: int) -> tuple[float, float]:
     losses = []
     for _ in range(datasets):
         first, second = rng.random(30), 0.9 * rng.random(30)
-        gone = rng.permutation(first[:12])
-        chosen = gone[: int(ratio * 12)]
+        deleted = rng.permutation(first[:12])
+        chosen = deleted[: int(ratio * 12)]
         statistics = ArmStatistics.from_rewards({0: first, 1: second})
         part = DeletionRequest.from_rewards({0: chosen, 1: []})
-        request = DeletionRequest.from_rewards({0: gone, 1: []})
+        request = DeletionRequest.from_rewards({0: deleted, 1: []})
         release = Mixing(rolled_back=part).release(LCB(confidence=1 / 60), statistics, request, BUDGET)
         losses.append(float(release.probabilities @ CONTINUOUS.gaps))
     return float(np.mean(losses)), float(np.std(losses) / np.sqrt(datasets))

@@ -34,15 +34,15 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @settings(deadline=None)
 @given(st.data())
-def test_several_arms_lose_what_is_asked_or_all_they_have(data: st.DataObject) -> None:
+def test_several_arms_lose_what_is_requested_or_all_they_have(data: st.DataObject) -> None:
     rows, m = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
     counts = data.draw(
         st.lists(st.lists(st.integers(0, 9), min_size=m, max_size=m), min_size=rows, max_size=rows)
     )
-    asked = data.draw(st.dictionaries(st.integers(0, m - 1), st.integers(0, 9), min_size=1))
-    deleted, short_share = SeveralArms(asked).draw_deleted(rng(), np.array(counts))
-    assert deleted.tolist() == [[min(asked.get(a, 0), row[a]) for a in range(m)] for row in counts]
-    short = [any(row[arm] < k for arm, k in asked.items()) for row in counts]
+    requested = data.draw(st.dictionaries(st.integers(0, m - 1), st.integers(0, 9), min_size=1))
+    deleted, short_share = SeveralArms(requested).draw_deleted(rng(), np.array(counts))
+    assert deleted.tolist() == [[min(requested.get(a, 0), row[a]) for a in range(m)] for row in counts]
+    short = [any(row[arm] < k for arm, k in requested.items()) for row in counts]
     assert short_share == pytest.approx(sum(short) / rows)
 
 
@@ -135,11 +135,11 @@ def test_chosen_by_reward_is_sorting_the_records(
     deleted = np.array([2, 0, 8, 0, 3, 5])
     rewards = rng(9).random((6, 8)) if kind == "continuous" else (rng(9).random((6, 8)) < 0.4).astype(float)
     monkeypatch.setattr(drawing, "_ROWS_AT_ONCE", 20)
-    total, gone = drawing._draw_arm(rng(), recorded(rewards.copy()), counts, deleted, choice)
+    total, deleted_sums = drawing._draw_arm(rng(), recorded(rewards.copy()), counts, deleted, choice)
     for row, (n, k) in enumerate(zip(counts.tolist(), deleted.tolist(), strict=True)):
         own = sorted(rewards[row, :n].tolist(), reverse=choice == "highest")
         assert total[row] / UNIT == pytest.approx(sum(own), abs=1e-8)
-        assert gone[row] / UNIT == pytest.approx(sum(own[:k]), abs=1e-8)
+        assert deleted_sums[row] / UNIT == pytest.approx(sum(own[:k]), abs=1e-8)
 
 
 ENVIRONMENTS = {

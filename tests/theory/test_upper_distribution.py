@@ -147,7 +147,7 @@ def test_imitation(form: Form, least: int, tight: float) -> None:
 
 @pytest.mark.parametrize("form", ["derived", "exact"])
 def test_imitation_deleting_from_another_arm(form: Form) -> None:
-    """Three arms; a₀ is the second best and may have fewer than k points, then all are gone."""
+    """Three arms; a₀ is the second best and may have fewer than k points, then all are deleted."""
     n, k, policy = 30, 12, (0.3, 0.6, 0.1)
     lost = 0.0
     for best in range(n + 1):

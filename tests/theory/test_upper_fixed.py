@@ -94,18 +94,18 @@ def mixing_cases(form: Form) -> Iterator[Case]:
 def multi_cases(form: Form, *, noise: bool) -> Iterator[Case]:
     """Two requested arms, the best among them or not, and one that is not requested."""
     for n, other, deleted, share in product((300, 1500), (1, 8), (0.1, 0.4), (0.5, 0.8, 1.0, 1.3, -0.8)):
-        counts, gone = (n, other * n, 40 * n), (int(deleted * n), int(deleted * n) // 2, 0)
+        counts, deleted_counts = (n, other * n, 40 * n), (int(deleted * n), int(deleted * n) // 2, 0)
         tau = 1 / sum(counts)
-        best = 0.6 - share * worlds.penalty(n - (0 if noise else gone[0]), 3, tau)
-        limit = worlds.printed_gamma_0(n, gone[0], 3, tau)
+        best = 0.6 - share * worlds.penalty(n - (0 if noise else deleted_counts[0]), 3, tau)
+        limit = worlds.printed_gamma_0(n, deleted_counts[0], 3, tau)
         gamma = 0.8 * limit if noise else 2 * limit
         for constants in ((best, 0.0), (0.0, best)):
-            world = World(0.6, constants, counts, gone, tau)
+            world = World(0.6, constants, counts, deleted_counts, tau)
             bound = multi_source_fixed(
                 n=sum(counts),
                 n_best=n,
                 n_arms=counts[:2],
-                k_arms=gone[:2],
+                k_arms=deleted_counts[:2],
                 m=3,
                 gamma=gamma,
                 best_is_requested=None,

@@ -54,11 +54,11 @@ def first_best(scores: list[float]) -> int:
     return scores.index(max(scores))
 
 
-def difference(data: Rewards, gone: Rewards) -> Rewards:
+def difference(data: Rewards, deleted: Rewards) -> Rewards:
     """D∖U, record by record."""
     left = [list(rewards) for rewards in data]
-    for rewards, deleted in zip(left, gone, strict=True):
-        for reward in deleted:
+    for rewards, of_arm in zip(left, deleted, strict=True):
+        for reward in of_arm:
             rewards.remove(reward)
     return left
 
@@ -100,13 +100,13 @@ def threshold(count: int, k: int, m: int, s: Setting) -> float:
     return s.threshold_scale * low
 
 
-def rollback(data: Rewards, gone: Rewards, s: Setting) -> Runs:
-    return tally(lcb(difference(data, gone), s.tau), {}, s)
+def rollback(data: Rewards, deleted: Rewards, s: Setting) -> Runs:
+    return tally(lcb(difference(data, deleted), s.tau), {}, s)
 
 
-def imitation_rollback(data: Rewards, gone: Rewards, s: Setting) -> Runs:
+def imitation_rollback(data: Rewards, deleted: Rewards, s: Setting) -> Runs:
     """Algorithm 6: subtract the counts; the most frequent arm."""
-    counts = [float(len(rewards) - len(deleted)) for rewards, deleted in zip(data, gone, strict=True)]
+    counts = [float(len(rewards) - len(of_arm)) for rewards, of_arm in zip(data, deleted, strict=True)]
     return tally(counts, {}, s)
 
 
@@ -119,20 +119,20 @@ def gaussian_sigma(counts: list[int], k: list[int], s: Setting, joint: bool) -> 
     return {a: factor * s.gamma * delta for a, delta in usable.items()}
 
 
-def gaussian(data: Rewards, gone: Rewards, s: Setting, *, joint: bool) -> Runs:
+def gaussian(data: Rewards, deleted: Rewards, s: Setting, *, joint: bool) -> Runs:
     """Section 3: the old score plus noise on every requested arm (without a certificate: rolled back)."""
-    sigma = gaussian_sigma([len(r) for r in data], [len(r) for r in gone], s, joint)
+    sigma = gaussian_sigma([len(r) for r in data], [len(r) for r in deleted], s, joint)
     scores = lcb(data, s.tau)
-    rolled_back = lcb(difference(data, gone), s.tau)
-    for arm, deleted in enumerate(gone):
-        if deleted and arm not in sigma:
+    rolled_back = lcb(difference(data, deleted), s.tau)
+    for arm, of_arm in enumerate(deleted):
+        if of_arm and arm not in sigma:
             scores[arm] = rolled_back[arm]
     return tally(scores, sigma, s)
 
 
 def gaussian_reference(left: Rewards, k: list[int], s: Setting, *, joint: bool) -> Runs:
     """The same noise on the scores of D∖U."""
-    counts = [len(r) + gone for r, gone in zip(left, k, strict=True)]
+    counts = [len(r) + removed for r, removed in zip(left, k, strict=True)]
     return tally(lcb(left, s.tau), gaussian_sigma(counts, k, s, joint), s)
 
 
@@ -149,42 +149,42 @@ def served_sigma(counts: list[int], k: list[int], served: int, s: Setting) -> fl
     return None if delta is None else s.gamma * delta
 
 
-def multi_source(data: Rewards, gone: Rewards, s: Setting, *, printed: bool = False) -> Runs:
+def multi_source(data: Rewards, deleted: Rewards, s: Setting, *, printed: bool = False) -> Runs:
     """Algorithm 7 (Algorithm 2 is its case of one arm), as proved or, with `printed`, as printed.
 
     Printed, a served arm with γ ≥ γ₀ keeps its old score.
     """
-    old, new = lcb(data, s.tau), lcb(difference(data, gone), s.tau)
+    old, new = lcb(data, s.tau), lcb(difference(data, deleted), s.tau)
     served = first_best(old)
-    noise = served_sigma([len(r) for r in data], [len(r) for r in gone], served, s)
+    noise = served_sigma([len(r) for r in data], [len(r) for r in deleted], served, s)
     scores = list(old)
-    for arm, deleted in enumerate(gone):
-        if deleted and (arm != served or (noise is None and not printed)):
+    for arm, of_arm in enumerate(deleted):
+        if of_arm and (arm != served or (noise is None and not printed)):
             scores[arm] = new[arm]
     return tally(scores, {} if noise is None else {served: noise}, s)
 
 
 def multi_source_reference(left: Rewards, k: list[int], served: int, s: Setting) -> Runs:
     """The empty request, given π(D), the arms, k and N: noise on the score of D∖U."""
-    noise = served_sigma([len(r) + gone for r, gone in zip(left, k, strict=True)], k, served, s)
+    noise = served_sigma([len(r) + removed for r, removed in zip(left, k, strict=True)], k, served, s)
     return tally(lcb(left, s.tau), {} if noise is None else {served: noise}, s)
 
 
 def mixing(
-    data: Rewards, gone: Rewards, s: Setting, *, k_first: int, chosen: list[float] | None = None
+    data: Rewards, deleted: Rewards, s: Setting, *, k_first: int, chosen: list[float] | None = None
 ) -> Runs:
     """Algorithm 4 for a request of one arm: U′ is `chosen`, or drawn anew, uniformly, in every run."""
     m, old = len(data), lcb(data, s.tau)
-    arm = next(a for a in range(m) if gone[a])
-    count, k = len(data[arm]), len(gone[arm])
+    arm = next(a for a in range(m) if deleted[a])
+    count, k = len(data[arm]), len(deleted[arm])
     k_first = k_first if first_best(old) == arm else k
     delta = sensitivity(count - k_first, k - k_first, m, s) if k_first < k else 0.0
     if delta is None:
-        return rollback(data, gone, s)
+        return rollback(data, deleted, s)
     if chosen is not None and k_first < k:
         drawn = np.full(s.n, math.fsum(chosen))
     else:
-        records = np.broadcast_to(np.array(gone[arm], dtype=np.float32), (s.n, k))
+        records = np.broadcast_to(np.array(deleted[arm], dtype=np.float32), (s.n, k))
         drawn = s.rng.permuted(records, axis=1)[:, :k_first].sum(axis=1, dtype=np.float64)
     left = count - k_first
     mean = (math.fsum(data[arm]) - drawn) / left if left else np.zeros(s.n)

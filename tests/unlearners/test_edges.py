@@ -46,15 +46,15 @@ each = pytest.mark.parametrize(("unlearner", "learner"), ALL, ids=lambda value: 
 def release(
     unlearner: Unlearner,
     data: Sequence[Sequence[float]],
-    gone: Sequence[Sequence[float]],
+    deleted: Sequence[Sequence[float]],
     budget: Budget = BUDGET,
     learner: Learner = LEARNER,
 ) -> Release:
     labels = "abcdef"
     whole: dict[Hashable, Sequence[float]] = dict(zip(labels, data, strict=False))
-    deleted: dict[Hashable, Sequence[float]] = dict(zip(labels, gone, strict=False))
+    by_label: dict[Hashable, Sequence[float]] = dict(zip(labels, deleted, strict=False))
     return unlearner.release(
-        learner, ArmStatistics.from_rewards(whole), DeletionRequest.from_rewards(deleted), budget
+        learner, ArmStatistics.from_rewards(whole), DeletionRequest.from_rewards(by_label), budget
     )
 
 
@@ -81,8 +81,8 @@ def test_no_data_and_no_request(unlearner: Unlearner, learner: Learner) -> None:
 @each
 def test_one_arm_is_always_served(unlearner: Unlearner, learner: Learner) -> None:
     learner = type(learner)(confidence=0.05) if isinstance(learner, LCB) else type(learner)()
-    for gone in ([], [1], [1, 0, 1]):
-        result = release(unlearner, [[1, 0, 1]], [gone], learner=learner)
+    for deleted in ([], [1], [1, 0, 1]):
+        result = release(unlearner, [[1, 0, 1]], [deleted], learner=learner)
         np.testing.assert_array_equal(result.probabilities, [1.0])
 
 
@@ -102,15 +102,15 @@ def test_more_than_there_is_cannot_be_deleted(unlearner: Unlearner, learner: Lea
 
 def test_an_emptied_arm_is_noised_over_its_whole_fall() -> None:
     """k = N(a): from anywhere in [−b, 1 − b] to −1, so Δ = 2 − b where b < 1.5."""
-    data, gone = [[1] * 50, [1] * 60 + [0] * 40], [[1] * 50, []]
+    data, deleted = [[1] * 50, [1] * 60 + [0] * 40], [[1] * 50, []]
     b = [math.sqrt(math.log(2 / 0.05) / (2 * n)) for n in (50, 100)]
     sigma = BUDGET.gamma * (2 - b[0])
     z = ((1 - b[0]) - (0.6 - b[1])) / sigma
-    result = release(Gaussian(), data, gone)
+    result = release(Gaussian(), data, deleted)
     np.testing.assert_allclose(result.probabilities[0], 0.5 * math.erfc(-z / math.sqrt(2)), atol=1e-14)
     assert result.branch is Branch.GAUSSIAN
     for unlearner in (Adaptive(), MultiSource(threshold="paper")):
-        rolled_back = release(unlearner, data, gone)
+        rolled_back = release(unlearner, data, deleted)
         np.testing.assert_array_equal(rolled_back.probabilities, [0, 1])
         assert rolled_back.branch is Branch.TOO_MANY_DELETED
 
@@ -133,19 +133,19 @@ def test_nmin_at_most_kmax_rolls_back_even_if_no_arm_is_emptied() -> None:
 )
 def test_a_budget_that_promises_nothing_serves_the_old_decision(unlearner: Unlearner, budget: Budget) -> None:
     """σ = 0: the decision of D, though D∖U prefers the other arm."""
-    data, gone = [[1] * 30 + [0] * 30, [1] * 25 + [0] * 35], [[1] * 20, []]
-    result = release(unlearner, data, gone, budget)
+    data, deleted = [[1] * 30 + [0] * 30, [1] * 25 + [0] * 35], [[1] * 20, []]
+    result = release(unlearner, data, deleted, budget)
     np.testing.assert_array_equal(result.probabilities, [1, 0])
     assert result.guarantee.is_vacuous
     assert "promises nothing" in str(result.guarantee)
-    np.testing.assert_array_equal(release(Rollback(), data, gone, budget).probabilities, [0, 1])
+    np.testing.assert_array_equal(release(Rollback(), data, deleted, budget).probabilities, [0, 1])
 
 
 @pytest.mark.parametrize("unlearner", [Gaussian(), Mixing(), Mixing(ratio=0.0)], ids=repr)
 def test_delta_zero_is_refused_where_noise_is_needed(unlearner: Unlearner) -> None:
-    data, gone = [[1] * 30, [1] * 20], [[1] * 4, []]
+    data, deleted = [[1] * 30, [1] * 20], [[1] * 4, []]
     with pytest.raises(InvalidInputError, match="needs an infinite amount; choose delta > 0"):
-        release(unlearner, data, gone, Budget(epsilon=1, delta=0))
+        release(unlearner, data, deleted, Budget(epsilon=1, delta=0))
 
 
 def test_delta_zero_is_accepted_where_nothing_is_noised() -> None:
@@ -157,8 +157,8 @@ def test_delta_zero_is_accepted_where_nothing_is_noised() -> None:
 
 @pytest.mark.parametrize("unlearner", [Adaptive(), Adaptive.as_in_the_paper(), MultiSource()], ids=repr)
 def test_delta_zero_makes_the_adaptive_algorithms_roll_back(unlearner: Unlearner) -> None:
-    data, gone = [[1] * 30 + [0] * 30, [1] * 25 + [0] * 35], [[1] * 20, []]
-    result = release(unlearner, data, gone, Budget(epsilon=1, delta=0))
+    data, deleted = [[1] * 30 + [0] * 30, [1] * 25 + [0] * 35], [[1] * 20, []]
+    result = release(unlearner, data, deleted, Budget(epsilon=1, delta=0))
     assert result.branch is Branch.STRICT_BUDGET
     np.testing.assert_array_equal(result.probabilities, [0, 1])
     assert (result.guarantee.epsilon, result.guarantee.delta) == (1, 0)

@@ -51,10 +51,10 @@ def test_mixing_of_many_records_is_a_probability_vector() -> None:
     """The weights of 10⁵ possible choices carry rounding of their own."""
     n = 200_000
     statistics = ArmStatistics(("A", "B"), np.array([n, n]), np.array([n // 2, n // 2 - 10]) * 10**9)
-    gone = ArmStatistics(("A", "B"), np.array([n // 2, 0]), np.array([n // 4, 0]) * 10**9)
+    deleted = ArmStatistics(("A", "B"), np.array([n // 2, 0]), np.array([n // 4, 0]) * 10**9)
     p = (
         Mixing()
-        .release(LCB().bind(statistics), statistics, DeletionRequest(gone, True), BUDGET)
+        .release(LCB().bind(statistics), statistics, DeletionRequest(deleted, True), BUDGET)
         .probabilities
     )
     assert p.sum() == pytest.approx(1.0, abs=1e-14)

@@ -37,8 +37,8 @@ arms_of_any_kind = st.lists(st.tuples(rewards, rewards), min_size=1, max_size=6)
 
 
 def data_of(arms: Arms) -> tuple[ArmStatistics, DeletionRequest]:
-    data = {a: [r / 8 for r in kept + gone] for a, (kept, gone) in enumerate(arms)}
-    deleted = {a: [r / 8 for r in gone] for a, (_, gone) in enumerate(arms)}
+    data = {a: [r / 8 for r in kept + removed] for a, (kept, removed) in enumerate(arms)}
+    deleted = {a: [r / 8 for r in removed] for a, (_, removed) in enumerate(arms)}
     return ArmStatistics.from_rewards(data), DeletionRequest.from_rewards(deleted)
 
 
@@ -46,8 +46,8 @@ def literal_scores(arms: Arms) -> list[float]:
     """Mean of what is left, penalty of what was there; −1 if nothing is left."""
     log_term = math.log(len(arms) / TAU)
     return [
-        sum(kept) / 8 / len(kept) - math.sqrt(log_term / (2 * (len(kept) + len(gone)))) if kept else -1.0
-        for kept, gone in arms
+        sum(kept) / 8 / len(kept) - math.sqrt(log_term / (2 * (len(kept) + len(removed)))) if kept else -1.0
+        for kept, removed in arms
     ]
 
 

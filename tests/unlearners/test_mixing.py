@@ -21,17 +21,17 @@ def penalty(count: int) -> float:
     return math.sqrt(math.log(2 / TAU) / (2 * count)) if count else 1.0
 
 
-def by_every_subset(kept: list[int], gone: list[int], other: list[int], k_first: int) -> float:
+def by_every_subset(kept: list[int], deleted: list[int], other: list[int], k_first: int) -> float:
     """P(arm a is released): the average over all U′ ⊂ U of Φ((f(D∖U′) − f_b)/σ), for a served arm a."""
-    count, rest = len(kept) + len(gone), len(gone) - k_first
+    count, rest = len(kept) + len(deleted), len(deleted) - k_first
     left = count - k_first
     after = penalty(left - rest)
     delta = rest / left + after - penalty(left) if left > rest else max(2 - penalty(left), penalty(left) - 1)
     sigma = BUDGET.gamma * delta
     rival = sum(other) / len(other) - penalty(len(other))
     total = []
-    for part in itertools.combinations(range(len(gone)), k_first):
-        ones = sum(kept) + sum(gone) - sum(gone[i] for i in part)
+    for part in itertools.combinations(range(len(deleted)), k_first):
+        ones = sum(kept) + sum(deleted) - sum(deleted[i] for i in part)
         z = (ones / left - penalty(left) - rival) / sigma
         total.append(0.5 * math.erfc(-z / math.sqrt(2)))
     return math.fsum(total) / len(total)
@@ -43,27 +43,27 @@ bits = st.lists(st.integers(0, 1), min_size=1, max_size=12)
 @settings(max_examples=120)
 @given(bits, st.lists(st.integers(0, 1), min_size=2, max_size=9), st.data())
 def test_the_mixture_is_the_average_over_all_choices(
-    kept: list[int], gone: list[int], data: st.DataObject
+    kept: list[int], deleted: list[int], data: st.DataObject
 ) -> None:
     kept, other = [*kept, 1, 1, 1], [0] * 40  # arm a is served: its bound is above that of 40 zeros …
-    if sum(kept + gone) / len(kept + gone) - penalty(len(kept + gone)) <= -penalty(40):
+    if sum(kept + deleted) / len(kept + deleted) - penalty(len(kept + deleted)) <= -penalty(40):
         kept = [*kept, *[1] * 20]  # … or else after 20 more ones
-    k_first = data.draw(st.integers(0, len(gone) - 1))
-    statistics = ArmStatistics.from_rewards({"a": kept + gone, "b": other})
-    request = DeletionRequest.from_rewards({"a": gone, "b": []})
+    k_first = data.draw(st.integers(0, len(deleted) - 1))
+    statistics = ArmStatistics.from_rewards({"a": kept + deleted, "b": other})
+    request = DeletionRequest.from_rewards({"a": deleted, "b": []})
     release = Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET)
     assert release.branch is (Branch.MIXING if k_first else Branch.GAUSSIAN)
-    expected = by_every_subset(kept, gone, other, k_first)
+    expected = by_every_subset(kept, deleted, other, k_first)
     np.testing.assert_allclose(release.probabilities, [expected, 1 - expected], rtol=0, atol=1e-13)
 
 
 def test_a_wrong_number_of_ones_would_be_seen() -> None:
     """The planted fault: the subsets of another request give another mixture."""
-    kept, gone, other = [1] * 10, [1, 1, 1, 0, 0, 0], [0] * 40
-    statistics = ArmStatistics.from_rewards({"a": kept + gone, "b": other})
-    request = DeletionRequest.from_rewards({"a": gone, "b": []})
+    kept, deleted, other = [1] * 10, [1, 1, 1, 0, 0, 0], [0] * 40
+    statistics = ArmStatistics.from_rewards({"a": kept + deleted, "b": other})
+    request = DeletionRequest.from_rewards({"a": deleted, "b": []})
     p = Mixing(rolled_back=3).release(LEARNER, statistics, request, BUDGET).probabilities[0]
-    assert p == pytest.approx(by_every_subset(kept, gone, other, 3), abs=1e-13)
+    assert p == pytest.approx(by_every_subset(kept, deleted, other, 3), abs=1e-13)
     assert abs(p - by_every_subset([1] * 10, [1, 1, 0, 0, 0, 0], other, 3)) > 1e-3
 
 
@@ -73,15 +73,15 @@ def test_a_wrong_number_of_ones_would_be_seen() -> None:
 def test_large_requests_are_weighted_by_exact_binomial_coefficients(k: int, ones: int, k_first: int) -> None:
     """Too many subsets to list: the number of ones in U′ with weights in rational arithmetic."""
     kept, rival = [1] * 300 + [0] * 100, [1] * 200 + [0] * 200
-    gone = [1] * ones + [0] * (k - ones)
+    deleted = [1] * ones + [0] * (k - ones)
     total, ways = Fraction(0), math.comb(k, k_first)
     for hit in range(k_first + 1):
         weight = Fraction(math.comb(ones, hit) * math.comb(k - ones, k_first - hit), ways)
         if weight:
             # All U′ with `hit` ones give one release: that of a single choice, checked above.
             part = DeletionRequest.from_rewards({"a": [1] * hit + [0] * (k_first - hit), "b": []})
-            statistics = ArmStatistics.from_rewards({"a": kept + gone, "b": rival})
-            request = DeletionRequest.from_rewards({"a": gone, "b": []})
+            statistics = ArmStatistics.from_rewards({"a": kept + deleted, "b": rival})
+            request = DeletionRequest.from_rewards({"a": deleted, "b": []})
             chosen = Mixing(rolled_back=part).release(LEARNER, statistics, request, BUDGET)
             total += weight * Fraction(float(chosen.probabilities[0]))
     release = Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET)

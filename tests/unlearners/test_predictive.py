@@ -31,7 +31,7 @@ class Arm:
 
     left: int
     ones: int
-    gone: int
+    deleted: int
 
 
 ONE_TOUCHED: dict[str, list[Arm]] = {
@@ -70,7 +70,7 @@ def statistics_of(arms: list[Arm]) -> ArmStatistics:
 
 
 def judged(name: str, arms: list[Arm], learner: ConfidenceLearner) -> Floats:
-    return PREDICTIVES[name](learner, statistics_of(arms), np.array([arm.gone for arm in arms]))
+    return PREDICTIVES[name](learner, statistics_of(arms), np.array([arm.deleted for arm in arms]))
 
 
 def simulated(
@@ -82,11 +82,11 @@ def simulated(
     ones, zeros = BELIEFS[name](sums, counts)
     best, winner = np.full(DRAWS, -np.inf), np.zeros(DRAWS, dtype=np.int64)
     for a, arm in enumerate(arms):
-        gone = rng.binomial(arm.gone, rng.beta(ones[a], zeros[a], DRAWS)) if arm.gone else 0
-        before = arm.left + arm.gone
-        possible = (arm.ones + more_ones * (arm.gone > 0) + np.arange(arm.gone + 1)) / max(before, 1)
+        deleted_ones = rng.binomial(arm.deleted, rng.beta(ones[a], zeros[a], DRAWS)) if arm.deleted else 0
+        before = arm.left + arm.deleted
+        possible = (arm.ones + more_ones * (arm.deleted > 0) + np.arange(arm.deleted + 1)) / max(before, 1)
         table = learner.lower_bounds(np.minimum(possible, 1.0), np.array(max(before, 1)), len(arms))
-        scores = table[gone] if before else np.full(DRAWS, -1.0)
+        scores = table[deleted_ones] if before else np.full(DRAWS, -1.0)
         winner[scores > best] = a
         best = np.maximum(best, scores)
     return np.bincount(winner, minlength=len(arms)) / DRAWS
@@ -140,7 +140,7 @@ def test_ten_million_draws_agree_too(arms: list[Arm]) -> None:
     ones, zeros = flat_belief(
         np.array([float(arm.ones) for arm in arms]), np.array([arm.left for arm in arms])
     )
-    shape = np.array([arm.gone for arm in arms])
+    shape = np.array([arm.deleted for arm in arms])
     wrong = decision_under((ones + 0.1, zeros), LEARNERS["lcb"], statistics_of(arms), shape)
     assert not agrees(wrong, frequency, 10 * DRAWS)
 
@@ -174,13 +174,13 @@ def test_the_highest_of_a_few_values_by_trying_all_outcomes() -> None:
 
 def test_numbers_of_ones_are_beta_binomial() -> None:
     rng = np.random.default_rng(8)
-    gone, ones, zeros = (
+    deleted, ones, zeros = (
         rng.integers(0, 60, size=200),
         rng.gamma(1, 20, 200) + 0.1,
         rng.gamma(1, 90, 200) + 0.1,
     )
-    exact = betabinom.pmf(np.arange(61), gone[:, None], ones[:, None], zeros[:, None])
-    np.testing.assert_allclose(numbers_of_ones(gone, (ones, zeros), most=60), exact, rtol=0, atol=1e-11)
+    exact = betabinom.pmf(np.arange(61), deleted[:, None], ones[:, None], zeros[:, None])
+    np.testing.assert_allclose(numbers_of_ones(deleted, (ones, zeros), most=60), exact, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", PREDICTIVES)
@@ -209,27 +209,27 @@ def test_a_batch_is_its_data_sets_one_by_one(name: str, monkeypatch: pytest.Monk
 
 def test_the_chance_is_the_beta_binomial_one() -> None:
     rng = np.random.default_rng(4)
-    gone = rng.integers(0, 400, size=3000)
+    deleted = rng.integers(0, 400, size=3000)
     ones, zeros = rng.gamma(1, 20, size=3000) + 0.1, rng.gamma(1, 100, size=3000) + 0.1
-    spread = np.sqrt(gone + 1) * rng.normal(size=3000)
-    needed = np.round(gone * ones / (ones + zeros) + spread).astype(np.int64)
-    exact = betabinom.sf(needed - 1, gone, ones, zeros)
+    spread = np.sqrt(deleted + 1) * rng.normal(size=3000)
+    needed = np.round(deleted * ones / (ones + zeros) + spread).astype(np.int64)
+    exact = betabinom.sf(needed - 1, deleted, ones, zeros)
     assert np.sum((exact > 0.01) & (exact < 0.99)) > 1000
-    np.testing.assert_allclose(chance_of_at_least(needed, gone, (ones, zeros)), exact, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(chance_of_at_least(needed, deleted, (ones, zeros)), exact, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(
-    ("gone", "mean", "records"), [(20_000, 0.1, 1000), (20_000, 0.1, 100_000), (100_000, 0.02, 20_000)]
+    ("deleted", "mean", "records"), [(20_000, 0.1, 1000), (20_000, 0.1, 100_000), (100_000, 0.02, 20_000)]
 )
 def test_where_the_sum_is_long_the_chance_is_off_by_two_thousandths_at_most(
-    gone: int, mean: float, records: int
+    deleted: int, mean: float, records: int
 ) -> None:
     """Half a standard deviation would be off by a hundred times as much."""
-    sd = math.sqrt(gone * mean * (1 - mean) * (records + gone) / (records + 1))
-    needed = np.round(gone * mean + sd * np.linspace(-4, 4, 41)).astype(np.int64)
+    sd = math.sqrt(deleted * mean * (1 - mean) * (records + deleted) / (records + 1))
+    needed = np.round(deleted * mean + sd * np.linspace(-4, 4, 41)).astype(np.int64)
     belief = np.array(records * mean), np.array(records * (1 - mean))
-    exact = betabinom.sf(needed - 1, gone, *belief)
-    assert np.abs(chance_of_at_least(needed, np.array(gone), belief) - exact).max() < 0.002
+    exact = betabinom.sf(needed - 1, deleted, *belief)
+    assert np.abs(chance_of_at_least(needed, np.array(deleted), belief) - exact).max() < 0.002
 
 
 def test_the_fitted_prior_is_that_of_the_arms() -> None:

@@ -100,12 +100,12 @@ def hard_case() -> tuple[ArmStatistics, DeletionRequest]:
     """M_f, N = 1000: 200 Bernoulli rewards an arm; 80 of the best arm are deleted, chosen blindly."""
     rng = np.random.default_rng(2024)
     kept = rng.binomial([120, 200, 200, 200, 200], MEANS, size=(N_DATA_SETS, 5))
-    gone = np.zeros_like(kept)
-    gone[:, 0] = rng.binomial(80, MEANS[0], size=N_DATA_SETS)
-    actions, k = tuple(range(5)), np.broadcast_to([80, 0, 0, 0, 0], gone.shape)
-    counts = np.full(gone.shape, 200)
-    statistics = ArmStatistics(actions, counts, (kept + gone) * UNIT)
-    return statistics, DeletionRequest(ArmStatistics(actions, k, gone * UNIT), binary=True)
+    deleted_ones = np.zeros_like(kept)
+    deleted_ones[:, 0] = rng.binomial(80, MEANS[0], size=N_DATA_SETS)
+    actions, k = tuple(range(5)), np.broadcast_to([80, 0, 0, 0, 0], deleted_ones.shape)
+    counts = np.full(deleted_ones.shape, 200)
+    statistics = ArmStatistics(actions, counts, (kept + deleted_ones) * UNIT)
+    return statistics, DeletionRequest(ArmStatistics(actions, k, deleted_ones * UNIT), binary=True)
 
 
 def suboptimality_is(

@@ -38,7 +38,7 @@ N_INSTANCES = 20
 @dataclass(frozen=True)
 class Instance:
     data: Rewards
-    gone: Rewards
+    deleted: Rewards
     setting: Setting
 
     @property
@@ -47,11 +47,11 @@ class Instance:
 
     @property
     def k(self) -> list[int]:
-        return [len(rewards) for rewards in self.gone]
+        return [len(rewards) for rewards in self.deleted]
 
     @property
     def left(self) -> Rewards:
-        return paper.difference(self.data, self.gone)
+        return paper.difference(self.data, self.deleted)
 
     @property
     def served(self) -> int:
@@ -85,8 +85,8 @@ def random_instances(
         arms = rng.permutation(m)[:sources].tolist()
         if rng.random() < 0.85 and served not in arms:
             arms[0] = served
-        gone: Rewards = [data[a][: int(rng.integers(4, 16))] if a in arms else [] for a in range(m)]
-        instances.append(Instance(data, gone, setting))
+        deleted: Rewards = [data[a][: int(rng.integers(4, 16))] if a in arms else [] for a in range(m)]
+        instances.append(Instance(data, deleted, setting))
     return instances
 
 
@@ -117,7 +117,7 @@ class Algorithm:
     def exact(self, i: Instance) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         learner = self.learner(i.setting.tau)
         budget = Budget.from_gamma(i.setting.gamma, delta=1e-5)
-        statistics, request = statistics_of(i.data), DeletionRequest.from_rewards(dict(enumerate(i.gone)))
+        statistics, request = statistics_of(i.data), DeletionRequest.from_rewards(dict(enumerate(i.deleted)))
         release = self.unlearner.release(learner, statistics, request, budget)
         reference = self.unlearner.reference(
             learner,
@@ -133,7 +133,7 @@ def gaussian(unlearner: Gaussian) -> Algorithm:
     joint = unlearner.joint
     return Algorithm(
         unlearner,
-        lambda i: paper.gaussian(i.data, i.gone, i.setting, joint=joint),
+        lambda i: paper.gaussian(i.data, i.deleted, i.setting, joint=joint),
         lambda i: paper.gaussian_reference(i.left, i.k, i.setting, joint=joint),
     )
 
@@ -141,7 +141,7 @@ def gaussian(unlearner: Gaussian) -> Algorithm:
 def on_the_served_arm(unlearner: MultiSource) -> Algorithm:
     return Algorithm(
         unlearner,
-        lambda i: paper.multi_source(i.data, i.gone, i.setting),
+        lambda i: paper.multi_source(i.data, i.deleted, i.setting),
         lambda i: paper.multi_source_reference(i.left, i.k, i.served, i.setting),
     )
 
@@ -149,19 +149,19 @@ def on_the_served_arm(unlearner: MultiSource) -> Algorithm:
 def mixing(unlearner: Mixing, k_first: Callable[[int], int]) -> Algorithm:
     return Algorithm(
         unlearner,
-        lambda i: paper.mixing(i.data, i.gone, i.setting, k_first=k_first(sum(i.k))),
+        lambda i: paper.mixing(i.data, i.deleted, i.setting, k_first=k_first(sum(i.k))),
         lambda i: paper.mixing_reference(i.left, i.k, i.served, i.setting, k_first=k_first(sum(i.k))),
     )
 
 
 ROLLBACK = Algorithm(
     Rollback(),
-    lambda i: paper.rollback(i.data, i.gone, i.setting),
+    lambda i: paper.rollback(i.data, i.deleted, i.setting),
     lambda i: paper.tally(paper.lcb(i.left, i.setting.tau), {}, i.setting),
 )
 IMITATION = Algorithm(
     ImitationRollback(),
-    lambda i: paper.imitation_rollback(i.data, i.gone, i.setting),
+    lambda i: paper.imitation_rollback(i.data, i.deleted, i.setting),
     lambda i: paper.tally([float(len(rewards)) for rewards in i.left], {}, i.setting),
     learner=lambda tau: Imitation(),
 )
@@ -252,12 +252,12 @@ def test_the_printed_multi_source_pseudo_code_is_another_algorithm() -> None:
         for i in random_instances(seed, sources=2, binary=True)
     ]
     short = [replace(i, setting=replace(i.setting, n=1000)) for i in strict]
-    served = [i for i in short if i.gone[i.served]]
+    served = [i for i in short if i.deleted[i.served]]
     assert len(served) > 100
     for i in served:
         assert agree(algorithm.exact(i)[0], algorithm.release(i))
     printed = [
-        agree(algorithm.exact(i)[0], paper.multi_source(i.data, i.gone, i.setting, printed=True))
+        agree(algorithm.exact(i)[0], paper.multi_source(i.data, i.deleted, i.setting, printed=True))
         for i in served
     ]
     assert printed.count(False) > 10
@@ -268,13 +268,13 @@ def test_mixing_with_given_records_of_any_reward() -> None:
     """U′ is passed in where rewards are not 0 or 1."""
     noise = 0
     for instance in random_instances(77, sources=1, binary=False):
-        arm = next(a for a, rewards in enumerate(instance.gone) if rewards)
-        chosen = instance.gone[arm][::2]
+        arm = next(a for a, rewards in enumerate(instance.deleted) if rewards)
+        chosen = instance.deleted[arm][::2]
         part: Rewards = [chosen if a == arm else [] for a in range(instance.m)]
         unlearner = Mixing(rolled_back=DeletionRequest.from_rewards(dict(enumerate(part))))
         release, reference = mixing(unlearner, lambda k: 0).exact(instance)
         runs = paper.mixing(
-            instance.data, instance.gone, instance.setting, k_first=len(chosen), chosen=chosen
+            instance.data, instance.deleted, instance.setting, k_first=len(chosen), chosen=chosen
         )
         without = paper.mixing_reference(
             instance.left, instance.k, instance.served, instance.setting, k_first=len(chosen)

@@ -85,9 +85,9 @@ def audited(stream: Stream, unlearner: Unlearner, lived: list[Month]) -> list[tu
     for month in lived:
         stream = stream.add(ArmStatistics.from_rewards(month.new))
         there = {arm: there[arm] + month.new[arm] for arm in ACTIONS}
-        gone = {arm: there[arm][: month.deleted.get(arm, 0)] for arm in ACTIONS}
-        there = {arm: there[arm][len(gone[arm]) :] for arm in ACTIONS}
-        request = DeletionRequest.from_rewards(gone)
+        deleted = {arm: there[arm][: month.deleted.get(arm, 0)] for arm in ACTIONS}
+        there = {arm: there[arm][len(deleted[arm]) :] for arm in ACTIONS}
+        request = DeletionRequest.from_rewards(deleted)
         result = audit(unlearner, stream.current_learner, stream.statistics, request, month.budget)
         release, stream = stream.forget(unlearner, request, month.budget)
         found.append((result, release))

@@ -1,4 +1,4 @@
-"""What a stream remembers: the records that are left, bit for bit, and at most how many are gone."""
+"""What a stream remembers: the records that are left, bit for bit, and at most how many were deleted."""
 
 import pickle
 from dataclasses import dataclass, replace
@@ -45,11 +45,11 @@ def request(of_arms: Rewards) -> DeletionRequest:
 
 
 def live(
-    kept: Rewards, gone: Rewards, later: Rewards, penalty: Penalty, kind: type[Stream] = Stream
+    kept: Rewards, deleted: Rewards, later: Rewards, penalty: Penalty, kind: type[Stream] = Stream
 ) -> tuple[Release, Stream]:
     """Some records, some that will go, the deletion, then a later month with a deletion of its own."""
-    stream = kind(LEARNER, records(kept), penalty).add(records(gone))
-    _, stream = stream.forget(Tilt(), request(gone), BUDGET)
+    stream = kind(LEARNER, records(kept), penalty).add(records(deleted))
+    _, stream = stream.forget(Tilt(), request(deleted), BUDGET)
     return stream.add(records(later)).forget(Tilt(), request(later), BUDGET)
 
 
@@ -69,11 +69,11 @@ class Leaky(Stream):
 @settings(max_examples=50)
 @given(rewards, rewards, rewards, st.randoms(use_true_random=False), st.sampled_from(PENALTIES))
 def test_later_states_do_not_depend_on_the_deleted_rewards(
-    kept: Rewards, gone: Rewards, later: Rewards, random: Random, penalty: Penalty
+    kept: Rewards, deleted: Rewards, later: Rewards, random: Random, penalty: Penalty
 ) -> None:
     """Other rewards, the same counts: state and later release are equal to the last bit."""
-    others = [[random.random() for _ in arm] for arm in gone]
-    one, after_one = live(kept, gone, later, penalty)
+    others = [[random.random() for _ in arm] for arm in deleted]
+    one, after_one = live(kept, deleted, later, penalty)
     other, after_other = live(kept, others, later, penalty)
     assert after_one == after_other
     assert after_one.statistics.sums.tobytes() == after_other.statistics.sums.tobytes()
@@ -83,9 +83,9 @@ def test_later_states_do_not_depend_on_the_deleted_rewards(
 @settings(max_examples=50)
 @given(rewards, rewards, rewards, rewards)
 def test_with_retained_penalties_not_even_the_counts_leave_a_trace(
-    kept: Rewards, gone: Rewards, others: Rewards, later: Rewards
+    kept: Rewards, deleted: Rewards, others: Rewards, later: Rewards
 ) -> None:
-    one, after_one = live(kept, gone, later, "retained")
+    one, after_one = live(kept, deleted, later, "retained")
     other, after_other = live(kept, others, later, "retained")
     assert after_one == after_other
     assert one.probabilities.tobytes() == other.probabilities.tobytes()
@@ -125,25 +125,25 @@ def test_the_order_of_events_does_not_matter(batches: list[Rewards], random: Ran
 @settings(max_examples=40)
 @given(rewards, rewards, rewards)
 def test_frozen_rollback_releases_what_the_frozen_stream_then_serves(
-    kept: Rewards, gone: Rewards, earlier: Rewards
+    kept: Rewards, deleted: Rewards, earlier: Rewards
 ) -> None:
     """Its release already has the penalty that the stream keeps: nothing changes by itself afterwards."""
-    stream = Stream(LEARNER, records(kept), "frozen").add(records(earlier)).add(records(gone))
+    stream = Stream(LEARNER, records(kept), "frozen").add(records(earlier)).add(records(deleted))
     _, stream = stream.forget(Rollback(), request(earlier), BUDGET)
-    release, stream = stream.forget(FrozenRollback(), request(gone), BUDGET)
+    release, stream = stream.forget(FrozenRollback(), request(deleted), BUDGET)
     assert int(np.argmax(release.probabilities)) == int(stream.decision().index)
     scores = stream.current_learner.unit_scores(stream.statistics)
-    counts = stream.statistics.counts + [len(a) + len(b) for a, b in zip(gone, earlier, strict=True)]
+    counts = stream.statistics.counts + [len(a) + len(b) for a, b in zip(deleted, earlier, strict=True)]
     expected = LEARNER.lower_bounds(stream.statistics.unit_means, np.maximum(counts, 1), 3)
     np.testing.assert_array_equal(scores, np.where(stream.statistics.counts > 0, expected, -1.0))
 
 
 def test_levels_are_the_weaker_of_unlearner_and_stream() -> None:
     statistics = records([[1.0] * 9, [0.0, 1.0] * 4, [1.0]])
-    gone = request([[1.0, 1.0], [0.0], []])
+    deleted = request([[1.0, 1.0], [0.0], []])
     levels = {
         (unlearner.name, penalty): Stream(LEARNER, statistics, penalty)
-        .forget(unlearner, gone, BUDGET)[0]
+        .forget(unlearner, deleted, BUDGET)[0]
         .guarantee.level
         for unlearner in (Rollback(), FrozenRollback(), Tilt(assumed_share=0.1))
         for penalty in PENALTIES
@@ -177,12 +177,12 @@ def test_a_batch_of_streams_is_its_streams_one_by_one() -> None:
         return whole, DeletionRequest(ArmStatistics(ACTIONS, deleted[rows], deleted_ones[rows] * 10**9), True)
 
     new = records([[1.0], [], [0.5]])
-    statistics, gone = of(slice(None))
-    release, batch = Stream(LEARNER, statistics, "frozen").forget(Tilt(), gone, BUDGET)
+    statistics, deletion = of(slice(None))
+    release, batch = Stream(LEARNER, statistics, "frozen").forget(Tilt(), deletion, BUDGET)
     batch = batch.add(new)
     for row in range(6):
-        statistics, gone = of(row)
-        one_release, one = Stream(LEARNER, statistics, "frozen").forget(Tilt(), gone, BUDGET)
+        statistics, deletion = of(row)
+        one_release, one = Stream(LEARNER, statistics, "frozen").forget(Tilt(), deletion, BUDGET)
         one = one.add(new)
         np.testing.assert_allclose(release.probabilities[row], one_release.probabilities, rtol=0, atol=1e-14)
         assert batch.decision().index[row] == one.decision().index

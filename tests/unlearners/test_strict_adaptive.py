@@ -36,9 +36,9 @@ def test_it_holds_on_every_small_data_set(epsilon: float, delta: float, confiden
 
 def test_the_instance_that_breaks_algorithm_2_does_not_break_it() -> None:
     def instance(ones: int, zeros: int) -> tuple[ArmStatistics, DeletionRequest]:
-        gone = [1] * ones + [0] * zeros
-        statistics = ArmStatistics.from_rewards({0: [1] * 50 + gone, 1: [1] * 1745 + [0] * 605})
-        return statistics, DeletionRequest.from_rewards({0: gone, 1: []})
+        deleted = [1] * ones + [0] * zeros
+        statistics = ArmStatistics.from_rewards({0: [1] * 50 + deleted, 1: [1] * 1745 + [0] * 605})
+        return statistics, DeletionRequest.from_rewards({0: deleted, 1: []})
 
     found = feasible_reference(
         StrictAdaptive(threshold="paper"),

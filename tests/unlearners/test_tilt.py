@@ -45,9 +45,9 @@ def random_worlds(rng: np.random.Generator, n: int, m: int, touched: float) -> W
     """Unequal counts, arms without records, arms emptied, data sets emptied; requests over several arms."""
     largest = rng.choice([4, 40, 400], size=(n, m))
     kept = rng.integers(0, largest) * (rng.random((n, m)) < 0.85)
-    gone = rng.integers(0, rng.choice([4, 40, 400], size=(n, m))) * (rng.random((n, m)) < touched)
+    deleted_counts = rng.integers(0, rng.choice([4, 40, 400], size=(n, m))) * (rng.random((n, m)) < touched)
     kept[rng.random(n) < 0.02] = 0
-    deleted = records(rng, gone, str(rng.choice(["extreme", "any"])))
+    deleted = records(rng, deleted_counts, str(rng.choice(["extreme", "any"])))
     return records(rng, kept, "any").merge(deleted), DeletionRequest(deleted)
 
 
@@ -111,14 +111,14 @@ arm = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.i
 def test_the_audit_holds_on_whatever_hypothesis_finds(
     arms: list[tuple[int, int, int, int]], epsilon: float, delta: float, confidence: float, touched: set[int]
 ) -> None:
-    """An arm: ones kept, zeros kept, ones gone, zeros gone (if the request touches it)."""
+    """An arm: ones kept, zeros kept, ones deleted, zeros deleted (if the request touches it)."""
 
     def rewards(ones: int, zeros: int) -> list[int]:
         return [1] * ones + [0] * zeros
 
-    gone = {a: rewards(*arm[2:]) if a in touched else [] for a, arm in enumerate(arms)}
-    data = ArmStatistics.from_rewards({a: rewards(*arm[:2]) + gone[a] for a, arm in enumerate(arms)})
-    request = DeletionRequest.from_rewards(gone)
+    deleted = {a: rewards(*arm[2:]) if a in touched else [] for a, arm in enumerate(arms)}
+    data = ArmStatistics.from_rewards({a: rewards(*arm[:2]) + deleted[a] for a, arm in enumerate(arms)})
+    request = DeletionRequest.from_rewards(deleted)
     budget = Budget(epsilon=epsilon, delta=delta)
     result = audit(Tilt(), LCB(confidence=confidence), data, request, budget)
     assert result.holds
@@ -280,9 +280,9 @@ def test_no_share_outside_of_zero_and_one(share: float) -> None:
 
 def test_no_budget_releases_the_likeliest_old_decision_almost_always_that_of_the_frozen_rollback() -> None:
     rng, nothing = np.random.default_rng(51), Budget(epsilon=0, delta=0)
-    kept, gone = rng.integers(1, 200, size=(400, 4)), np.zeros((400, 4), dtype=np.int64)
-    gone[np.arange(400), rng.integers(0, 4, 400)] = rng.integers(1, 150, 400)
-    deleted = records(rng, gone, "any")
+    kept, deleted_counts = rng.integers(1, 200, size=(400, 4)), np.zeros((400, 4), dtype=np.int64)
+    deleted_counts[np.arange(400), rng.integers(0, 4, 400)] = rng.integers(1, 150, 400)
+    deleted = records(rng, deleted_counts, "any")
     world = records(rng, kept, "any").merge(deleted), DeletionRequest(deleted)
     released = Tilt().release(LEARNER, *world, nothing).probabilities
     likeliest = np.argmax(flat(LEARNER, world[0].without(world[1]), world[1].counts), axis=-1)

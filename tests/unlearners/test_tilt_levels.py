@@ -54,9 +54,9 @@ def same_rest(rng: np.random.Generator, n_groups: int) -> list[World]:
     found = []
     for _ in range(n_groups):
         kept = [[1] * ones + [0] * zeros for ones, zeros in rng.integers(0, 5, size=(3, 2))]
-        gone = rng.integers(0, 4, size=3)
-        for ones in itertools.product(*(range(k + 1) for k in gone)):
-            deleted = [[1] * g + [0] * int(k - g) for g, k in zip(ones, gone, strict=True)]
+        deleted_counts = rng.integers(0, 4, size=3)
+        for ones in itertools.product(*(range(k + 1) for k in deleted_counts)):
+            deleted = [[1] * g + [0] * int(k - g) for g, k in zip(ones, deleted_counts, strict=True)]
             log = {arm: kept[arm] + deleted[arm] for arm in range(3)}
             request = DeletionRequest.from_rewards(dict(enumerate(deleted)))
             found.append((ArmStatistics.from_rewards(log), request))

@@ -13,7 +13,18 @@ from armnesia.vault.storage.postgres import PostgresDatabase
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place, postgres_url
 
-TABLES = ("vault", "arm", "record", "source", "suppressed", "ledger", "certificate", "request", "tree")
+TABLES = (
+    "vault",
+    "arm",
+    "record",
+    "source",
+    "suppressed",
+    "ledger",
+    "certificate",
+    "request",
+    "tree",
+    "owner",
+)
 LOG: dict[str, list[Any]] = {
     "action": ["A", "A", "B", "A", "B", "B"],
     "reward": [1.0, 0.5, 0.25, 0.75, 1.0, 0.0],

@@ -133,12 +133,12 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
         )
         with connection.writing() as transaction:
             state = transaction.state
-            found, rows = records.delete(transaction.session, state)
+            found, rows, to_tallies = records.delete(transaction)
             assert found is not None
             stream = state.known_stream
             rolled_back = replace(stream, statistics=stream.statistics.without(found))
             digests = state.digests.update(transaction.ring, "record", rows)
-            transaction.store(replace(state, stream=rolled_back, digests=digests))
+            transaction.store(replace(state, stream=rolled_back, digests=digests), *to_tallies)
         assert vault.verify().holds
         assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))
 

@@ -16,8 +16,7 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations import forget, status
 from armnesia.vault.state.managed_records import ManagedRecordSet
 from armnesia.vault.state.record_loader import RecordLoader
-from armnesia.vault.state.sealed_state import State
-from armnesia.vault.storage.database import Session
+from armnesia.vault.state.transaction import Transaction
 from tests.vault.machine import VaultMachine
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
@@ -77,9 +76,9 @@ def _nothing(*_: Any) -> list[int]:
     return []
 
 
-def _one_record_less(self: ManagedRecordSet, session: Session, state: State) -> Any:
-    session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
-    return DELETE(self, session, state)
+def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
+    transaction.session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
+    return DELETE(self, transaction)
 
 
 @pytest.mark.slow

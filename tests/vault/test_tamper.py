@@ -13,7 +13,7 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.ledger import GENESIS, Entry
-from armnesia.vault.operations.export import read_export
+from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.storage import tables
 from tests.databases import Place
@@ -219,7 +219,11 @@ def test_an_owner_that_is_exchanged_is_found_and_rebuild_says_so(vault: Vault) -
     """The statistics stay what they are; the one whose row it was would not be forgotten with it."""
     bob, dan = (vault._connection.keyring.owner_digest(name) for name in ("bob", "dan"))
     assert change(vault, "UPDATE record SET owner = ? WHERE owner = ?", dan, bob) == 1
-    assert vault.verify().problems == (CHANGED.format("records"),)
+    counted = "tallies: the records of people are not those that the vault has counted"
+    assert vault.verify().problems == (CHANGED.format("records"), counted)
+    for name in ("bob", "dan"):
+        with pytest.raises(VaultError, match="not those that the vault has counted for these people"):
+            vault.forget(users=[name])
     assert vault.rebuild().changed  # the rows as they are, from now on; the ledger says that it was done
     assert vault.ledger()[-1].fields["changed"]
 
@@ -235,7 +239,8 @@ def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tm
         vault.rebuild()
     change(vault, "UPDATE arm SET count = count - 1 WHERE position = 0")
     assert place == (vault._connection.database, vault._connection.keys_path)
-    restore(vault._connection, read_export(tmp_path / "latest.json", vault._connection.keyring))
+    with ExportFile.opened(tmp_path / "latest.json", vault._connection.keyring) as export:
+        restore(vault._connection, export)
     assert vault.verify().holds
     assert vault.ingest(LOG, user="who", id="id").suppressed == 2
 

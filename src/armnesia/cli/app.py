@@ -39,6 +39,7 @@ COMMANDS = {
         "policy": "vault.policy",
         "public-key": "vault.keys",
         "rotate-key": "vault.keys",
+        "finish": "vault.finish",
         "compact": "vault.compact",
         "rebuild": "vault.rebuild",
         "export": "vault.export",
@@ -72,7 +73,7 @@ class Command(TyperCommand):
     """A command whose options can also be given by their old names, which its help does not list."""
 
     def make_parser(self, ctx: Any) -> Any:
-        """Make the parser, and tell it the old names."""
+        """Make the parser, and add the old names to it."""
         parser = super().make_parser(ctx)
         taken = {name for param in self.params for name in param.opts}
         for param in self.params:

@@ -10,8 +10,8 @@ from armnesia import datasets
 from armnesia.auditing import Audit, audit
 from armnesia.cli.demo_vault import run_vault
 from armnesia.cli.log.case import Case, LogRequest, arm_rows, arm_table
-from armnesia.cli.options import AsJson, learner_facts
-from armnesia.cli.output import plain, table, tell
+from armnesia.cli.options import AsJson, learner_to_dict
+from armnesia.cli.output import json_value, print_result, table
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, Learner
@@ -47,14 +47,14 @@ def demo(
     result = {
         "log": "flights",
         "decision": {"action": decision.action, "arms": arm_rows(statistics, decision)},
-        "learner": learner_facts(learner),
+        "learner": learner_to_dict(learner),
         "single_source": [_facts(*pair) for pair in single],
         "multi_source": [_facts(*pair) for pair in several],
         "vault": steps.to_dict(),
         "picture": picture,
     }
-    numbers.write_text(json.dumps(plain(result), ensure_ascii=False, indent=2), encoding="utf-8")
-    tell(
+    numbers.write_text(json.dumps(json_value(result), ensure_ascii=False, indent=2), encoding="utf-8")
+    print_result(
         result,
         as_json,
         _introduction(log),

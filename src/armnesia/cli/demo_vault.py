@@ -8,6 +8,7 @@ from typing import Any
 from armnesia import datasets
 from armnesia.cli.output import table
 from armnesia.cli.vault.verify import number_of_problems
+from armnesia.core.messages import counted
 from armnesia.vault import Certificate, Configuration, Forgotten, Ingested, Served, Vault, Verification
 
 COLUMNS: dict[str, Any] = {"action": "airline", "reward": "on_time", "user": "aircraft"}
@@ -43,7 +44,8 @@ class VaultSteps:
     def table(self, aircraft: list[str]) -> Any:
         """The steps as commands, with their results."""
         users = " ".join(f"--user {name}" for name in aircraft)
-        checked = f"{self.verified.records} records, {self.verified.entries} entries"
+        records = counted(self.verified.records, "record")
+        entries = counted(self.verified.entries, "entry", "entries")
         rows = [
             ["init", "a database, its keys, and a ledger with one entry"],
             ["ingest flights", f"{self.added.added} rows added"],
@@ -51,7 +53,7 @@ class VaultSteps:
             [f"forget {users}", f"{self.forgotten.records} records; now served: {self.forgotten.served}"],
             ["ingest flights", f"{self.sent_again.suppressed} rows of forgotten aircraft left out"],
             ["certificate verify", "not valid" if self.problems else "valid"],
-            ["verify", f"{checked}: {number_of_problems(self.verified.problems)}"],
+            ["verify", f"{records}, {entries}: {number_of_problems(self.verified.problems)}"],
         ]
         return table("4. The same in a vault", ["armnesia …", "result"], rows)
 

@@ -20,9 +20,9 @@ class Interrupted(Exception):  # noqa: N818 (not an error)
 
 @contextmanager
 def exiting_on_interrupt() -> Iterator[None]:
-    """While modules are imported: Ctrl-C ends the process at once, because no work has begun.
+    """End the process at once on Ctrl-C while modules are imported: no work has begun.
 
-    An exception would not do: some compiled modules, DuckDB among them, swallow a KeyboardInterrupt raised
+    A KeyboardInterrupt is not enough: some compiled modules, DuckDB among them, suppress one that is raised
     during their import, and others abort the process. A signal handler that was installed before stays.
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler

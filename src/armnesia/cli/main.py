@@ -46,12 +46,21 @@ def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) ->
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's usage errors have it, in every version
             raise
-        message = error.format_message()
+        message = _usage_message(error)
         # Without a command, the help has been printed and the message is empty.
-        return _report(message + _refused_value(error)) if message else REFUSED
+        return _report(message) if message else REFUSED
     if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this exit code, without a message
-        return _report("interrupted; what was finished is kept", INTERRUPTED)
+        return _report("interrupted; finished work is kept", INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def _usage_message(error: Any) -> str:
+    """Typer's message, with the help of what is missing, or the value that was refused."""
+    message: str = error.format_message()
+    described = getattr(getattr(error, "param", None), "help", None)
+    if type(error).__name__ == "MissingParameter" and described and error.ctx is not None:
+        return f"{message.rstrip('.')} ({described.rstrip('.')}); see {error.ctx.command_path} --help"
+    return message + _refused_value(error)
 
 
 def _refused_value(error: Exception) -> str:

@@ -174,14 +174,14 @@ def make_budget(
     )
 
 
-def learner_facts(learner: Learner) -> dict[str, Any]:
+def learner_to_dict(learner: Learner) -> dict[str, Any]:
     """The learner as JSON holds it: its name and its parameters; `confidence` is null if it has none."""
     own = {each.name: getattr(learner, each.name) for each in parameters_of(type(learner))}
     own.pop("default_action", None)
     return {"name": learner.name, "confidence": None, **own}
 
 
-def budget_facts(budget: Budget) -> dict[str, float]:
+def budget_to_dict(budget: Budget) -> dict[str, float]:
     """The budget as JSON holds it."""
     return {"epsilon": budget.epsilon, "delta": budget.delta, "gamma": budget.gamma}
 

@@ -4,6 +4,9 @@ import codecs
 import json
 import math
 import sys
+import textwrap
+import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,22 +17,24 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
+from armnesia.core.messages import printable
+
 console = Console(highlight=False)
 _LONGEST_NAME = 24  # a first column of names up to this length is not wrapped
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Turn a result into what JSON can hold: infinity becomes "inf", NaN (no data) becomes null.
 
-    >>> plain({"epsilon": np.float64("inf"), "means": np.array([0.5, np.nan])})
+    >>> json_value({"epsilon": np.float64("inf"), "means": np.array([0.5, np.nan])})
     {'epsilon': 'inf', 'means': [0.5, None]}
     """
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if value is None or isinstance(value, bool | int | float):
@@ -37,16 +42,42 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def tell(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> None:
+def print_result(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> None:
     """Print the result as JSON, or else the lines and tables; no character of a line is markup or control."""
     if as_json:
-        print(json.dumps(plain(result), ensure_ascii=not _prints_unicode(), indent=2))
+        print(json.dumps(json_value(result), ensure_ascii=not _prints_unicode(), indent=2))
         return
     for item in shown:
         if isinstance(item, str):
-            console.print(Text(_printable(item)), soft_wrap=True)  # a path must not be broken
+            console.print(Text(printable(item, keep="\n")), soft_wrap=True)  # a path must not be broken
         else:
             console.print(item)
+
+
+def print_long_json(result: Mapping[str, Any], name: str, items: Iterable[Any]) -> None:
+    """Print the result as JSON with one more key, a long list, whose items are made and printed one by one.
+
+    >>> print_long_json({"head": "2:ab"}, "entries", ({"sequence": n} for n in (1,)))
+    {
+      "head": "2:ab",
+      "entries": [
+        {
+          "sequence": 1
+        }
+      ]
+    }
+    """
+    ascii_only = not _prints_unicode()
+    print(
+        json.dumps({**json_value(result), name: []}, ensure_ascii=ascii_only, indent=2)[: -len("]\n}")],
+        end="",
+    )
+    between = "\n"
+    for item in items:
+        written = json.dumps(json_value(item), ensure_ascii=ascii_only, indent=2)
+        print(between + textwrap.indent(written, "    "), end="")
+        between = ",\n"
+    print("]\n}" if between == "\n" else "\n  ]\n}")
 
 
 def print_as_utf8(written: str) -> None:
@@ -78,7 +109,7 @@ def table(
         no_wrap = is_name or column in unwrapped
         made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap)
     for row in listed:
-        made.add_row(*(Text(_printable(cell)) for cell in row))
+        made.add_row(*(Text(printable(cell, keep="\n")) for cell in row))
     return Group(Text(title, style="bold"), made)
 
 
@@ -107,11 +138,33 @@ class DoneColumn(ProgressColumn):
 
 
 @contextmanager
-def counting_rows(*, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar that counts rows, whose total is not known."""
+def counting_rows(*, quiet: bool, name: str = "rows") -> Iterator[Callable[[int], None]]:
+    """A progress bar that counts rows, or what is named, whose total is not known."""
     with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task("rows", total=None)
+        task = bar.add_task(name, total=None)
         yield lambda rows: bar.update(task, completed=rows)
+
+
+@contextmanager
+def counting_seconds(expected: float | None, *, quiet: bool) -> Iterator[None]:
+    """A progress bar for work that reports nothing: the seconds so far, of those expected."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("seconds", total=expected)
+        ended = threading.Event()
+
+        def count() -> None:
+            start = time.monotonic()
+            while not ended.wait(0.2):
+                passed = time.monotonic() - start
+                bar.update(task, completed=passed if expected is None else min(passed, expected))
+
+        thread = threading.Thread(target=count, daemon=True)
+        if not bar.disable:
+            thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
 
 
 def text(value: Any) -> str:
@@ -129,15 +182,6 @@ def text(value: Any) -> str:
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.5g}"
     return str(value)
-
-
-def _printable(lines: str) -> str:
-    """Escape what would move the cursor or hide text: names may hold any character.
-
-    >>> print(_printable("a" + chr(27) + "[2Jb"))
-    a\\x1b[2Jb
-    """
-    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in lines)
 
 
 def _looks_numeric(shown: str) -> bool:

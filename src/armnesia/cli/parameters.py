@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import all_of
 from armnesia.core.parameters import Parameter, parameters_of
 
 Registry = Mapping[str, type]
@@ -81,7 +82,7 @@ def check_owners(parameters: Mapping[str, Any], *choices: tuple[Registry, Collec
         given_to = [each for _, chosen in concerned for each in chosen]
         if not set(owners) & set(given_to):
             raise InvalidInputError(
-                f"{option_name(name)} belongs to {_and(owners)}; got it with {_and(given_to)}"
+                f"{option_name(name)} belongs to {all_of(owners)}; got it with {all_of(given_to)}"
             )
 
 
@@ -125,8 +126,3 @@ def _option(name: str, declared: Mapping[str, Parameter], note: str) -> Any:
             rich_help_panel=_PANEL,
         ),
     ]
-
-
-def _and(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

@@ -149,9 +149,9 @@ class ArmStatistics:
         arm = _first_impossible_arm(counts, sums)
         if arm is not None:
             raise ImpossibleDeletionError(
-                f"action {self.actions[arm]!r} has {_shown(self.counts, arm)} records with reward units"
-                f" {_shown(self.sums, arm)}; deleting {_shown(records.counts, arm)} records with reward units"
-                f" {_shown(records.sums, arm)} would remove records that it does not contain"
+                f"action {self.actions[arm]!r} has count {_shown(self.counts, arm)} and sum"
+                f" {_shown(self.sums, arm)}, in reward units; deleting count {_shown(records.counts, arm)}"
+                f" and sum {_shown(records.sums, arm)} would remove records that it does not contain"
             )
         return type(self)(self.actions, counts, sums, self.reward_range)
 

@@ -80,7 +80,7 @@ class Learner(ABC):
         return isinstance(self, kind)
 
     @property
-    def plain(self) -> "Learner":
+    def unfrozen(self) -> "Learner":
         """The learner without a frozen penalty."""
         return self
 

@@ -138,7 +138,7 @@ class FrozenPenalty(PenaltyLearner):
         object.__setattr__(self, "name", f"{self.inner.name} with a frozen penalty")
 
     @property
-    def plain(self) -> MeanAndCountLearner:
+    def unfrozen(self) -> MeanAndCountLearner:
         """The inner learner."""
         return self.inner
 
@@ -180,7 +180,7 @@ class FrozenPenalty(PenaltyLearner):
 
     @property
     def _penalty_learner(self) -> PenaltyLearner:
-        return cast(PenaltyLearner, self.inner)  # `supports` is asked before a penalty is used
+        return cast(PenaltyLearner, self.inner)  # checked by `supports` before a penalty is used
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FrozenPenalty) and (

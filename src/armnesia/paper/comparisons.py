@@ -21,8 +21,8 @@ class Estimate:
     x: float = float("nan")
 
 
-def points(rows: Iterable[Row], **wanted: object) -> list[Point]:
-    """Group the rows that have the wanted values by panel, varied parameter and x.
+def points(rows: Iterable[Row], **values: object) -> list[Point]:
+    """Group the rows that have these values, by panel, varied parameter and x.
 
     >>> rows = [{"panel": "M_f", "varied": "N", "x": 1.0, "method": name} for name in ("rollback", "oracle")]
     >>> [sorted(point) for point in points(rows, panel="M_f")]
@@ -30,13 +30,13 @@ def points(rows: Iterable[Row], **wanted: object) -> list[Point]:
     """
     grouped: dict[tuple[object, ...], Point] = defaultdict(dict)
     for row in rows:
-        if all(row[key] == value for key, value in wanted.items()):
+        if all(row[key] == value for key, value in values.items()):
             grouped[row["panel"], row["varied"], row["x"]][row["method"]] = row
     return list(grouped.values())
 
 
 def reduction(point: Mapping[str, Row], method: str, other: str) -> Estimate:
-    """How much less `method` gives up than `other`, in per cent: 100·(1 − a/b).
+    """How much smaller the sub-optimality of `method` is than that of `other`, in per cent: 100·(1 − a/b).
 
     >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
     >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}
@@ -48,7 +48,7 @@ def reduction(point: Mapping[str, Row], method: str, other: str) -> Estimate:
 
 
 def excess_over_best(point: Mapping[str, Row], method: str, others: Iterable[str]) -> Estimate:
-    """How much more `method` gives up than the best of `others` and itself, in per cent.
+    """How much larger the sub-optimality of `method` is than the least of `others` and itself, in per cent.
 
     >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
     >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}

@@ -50,7 +50,7 @@ def note_on_uncertainty(rows: Rows) -> str:
         return "All curves are exact: they have no sampling error, so there are no bands."
     datasets = sorted({int(row["datasets"]) for row in sampled})
     shown = " to ".join(f"{number:,}" for number in dict.fromkeys((datasets[0], datasets[-1])))
-    note = f"Bands: ± 2 standard errors ({shown} data sets a point), often narrower than the line."
+    note = f"Bands: ± 2 standard errors ({shown} data sets per point), often narrower than the line."
     if len(sampled) == len(rows):
         return note
     if not any(row["model"] == "fixed" for row in sampled):

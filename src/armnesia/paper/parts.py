@@ -1,6 +1,7 @@
 """The parts of the reproduction by the key that selects them, in the order of the report.
 
-A new part is one folder with a function that makes its section, and one line here.
+A new part is one folder with a function that makes its section, and one line here. The key is the name of the
+folder; the figures and the table of the paper share one.
 """
 
 from collections.abc import Callable
@@ -37,9 +38,12 @@ REGISTRY: dict[str, Part] = {
     "table2": Part("Table 2", table_2_section),
     "bounds": Part("bounds", bounds_section),
     "phase": Part("phase", phase_section),
-    "requests": Part("requests", dependent_requests_section),
+    "dependent_requests": Part("dependent requests", dependent_requests_section),
     "claims": Part("claims", claims_section),
     "beyond": Part("beyond", beyond_section),
     "tradeoff": Part("tradeoff", tradeoff_section),
-    "stream": Part("stream", year_section),
+    "year": Part("year", year_section),
 }
+
+OLD_KEYS = {"requests": "dependent_requests", "stream": "year"}
+"""The keys in 0.1.0, which still work."""

@@ -15,7 +15,7 @@ from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, Evaluation, FixedSample
 from armnesia.simulation.evaluation import bound_learner
 from armnesia.unlearners import Unlearner
-from armnesia.unlearners.base import served
+from armnesia.unlearners.base import decision_distribution
 
 RUNS, TRAJECTORIES, REQUESTS, LONGEST = 10, 200, 5, 5000
 BLOCK = 10
@@ -40,8 +40,8 @@ def paper_protocol(
     short: list[float] = []
     for rng in generators(seed, RUNS):
         statistics, request = _one_run(model, deletions, rng)
-        asked = np.array([deletions.get(arm, 0) for arm in range(ENVIRONMENT.n_actions)])
-        short.append(float((request.counts < asked).any(axis=-1).mean()))
+        requested = np.array([deletions.get(arm, 0) for arm in range(ENVIRONMENT.n_actions)])
+        short.append(float((request.counts < requested).any(axis=-1).mean()))
         uniform = rng.random(statistics.counts.shape[:-1])
         for name, unlearner in methods.items():
             losses[name].append(_mean_loss(statistics, request, unlearner, model.n, budget, uniform))
@@ -95,7 +95,7 @@ def _mean_loss(
     """Draw an arm for every request, with the same uniform number for all methods, and average the gaps."""
     learner = bound_learner(unlearner, n)
     if unlearner is None:
-        p = served(learner, statistics)
+        p = decision_distribution(learner, statistics)
     else:
         p = unlearner.release(learner, statistics, request, budget).probabilities
     drawn = (uniform[..., None] > np.cumsum(p, axis=-1)[..., :-1]).sum(axis=-1)

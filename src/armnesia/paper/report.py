@@ -19,9 +19,9 @@ VERDICT_CLASSES = {HOLDS: "holds", WITHIN_ERROR: "nearly", FAILS: "fails"}
 """The style sheet's class for each verdict."""
 
 ABOUT = (
-    "This page repeats the experiments of a paper on unlearning in offline bandits, and sets every figure, "
-    "table and number of it beside our own value.",
-    "Our values are exact wherever that is possible; where they are sampled, their error is shown.",
+    "This page repeats the experiments of a paper on unlearning in offline bandits, and shows our value"
+    " beside every figure, table and number of it.",
+    "Our values are exact where possible; where they are sampled, their standard error is shown.",
     "Where a claim of the paper does not hold, the page says so, and why.",
 )
 

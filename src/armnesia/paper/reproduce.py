@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.paper.parts import REGISTRY
+from armnesia.paper.parts import OLD_KEYS, REGISTRY
 from armnesia.paper.plan import Plan
 from armnesia.paper.report import write_report
 from armnesia.paper.results import write_csv, write_parquet
@@ -39,7 +39,8 @@ def reproduce(
     ...     [file.name for file in found["files"]]
     ['report.html', 'results.csv', 'results.parquet']
     """
-    for part in parts:
+    keys = tuple(dict.fromkeys(OLD_KEYS.get(part, part) for part in parts))
+    for part in keys:
         if part not in PARTS:
             raise InvalidInputError(f"figure must be one of {', '.join(PARTS)} or all; got {part!r}")
     if protocol not in PROTOCOLS:
@@ -48,7 +49,7 @@ def reproduce(
     plan = Plan(protocol, datasets or (20_000 if quick else 200_000), quick, seed)
     run = Run(out, plan, n_jobs or os.cpu_count() or 1, progress)
     sections = []
-    for key in parts:
+    for key in keys:
         run.label, make_section = REGISTRY[key]
         sections.append(make_section(run))
     facts = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from armnesia.paper.cells import Cell, CellStore, Row, run_cells
@@ -34,10 +35,7 @@ class Run:
 
     def evaluate(self, cells: Sequence[Cell]) -> list[Row]:
         """Evaluate cells, reporting the progress; finished ones come from the store."""
-        report = None
-        if self.progress is not None:
-            tell, label = self.progress, self.label
-            report = lambda done, total: tell(label, done, total)  # noqa: E731
+        report = None if self.progress is None else partial(self.progress, self.label)
         return run_cells(cells, self.store, n_jobs=self.n_jobs, progress=report)
 
     def evaluate_and_record(self, cells: Sequence[Cell]) -> list[Row]:

@@ -25,7 +25,7 @@ from armnesia.simulation.models import DataModel, FixedSample
 from armnesia.simulation.parallel import worker_pool
 from armnesia.simulation.requests import RequestModel, SeveralArms
 from armnesia.unlearners import Unlearner
-from armnesia.unlearners.base import served
+from armnesia.unlearners.base import decision_distribution
 
 EvaluationProtocol = Literal["auto", "exact", "sampled"]
 ACCURATE = 0.01
@@ -163,9 +163,9 @@ def _drawn(
     if growing:
         n_blocks = _FEWEST_BLOCKS
     else:
-        wanted = _DEFAULT_DATASETS[name] if datasets is None else int(datasets)
-        n_blocks = max(2, math.ceil(wanted / size))
-        size = math.ceil(wanted / n_blocks)
+        needed = _DEFAULT_DATASETS[name] if datasets is None else int(datasets)
+        n_blocks = max(2, math.ceil(needed / size))
+        size = math.ceil(needed / n_blocks)
     run = partial(work, *case, size)
     found: list[_Block] = []
     with ExitStack() as stack:
@@ -246,7 +246,7 @@ def _sampled_block(
     for key, unlearner in unlearners.items():
         learner = bound_learner(unlearner, model.n)
         if unlearner is None:
-            p = served(learner, drawn.statistics)
+            p = decision_distribution(learner, drawn.statistics)
         else:
             method = unlearner
             if isinstance(unlearner, ChoosesPart) and (drawn.request.binary or drawn.deleted_prefix_sums):

@@ -24,7 +24,7 @@ from armnesia.simulation.exact_tilt import exact_tilt
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.score_distribution import NEGLIGIBLE, binomial, winner
 from armnesia.unlearners import FrozenRollback, Mixing, Rollback, Tilt, Unlearner
-from armnesia.unlearners.base import served
+from armnesia.unlearners.base import decision_distribution
 from armnesia.unlearners.noise_based import NoiseBasedUnlearner, NoisePlan
 
 
@@ -56,7 +56,8 @@ def exact_release(
         unlearner.check_supported(learner, deleted if left.any() else left)
     if learner.supports(CountsOnlyLearner) or not left.any():
         # The rewards do not matter. Of the unlearners below, only rollback takes a learner by counts alone.
-        return served(learner, ArmStatistics(tuple(range(len(counts))), left, np.zeros_like(left)))
+        retained = ArmStatistics(tuple(range(len(counts))), left, np.zeros_like(left))
+        return decision_distribution(learner, retained)
     if not learner.supports(MeanAndCountLearner):
         raise UnsupportedError(
             "exact evaluation needs a learner that scores by mean and count, or by counts alone; got"
@@ -112,7 +113,7 @@ def _by_decision(case: FixedCase, unlearner: NoiseBasedUnlearner) -> FloatArray:
         if np.delete(plan.noised, arm).any():
             raise UnsupportedError(
                 "exact evaluation needs noise on the served arm only, where noise depends on the decision;"
-                f" {unlearner.name!r} noises others: use the sampled protocol"
+                f" {unlearner.name!r} adds noise to others: use the sampled protocol"
             )
         if plan.noised[arm]:
             if unlearner.guesses_decision:

@@ -47,13 +47,13 @@ class SeveralArms:
 
     def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
         """The requested numbers, at most the counts."""
-        asked = np.zeros(counts.shape[-1], dtype=np.int64)
+        requested = np.zeros(counts.shape[-1], dtype=np.int64)
         for arm, k in self.deletions.items():
-            if arm >= asked.size:
-                raise InvalidInputError(f"arm must be below the number of arms, {asked.size}; got {arm}")
-            asked[arm] = k
-        short = (counts < asked).any(axis=-1)
-        return np.minimum(asked, counts), float(short.mean())
+            if arm >= requested.size:
+                raise InvalidInputError(f"arm must be below the number of arms, {requested.size}; got {arm}")
+            requested[arm] = k
+        short = (counts < requested).any(axis=-1)
+        return np.minimum(requested, counts), float(short.mean())
 
 
 def OneArm(arm: int, k: int, choice: Choice = "random") -> SeveralArms:  # noqa: N802 (named like a model)

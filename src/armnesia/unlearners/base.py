@@ -163,7 +163,7 @@ class Unlearner(ABC):
         self.check_supported(learner, request.counts)
         retained = statistics.without(request)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
-        probabilities = unless_empty(learner, retained, probabilities)
+        probabilities = default_where_empty(learner, retained, probabilities)
         unchanged = request.is_empty & (not self.conceals_empty_requests)
         reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: unchanged}
         codes = first_branch(reasons, otherwise=branch)
@@ -195,7 +195,7 @@ class Unlearner(ABC):
                 f"the reference of {self.name} needs original_decision, the decision π(D); got None"
             )
         probabilities = self.reference_probabilities(learner, retained, shape, original_decision, budget)
-        return unless_empty(learner, retained, probabilities)
+        return default_where_empty(learner, retained, probabilities)
 
     def check_supported(self, learner: Learner, shape: IntArray) -> None:
         """Refuse a learner of another kind than `needs`, and several arms if the unlearner takes only one.
@@ -232,13 +232,13 @@ UNLEARNERS: dict[str, type[Unlearner]] = {}
 """
 
 
-def unless_empty(learner: Learner, retained: ArmStatistics, probabilities: FloatArray) -> FloatArray:
+def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities: FloatArray) -> FloatArray:
     """The probabilities, replaced by the learner's default arm where no records are left."""
     no_data = np.expand_dims(retained.total == 0, -1)
-    default = served(learner, retained) if no_data.any() else np.zeros(retained.counts.shape)
+    default = decision_distribution(learner, retained) if no_data.any() else np.zeros(retained.counts.shape)
     return np.where(no_data, default, probabilities)
 
 
-def served(learner: Learner, statistics: ArmStatistics) -> FloatArray:
+def decision_distribution(learner: Learner, statistics: ArmStatistics) -> FloatArray:
     """All probability on the arm that the learner serves."""
     return one_hot(learner.decide(statistics).index, statistics.n_actions)

@@ -17,7 +17,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, PenaltyLearner
 from armnesia.privacy import Budget
-from armnesia.unlearners.base import BranchCodes, Unlearner, served
+from armnesia.unlearners.base import BranchCodes, Unlearner, decision_distribution
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 
 
@@ -35,7 +35,7 @@ class NoiseBasedUnlearner(Unlearner):
 
     needs: ClassVar[type[Any]] = PenaltyLearner
     guesses_decision: ClassVar[bool] = False
-    """Whether `decision_seen` depends on the rewards of D∖U; exact evaluation asks for it."""
+    """Whether `decision_seen` depends on the rewards of D∖U; exact evaluation needs to know it."""
 
     @abstractmethod
     def plan(
@@ -114,4 +114,4 @@ def winner_distribution(
 ) -> FloatArray:
     """The winner's distribution; where no arm has noise, the learner's decision on D∖U."""
     some_noise = plan.noised.any(axis=-1, keepdims=True)
-    return np.where(some_noise, noisy_argmax(scores, plan.sigma), served(learner, retained))
+    return np.where(some_noise, noisy_argmax(scores, plan.sigma), decision_distribution(learner, retained))

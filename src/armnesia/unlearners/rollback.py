@@ -8,7 +8,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import CountsOnlyLearner, Decision, Imitation, Learner
 from armnesia.privacy import Budget, Level
-from armnesia.unlearners.base import Branch, Unlearner, served
+from armnesia.unlearners.base import Branch, Unlearner, decision_distribution
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Rollback(Unlearner):
         budget: Budget,
     ) -> tuple[FloatArray, Branch]:
         """All probability on the decision of D∖U."""
-        return served(learner, retained), Branch.ROLLBACK
+        return decision_distribution(learner, retained), Branch.ROLLBACK
 
     def reference_probabilities(
         self,
@@ -46,7 +46,7 @@ class Rollback(Unlearner):
         budget: Budget,
     ) -> FloatArray:
         """The same."""
-        return served(learner, retained)
+        return decision_distribution(learner, retained)
 
 
 @dataclass(frozen=True)

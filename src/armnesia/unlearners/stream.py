@@ -54,7 +54,7 @@ class Stream:
     deleted_counts: IntArray | None = None
 
     def __post_init__(self) -> None:
-        if self.learner.plain is not self.learner:
+        if self.learner.unfrozen is not self.learner:
             raise InvalidInputError(
                 f"learner must not have a frozen penalty, which the stream adds; got {self.learner.name!r}"
             )
@@ -103,7 +103,7 @@ class Stream:
     def add(self, statistics: ArmStatistics) -> "Stream":
         """The stream with new records added."""
         merged = self.statistics.merge(statistics)
-        return self._moved(merged, self.deleted_counts)
+        return self._with_state(merged, self.deleted_counts)
 
     def forget(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
@@ -119,10 +119,10 @@ class Stream:
         if level is not own:
             release = replace(release, guarantee=replace(release.guarantee, level=level))
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
-        later = self._moved(self.statistics.without(request), deleted_counts)
+        later = self._with_state(self.statistics.without(request), deleted_counts)
         return release, later
 
-    def _moved(self, statistics: ArmStatistics, deleted_counts: IntArray | None) -> "Stream":
+    def _with_state(self, statistics: ArmStatistics, deleted_counts: IntArray | None) -> "Stream":
         if deleted_counts is not None:  # the counts of one data set and a batch of requests, or the reverse
             deleted_counts = np.broadcast_to(deleted_counts, statistics.counts.shape)
         return replace(self, statistics=statistics, deleted_counts=deleted_counts)

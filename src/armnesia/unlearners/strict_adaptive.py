@@ -17,7 +17,7 @@ from armnesia.unlearners.multi_source import MultiSource
 class StrictAdaptive(MultiSource):
     """Noise or rollback as in Algorithm 2, with π(D) guessed from D∖U and the deleted counts.
 
-    Algorithm 2 asks whether the request is for π(D), which depends on the deleted rewards, so its guarantee
+    Algorithm 2 checks whether the request is for π(D), which depends on the deleted rewards, so its guarantee
     is against a reference that sees π(D). Here the arm with the best frozen score takes the place of π(D).
     It is a function of D∖U and the deleted counts alone: which arm gets noise, and how much, is the same in
     both worlds, and the guarantee is at level `request_shape`.

@@ -110,6 +110,7 @@ class Configuration:
         object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
+        self._check_default_action()
         level = self._level_of_an_example()
         if self.policy is None:
             allowed = tuple(list(Level)[: list(Level).index(level) + 1])
@@ -122,12 +123,23 @@ class Configuration:
                 f" {' or '.join(self.requests.levels)}; allow at least that"
             )
 
+    def _check_default_action(self) -> None:
+        """Refuse a default action that is not declared."""
+        default = self.make_learner().default_action
+        if default is None:
+            return
+        if self.actions is None:
+            raise InvalidInputError(f"default_action needs declared actions; got {default!r} without actions")
+        if default not in self.actions:
+            raise InvalidInputError(f"default_action must be one of {listed(self.actions)}; got {default!r}")
+
     def _level_of_an_example(self) -> Level:
         """Answer an example request, which refuses a configuration that could answer none; its level."""
         low = self.reward_range[0]
         held = ArmStatistics.from_rewards({"A": [low, low], "B": [low]}, reward_range=self.reward_range)
         one = DeletionRequest.from_rewards({"A": [low], "B": []}, reward_range=self.reward_range)
-        stream = Stream(self.make_learner(), held, self.penalty)
+        learner = replace(self.make_learner(), default_action=None)  # the example has other actions
+        stream = Stream(learner, held, self.penalty)
         release, _ = stream.forget(self.make_unlearner(), one, self.budget)
         return release.guarantee.level
 

@@ -195,28 +195,30 @@ class LedgerCheck:
 
 @dataclass(frozen=True)
 class LedgerEntries(Sequence[Entry]):
-    """The entries of the ledger, from the first."""
+    """The entries of the ledger, from the first; each is made of its text when it is asked for."""
 
-    entries: tuple[Entry, ...]
+    texts: tuple[str, ...]
 
     @property
     def head(self) -> Head:
         """The head of the ledger: that of the last entry."""
-        return self.entries[-1].head
+        return self[-1].head
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self.texts)
 
     @overload
     def __getitem__(self, place: int) -> Entry: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Entry]: ...
-    def __getitem__(self, place: int | slice) -> Entry | Sequence[Entry]:
-        return self.entries[place]
+    def __getitem__(self, place: slice) -> "LedgerEntries": ...
+    def __getitem__(self, place: int | slice) -> "Entry | LedgerEntries":
+        if isinstance(place, slice):
+            return LedgerEntries(self.texts[place])
+        return Entry.from_text(self.texts[place])
 
     def to_dict(self) -> dict[str, Any]:
         """The keys `head` and `entries`."""
-        return {"head": str(self.head), "entries": [dict(entry.fields) for entry in self.entries]}
+        return {"head": str(self.head), "entries": [dict(entry.fields) for entry in self]}
 
 
 @dataclass(frozen=True)
@@ -296,10 +298,28 @@ class Rotated:
 
 
 @dataclass(frozen=True)
+class CompactionEstimate:
+    """How many bytes `compact` would rewrite, for about how many seconds, and who waits meanwhile.
+
+    The seconds are estimated from a short trial on made-up rows; None if that failed. Waiting for other
+    processes is not included.
+    """
+
+    bytes: int
+    seconds: float | None
+    blocks: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `bytes`, `seconds` and `blocks`."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
 class Compacted:
-    """Whether deleted bytes have left the database's files."""
+    """Whether deleted bytes have left the database's files; if not, why, in words."""
 
     erasure: Erasure
+    pending_because: str | None = None
 
     @property
     def complete(self) -> bool:
@@ -307,8 +327,32 @@ class Compacted:
         return self.erasure == "complete"
 
     def to_dict(self) -> dict[str, Any]:
-        """The key `erasure`."""
-        return {"erasure": self.erasure}
+        """The keys `erasure` and `pending_because`."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Whether deleted bytes have left the database's files, and whose certificates say so now.
+
+    `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
+    is the number of those that still have to wait, and `pending_because` says for what.
+    """
+
+    erasure: Erasure
+    reissued: tuple[int, ...]
+    pending: int
+    pending_because: str | None
+    head: Head
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing has to wait."""
+        return self.erasure == "complete"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `head` as text."""
+        return {**vars(self), "reissued": list(self.reissued), "head": str(self.head)}
 
 
 @dataclass(frozen=True)

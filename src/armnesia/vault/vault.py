@@ -1,6 +1,6 @@
 """`Vault`: a log in a database that serves a decision and can forget people."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -14,10 +14,15 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
-from armnesia.vault.operations.certificates import certificate_of_entry, certificate_of_target
-from armnesia.vault.operations.compact import compact
+from armnesia.vault.operations.certificates import (
+    certificate_of_entry,
+    certificate_of_target,
+    certificates_of_each,
+)
+from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
-from armnesia.vault.operations.export import read_export, write_export
+from armnesia.vault.operations.export import ExportFile, write_export
+from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
 from armnesia.vault.operations.ingest import ingest
 from armnesia.vault.operations.ledger import read_ledger
@@ -33,7 +38,9 @@ from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results import (
     BackedUp,
     Compacted,
+    CompactionEstimate,
     Exported,
+    Finished,
     Forgotten,
     Ingested,
     LedgerCheck,
@@ -106,12 +113,16 @@ class Vault:
         keys: str | Path | None = None,
         timeout: float = 30.0,
         allow_older: bool = False,
+        allow_damaged: bool = False,
     ) -> Self:
-        """Open a vault; refuse what is none, has other keys, or is older than its pinned head.
+        """Open a vault; refuse what is none, is damaged, has other keys, or is older than its pinned head.
 
-        `allow_older` opens an old copy too: for `verify`, which then says what is wrong.
+        `allow_older` also opens an old or damaged copy: for `verify`, which then says what is wrong.
+        `allow_damaged` also opens a damaged vault that is not older: for `rebuild`.
         """
-        return cls(open_vault(url, keys, timeout=timeout, allow_older=allow_older))
+        return cls(
+            open_vault(url, keys, timeout=timeout, allow_older=allow_older, allow_damaged=allow_damaged)
+        )
 
     def ingest(
         self,
@@ -180,9 +191,16 @@ class Vault:
         """Let new records of forgotten people in again; nothing that was deleted comes back."""
         return readmit(self._connection, ErasureTarget.of(users, records), erase=erase)
 
-    def verify(self, head: Head | str | None = None, *, progress: Progress | None = None) -> Verification:
-        """Recompute the statistics and check seal, ledger and certificates."""
-        return verify(self._connection, Head.parse(head) if isinstance(head, str) else head, progress)
+    def verify(
+        self, head: Head | str | None = None, *, in_place: bool = False, progress: Progress | None = None
+    ) -> Verification:
+        """Recompute the statistics and check seal, ledger and certificates.
+
+        An SQLite vault is read from a private copy, which does not hold back the erasure of people who are
+        forgotten meanwhile; `in_place` reads the vault itself.
+        """
+        known = Head.parse(head) if isinstance(head, str) else head
+        return verify(self._connection, known, progress, in_place=in_place)
 
     def status(self, *, scores: bool = False) -> Status:
         """The state of the vault; `scores` are for the operator only: changes reveal what was deleted."""
@@ -223,6 +241,12 @@ class Vault:
             return certificate_of_entry(self._connection, sequence)
         return certificate_of_target(self._connection, ErasureTarget.of(users, records))
 
+    def certificates(
+        self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
+    ) -> Iterator[tuple[str, Certificate | None]]:
+        """Each name with its own certificate, opened for it alone; None if it was never in a request."""
+        return certificates_of_each(self._connection, ErasureTarget.of(users, records))
+
     def public_key(self, version: int | None = None) -> str:
         """The public key that certificates are verified with; by default the one in use."""
         in_use = self._state().signing_key  # which also loads keys that another process has made
@@ -240,17 +264,36 @@ class Vault:
         """
         return rotate_signing_key(self._connection, compromised_since=compromised_since)
 
-    def rotate_digest_key(self) -> Rotated:
-        """Wrap the digests of the suppression list in a new key, in one transaction."""
-        return rotate_digest_key(self._connection)
+    def rotate_digest_key(self, *, progress: Progress | None = None) -> Rotated:
+        """Wrap the digests of the suppression list in a new key; the vault can be used meanwhile."""
+        return rotate_digest_key(self._connection, progress)
 
     def change_policy(self, **changes: Any) -> PolicyChange:
         """Change fields of the `Policy` from now on; the ledger records it."""
         return change_policy(self._connection, **changes)
 
+    @property
+    def erasure_obstacle(self) -> str:
+        """Why deleted bytes were still in the database's files when this process last tried to remove them.
+
+        In words; empty if they left, or if it has not tried.
+        """
+        return self._connection.database.erasure_obstacle
+
+    def finish(self, *, since: int = 1, progress: Progress | None = None) -> Finished:
+        """Complete pending erasures, and sign their certificates again, from the ledger entry `since` on.
+
+        On PostgreSQL deleted bytes leave the files by `compact` only: run it first.
+        """
+        return finish(self._connection, since=since, progress=progress)
+
     def compact(self) -> Compacted:
         """Make deleted bytes leave the database's files, however long it takes."""
         return compact(self._connection)
+
+    def estimate_compaction(self) -> CompactionEstimate:
+        """For how long `compact` would keep others waiting; a trial of less than a second."""
+        return estimate_compaction(self._connection)
 
     def rebuild(self, *, without: Iterable[str] = (), progress: Progress | None = None) -> Rebuilt:
         """Compute the statistics again from the rows or sources.
@@ -285,8 +328,8 @@ class Vault:
         something other than armnesia is refused, unless it is accepted `as_it_is`.
         """
         connection = open_vault(url, keys, timeout=timeout, allow_older=True)
-        with closing(connection.database):
-            return restore(connection, read_export(export, connection.keyring), as_it_is=as_it_is)
+        with closing(connection.database), ExportFile.opened(export, connection.keyring) as opened:
+            return restore(connection, opened, as_it_is=as_it_is)
 
     @classmethod
     def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> Upgraded:

@@ -75,16 +75,16 @@ def test_tilts_predictive_can_be_chosen_where_tilt_is_used(run: Any, tmp_path: P
         writer.writerows([("A", int(i < 3), f"a{i}") for i in range(5)])
         writer.writerows([("A", i % 2, "u1") for i in range(75)])
         writer.writerows([(arm, i % 2, f"{arm}{i}") for arm in "BCDE" for i in range(80)])
-    asked = (path, "--actions", "A,B,C,D,E", "--user", "u1", "--epsilon", "0.3", "--delta", "1e-5")
+    common = (path, "--actions", "A,B,C,D,E", "--user", "u1", "--epsilon", "0.3", "--delta", "1e-5")
     tilt, shrunk = ("--unlearner", "tilt"), ("--predictive", "empirical_bayes")
-    flat = run("unlearn", *asked, *tilt, "--predictive", "flat", "--json").json["probabilities"]
-    assert flat == run("unlearn", *asked, *tilt, "--json").json["probabilities"]
-    other = run("unlearn", *asked, *tilt, *shrunk, "--json").json["probabilities"]
+    flat = run("unlearn", *common, *tilt, "--predictive", "flat", "--json").json["probabilities"]
+    assert flat == run("unlearn", *common, *tilt, "--json").json["probabilities"]
+    other = run("unlearn", *common, *tilt, *shrunk, "--json").json["probabilities"]
     assert other != flat
-    assert run("audit", *asked, *tilt, *shrunk, "--json").json["holds"]
-    compared = run("compare", *asked, *shrunk, "--json").json["unlearners"]
+    assert run("audit", *common, *tilt, *shrunk, "--json").json["holds"]
+    compared = run("compare", *common, *shrunk, "--json").json["unlearners"]
     assert [each["probabilities"] for each in compared if each["name"] == "tilt"] == [other]
-    for command in (("unlearn", *asked, *tilt), ("compare", *asked)):
+    for command in (("unlearn", *common, *tilt), ("compare", *common)):
         refused = run(*command, "--predictive", "guess")
         assert refused.code == 2
         assert "predictive must be one of flat, empirical_bayes" in refused.err

@@ -159,7 +159,10 @@ def test_without_the_ledger_it_is_said_what_was_not_checked(run: Any) -> None:
         (("--head", f"2:{'ab' * 32}"), "--ledger and --head need a --public-key"),
         (("--public-key", "keys.json", "--head", "2"), "a head must look like 12:3f8a"),
         (("--public-key", "keys.json", "--ledger", "none.json"), "none.json cannot be read: No such file"),
-        (("--public-key", "keys.json", "--ledger", "clicks.csv"), "clicks.csv must be valid JSON"),
+        (
+            ("--public-key", "keys.json", "--ledger", "clicks.csv"),
+            "clicks.csv is no export of a vault and no ledger",
+        ),
         (("--public-key", "keys.json", "--ledger", "keys.json"), "keys.json is no export of a vault"),
         (("--public-key", "keys.json", "--public-key", "keys.txt"), "give no other --public-key"),
         (("--public-key", "export.json"), "--public-key export.json: the list of public keys must be as"),

@@ -27,7 +27,7 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
     assert counts.err == ""
     again = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--batch-rows", "50", "--json")
     assert again.json["already_there"] == 200
-    assert again.err.startswith("armnesia: warning: 200 rows were taken for rows that are there already")
+    assert again.err.startswith("armnesia: warning: 200 rows not added: all columns are equal to")
     assert "200 rows: 0 added, 200 already there" in run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN).out
 
 

@@ -16,7 +16,7 @@ def test_init_makes_files_for_their_owner_only(run: Any, clicks: Path) -> None:
     assert made["configuration"]["actions"] is None
     assert made["head"].startswith("1:")
     names = {path.name for path in folder.iterdir()}
-    assert names == {"clicks.csv", "vault.db", "vault.db.keys", "vault.db.keys.head"}
+    assert names == {"clicks.csv", "vault.db", "vault.db-queue", "vault.db.keys", "vault.db.keys.head"}
     assert {mode_of(folder / name) for name in names - {"clicks.csv"}} == {0o600}
 
 
@@ -55,6 +55,31 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
             "beyond": "rollback",
         },
     }
+
+
+def test_a_vault_without_records_serves_its_default_action(run: Any, folder: Path) -> None:
+    made = run("init", "--actions", "left,middle,right", "--default-action", "middle", "--json").json
+    assert made["configuration"]["learner_options"] == {"default_action": "middle"}
+    assert run("decide", "--json").json["action"] == "middle"
+    Path("log.csv").write_text("action,reward,user\n" + "right,1,ann\n" * 40)
+    assert run("ingest", "log.csv", "--json").json["served"] == "right"
+    assert run("forget", "--user", "ann", "--json").json["served"] == "middle"
+    assert run("verify", "--json").json["holds"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--actions", "left,right"), "default_action must be one of 'left', 'right'; got 'A'"),
+        ((), "default_action needs declared actions; got 'A' without actions"),
+    ],
+)
+def test_a_default_action_must_be_declared(
+    run: Any, folder: Path, options: tuple[str, ...], said: str
+) -> None:
+    refused = run("init", *options, "--default-action", "A")
+    assert (refused.code, refused.err) == (2, f"armnesia: {said}\n")
+    assert list(folder.iterdir()) == []
 
 
 def test_where_the_vault_is_may_come_from_the_environment(

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.examples import contents
 
 LOG = 'id,action,reward,user\n1,A,1,ann\n" 2",A,0," ann "\n"3,4",B,1,bob\n5;6,B,0,eve;x\n'
-SPACES = "names begin or end with a space; spaces are part of a name\n"
+SPACES = "names that begin or end with a space: 1 of 1; spaces are part of a name\n"
 NO_ROW = "rows ingested without --id-column have no id and can be forgotten by user only\n"
 
 
@@ -39,7 +39,7 @@ def test_spaces_around_a_name_belong_to_it_and_are_warned_of(
         Path("names").write_text(text, newline="")
     done = run("forget", *options, "--json")
     assert (done.json["records"], done.json["counts"]) == (1, {"A": 1, "B": 0})
-    assert done.err == f"armnesia: warning: 1 of 1 {SPACES}"
+    assert done.err == f"armnesia: warning: {SPACES}"
     assert run("forget", "--user", "ann", "--json").json["records"] == 1
 
 
@@ -71,7 +71,7 @@ def test_a_file_of_records_is_one_request_for_forget_readmit_and_certificates(
     ("options", "numbers"), [(("--records", "7"), "1 of 1"), (("--records", "1,7,8"), "2 of 3")]
 )
 def test_ids_of_no_row_are_warned_of(run: Any, options: tuple[str, ...], numbers: str) -> None:
-    sentence = f"armnesia: warning: {numbers} ids belong to no row; {NO_ROW}"
+    sentence = f"armnesia: warning: ids that belong to no row: {numbers}; {NO_ROW}"
     assert run("forget", *options, "--dry-run").err == sentence
     assert run("forget", *options).err == sentence
     assert run("forget", *options).err == ""  # answered before

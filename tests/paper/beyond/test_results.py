@@ -79,7 +79,7 @@ def test_the_section_says_what_was_computed(
     one = [p for p in beyond_settings if p.one_arm]
     largest = max(distance(p, "tilt", 5.0) for p in one)
     assert f"In {len(one)} settings" in words
-    assert f"at most {largest:.2f} times what no deletion does at ε = 5" in words
+    assert f"the distance of tilt is at most {largest:.2f} at ε = 5" in words
     # With 400 data sets per setting, sampled settings may seem weak by chance; under M_f values are exact.
     weak = re.search(r"in (\d+) of the (\d+) settings with one arm, (\d+|all) of them easy", words)
     assert weak is not None

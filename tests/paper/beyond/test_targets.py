@@ -47,11 +47,11 @@ def test_the_distance_to_no_deletion_on_the_grid_of_figure_1() -> None:
     Frozen rollback, which has no budget to spend, does not reach that.
     """
     cells = [c for c in one_arm_cells(Plan()) if c.c_star is None and (c.varied == "k" or c.n % 500 == 0)]
-    wanted = [
+    with_tilt = [
         replace(c, methods=("tilt",)) for c in cells if "tilt" in c.methods and c.epsilon in (1.0, 3.0, 5.0)
     ]
     whole = results_by_setting(
-        run_cells([*wanted, *(c for c in cells if c.methods == WITHOUT_BUDGET)], CellStore())
+        run_cells([*with_tilt, *(c for c in cells if c.methods == WITHOUT_BUDGET)], CellStore())
     )
     assert len(whole) == 2 * (9 + 25 - 1)  # N = 3000, k = 80 is in both sweeps
     for setting in whole:
@@ -70,9 +70,9 @@ def test_the_distance_to_no_deletion_in_the_distribution_model() -> None:
     """
     cells = [c for c in one_arm_cells(replace(Plan(), datasets=20_000)) if c.c_star is not None]
     cells = [c for c in cells if c.n == 3000 and c.varied == "k" and c.x in (300, 500)]
-    wanted = [replace(c, methods=("tilt",)) for c in cells if c.epsilon in (1.0, 3.0, 5.0)]
+    with_tilt = [replace(c, methods=("tilt",)) for c in cells if c.epsilon in (1.0, 3.0, 5.0)]
     whole = results_by_setting(
-        run_cells([*(c for c in cells if c.methods == WITHOUT_BUDGET), *wanted], CellStore())
+        run_cells([*(c for c in cells if c.methods == WITHOUT_BUDGET), *with_tilt], CellStore())
     )
     assert len(whole) == 4
     for setting in whole:

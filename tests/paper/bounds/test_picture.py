@@ -10,7 +10,7 @@ from tests.paper.drawing import assert_nothing_overlaps, bounds_panel, legend_of
 
 
 @pytest.mark.parametrize("panels", [1, 2, 3, 5])
-def test_bounds_tell_their_kind_and_where_they_say_nothing(panels: int) -> None:
+def test_bounds_show_their_kind_and_where_they_are_vacuous(panels: int) -> None:
     figure: Any = picture_of_bounds([bounds_panel()] * panels)
     assert len(figure.axes) == panels
     assert legend_of(figure) == ["bound", "value", "floor"]
@@ -21,7 +21,7 @@ def test_bounds_tell_their_kind_and_where_they_say_nothing(panels: int) -> None:
         assert [line.get_linestyle() for line in (upper, exact, lower)] == ["--", "-", "--"]
         assert upper._unscaled_dash_pattern != lower._unscaled_dash_pattern
         assert set(gap.get_ydata()) == {0.08}
-        assert axis.texts[0].get_text() == "largest gap: bounds above say nothing"
+        assert axis.texts[0].get_text() == "largest gap: bounds above it are vacuous"
     assert_nothing_overlaps(figure)
 
 
@@ -31,7 +31,7 @@ def test_bounds_without_a_largest_gap_have_no_line() -> None:
     assert not axis.texts
 
 
-def test_bounds_over_a_wide_range_have_a_logarithmic_x_axis_unless_told_otherwise() -> None:
+def test_bounds_over_a_wide_range_have_a_logarithmic_x_axis_by_default() -> None:
     wide = {**bounds_panel(), "x": [10, 1000, 100_000]}
     figure = picture_of_bounds([bounds_panel(), wide, {**wide, "x_log": False}])
     assert [axis.get_xscale() for axis in figure.axes] == ["linear", "log", "linear"]

@@ -49,7 +49,7 @@ def test_bands_are_two_standard_errors_and_only_where_it_was_sampled() -> None:
 def test_the_note_says_which_curves_have_no_band() -> None:
     assert "All curves are exact" in note_on_uncertainty(FIGURES["3"][1])
     mixed = note_on_uncertainty(FIGURES["1"][1])
-    assert "± 2 standard errors (20,000 data sets a point)" in mixed
+    assert "± 2 standard errors (20,000 data sets per point)" in mixed
     assert "M_f are exact" in mixed
     sampled = [row for row in FIGURES["1"][1] if row["standard_error"] > 0]
     assert "exact" not in note_on_uncertainty(sampled)

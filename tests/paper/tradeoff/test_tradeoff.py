@@ -96,7 +96,7 @@ def test_the_section_is_drawn_and_its_numbers_are_those_found(
         values = [found[0].suboptimality(method, 1.0, arms).value for arms in ([0], [2], None)]
         assert " / ".join(f"{value:.5f}" for value in values) in words
     assert "1 arm" not in words
-    assert re.search(r"with one arm of mean 0\.1 and 5 of 0\.05, 332 of 400 records", words)
+    assert re.search(r"With one arm of mean 0\.1 and 5 of 0\.05, 332 of 400 records", words)
     assert len(section.tables[0].rows) == len(found) * len(QUICK_EPSILONS)
     rows = result_rows(found)
     n_arms = sum(len(each.setting.means) for each in found)

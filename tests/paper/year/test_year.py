@@ -50,7 +50,7 @@ def there(month: int) -> IntArray:
     )
 
 
-def asked(months: int) -> IntArray:
+def deleted_in(months: int) -> IntArray:
     """The records of each arm that the given number of hard months delete."""
     return months * np.asarray([K_OF_MAIN_ARM, *[K_OF_OTHER_ARMS] * 4], dtype=np.int64)
 
@@ -67,13 +67,13 @@ def nothing(month: int) -> IntArray:
 EXACT: dict[str, Callable[[int], float]] = {
     # What is deleted does not depend on rewards, so what is left are as many independent records.
     "no deletion": lambda t: exact_loss(there(t), nothing(t), None),
-    "rollback": lambda t: exact_loss(there(t), asked(t), Rollback()),
+    "rollback": lambda t: exact_loss(there(t), deleted_in(t), Rollback()),
     # The release still has the penalty of this month's deletions, and no earlier one's.
-    "frozen rollback": lambda t: exact_loss(there(t) - asked(t - 1), asked(1), FrozenRollback()),
+    "frozen rollback": lambda t: exact_loss(there(t) - deleted_in(t - 1), deleted_in(1), FrozenRollback()),
     # A year of frozen deletions is one frozen deletion of all of them.
-    "frozen rollback, frozen": lambda t: exact_loss(there(t), asked(t), FrozenRollback()),
+    "frozen rollback, frozen": lambda t: exact_loss(there(t), deleted_in(t), FrozenRollback()),
     # At this budget it rolls back: with a frozen penalty it lags by one month's counts.
-    "adaptive, frozen": lambda t: exact_loss(there(t) - asked(1), asked(t - 1), FrozenRollback()),
+    "adaptive, frozen": lambda t: exact_loss(there(t) - deleted_in(1), deleted_in(t - 1), FrozenRollback()),
 }
 
 
@@ -162,7 +162,7 @@ def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
 def test_the_section_shows_every_strategy(tmp_path: Path) -> None:
     run = Run(tmp_path, Plan(datasets=2000, quick=True))
     section = year_section(run)
-    assert sorted(file.name for file in run.pictures.iterdir()) == ["stream.png", "stream.svg"]
+    assert sorted(file.name for file in run.pictures.iterdir()) == ["year.png", "year.svg"]
     assert len(run.rows) == len(REQUESTS) * len(STRATEGIES) * MONTHS
     assert all(set(row) == set(COLUMNS) for row in run.rows)
     (table,) = section.tables

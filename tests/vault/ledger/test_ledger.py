@@ -286,3 +286,14 @@ def test_a_commitment_binds_salt_and_request(
 def test_a_commitment_is_a_hash_of_salt_and_text() -> None:
     by_hand = hashlib.sha256(bytes(16) + b'{"users":["ann","bob"]}').hexdigest()
     assert commitment(bytes(16), {"users": ["ann", "bob"]}) == by_hand
+
+
+def test_a_row_of_other_types_is_a_problem() -> None:
+    """SQLite does not keep a column to its type."""
+    first = Entry.next_after(
+        0, GENESIS, vault="v-1", kind="init", time="2026-11-15T10:42:07.123456Z", code="x"
+    )
+    row = (1, first.text, first.hash)
+    for other in ((None, first.text, first.hash), ("1", first.text, first.hash), (2, b"{}", first.hash)):
+        rows: list[Any] = [row, other]
+        assert check_chain(rows, vault="v-1") == ["sequence 2: a row has values that armnesia does not write"]

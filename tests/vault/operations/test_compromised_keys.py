@@ -47,10 +47,9 @@ def test_what_was_signed_since_is_refused_and_issued_again(place: Place, tmp_pat
         assert vault.status().to_reissue == 2
         assert vault.verify().problems == ()
         (note,) = vault.verify().notes
-        assert note.startswith(
-            "2 certificates were signed with a compromised key and must be issued again: those"
+        assert note.endswith(
+            "signed with a compromised key, 2 certificates: those of the ledger entries 3, 4"
         )
-        assert "entries 3, 4;" in note
 
         ledger, certificates = exported(vault, tmp_path)
         for certificate in (before, shown_later[0]):
@@ -72,6 +71,26 @@ def test_what_was_signed_since_is_refused_and_issued_again(place: Place, tmp_pat
             assert vault.status().to_reissue == left
         assert vault.forget(users=["cem"]).certificate == vault.certificate(users=["cem"])
         assert vault.verify().notes == ()
+
+
+def test_finish_issues_again_what_a_stolen_key_signed(place: Place, tmp_path: Path) -> None:
+    with filled(place) as vault:
+        for name in ("ann", "bob", "cem"):
+            vault.forget(users=[name])
+            vault.certificate(users=[name])
+        vault.compact()
+        assert vault.finish().reissued == ((2, 3, 4) if "postgresql" in place.url else ())
+        vault.rotate_signing_key(compromised_since=vault.head.sequence)
+        assert vault.status().to_reissue == (3 if "postgresql" in place.url else 1)
+        done = vault.finish()
+        assert done.complete
+        assert vault.status().to_reissue == 0
+        assert vault.finish().reissued == ()
+        ledger, certificates = exported(vault, tmp_path)
+        for certificate in certificates.values():
+            assert certificate.verify(vault.public_keys(), ledger=ledger) == []
+        assert version_of(certificates[4]) == 2
+        assert vault.verify().holds
 
 
 def test_a_compromise_reaches_back_over_earlier_rotations(place: Place, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import resource
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -284,6 +285,12 @@ def test_a_full_disk_leaves_what_was_there(sqlite_place: Place, limit: Any) -> N
         assert vault.ingest(bigger_log(20_000), user="who", id="id").added == 20_000
 
 
+FULL = (
+    "deleted bytes could not be removed from the files of the vault '{}': disk I/O error; all changes are"
+    " committed; check the disk, then run armnesia finish"
+)
+
+
 def test_a_forget_on_a_full_disk_is_done_or_not_done(sqlite_place: Place) -> None:
     """However much room is left: refused as a whole, or done as a whole with erasure pending or complete."""
     seen = set()
@@ -292,12 +299,16 @@ def test_a_forget_on_a_full_disk_is_done_or_not_done(sqlite_place: Place) -> Non
         for number, room in enumerate([0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48, 64, 10_000]):
             assert vault._connection.database.erase()
             before, user = dumped(vault), f"user-{number}"
-            with files_up_to(4096 * room):
+            with files_up_to(4096 * room), warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
                 try:
                     outcome = vault.forget(users=[user]).certificate.body["erasure"]["state"]
                 except VaultError:
                     outcome = "refused"
             seen.add(outcome)
+            assert [str(one.message) for one in warned] == (
+                [FULL.format(sqlite_place.path)] if outcome == "pending" else []
+            )
             assert vault.verify().holds
             assert (dumped(vault) == before) == (outcome == "refused")
             assert vault.forget(users=[user]).repeated == (outcome != "refused")

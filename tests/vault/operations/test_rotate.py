@@ -1,7 +1,8 @@
-"""New keys: in one transaction, after a crash, for processes that were there before, and old certificates."""
+"""New keys: in short transactions, after a crash, for processes that were there before."""
 
 import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Keyring, Rotated, Vault
 from armnesia.vault.operations import rotate
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, dumped, filled, values
+from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
 
 Rotate = Callable[[Vault], Rotated]
 ROTATIONS = [Vault.rotate_signing_key, Vault.rotate_digest_key]
@@ -161,3 +162,77 @@ def test_the_erased_leave_the_list(place: Place) -> None:
         assert values(vault, "SELECT readmitted FROM suppressed") == [(None,)]
         assert vault.ingest(LOG, user="who", id="id").added == 2
         assert vault.verify().holds
+
+
+def rotate_partly(vault: Vault, monkeypatch: pytest.MonkeyPatch, chunks: int) -> None:
+    """Begin a rotation and interrupt it after so many chunks of two records."""
+    monkeypatch.setattr(rotate, "_AT_ONCE", 2)
+    left = iter(range(chunks))
+    rotate_records = rotate._rotate_records
+
+    def interrupted(connection: Any) -> int:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return rotate_records(connection)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rotate, "_rotate_records", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            vault.rotate_digest_key()
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 2])
+def test_between_its_transactions_the_vault_can_be_used_and_verified(
+    place: Place, monkeypatch: pytest.MonkeyPatch, chunks: int
+) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["bob"])
+        rotate_partly(vault, monkeypatch, chunks)
+    with place.open() as vault:
+        checked = vault.verify()
+        assert checked.problems == ()
+        assert "rotation of the digest key is not finished" in str(checked.notes)
+        assert vault.forget(users=["bob"]).repeated
+        new = {"action": list("ABAB"), "reward": [1, 0, 1, 0], "who": ["eve"] * 4, "id": list("wxyz")}
+        assert vault.ingest(new, user="who", id="id").added == 4
+        assert vault.forget(users=["ann"]).records == 2
+        assert vault.forget(records=["w"]).records == 1
+        assert vault.verify().problems == ()
+        assert vault.rotate_digest_key().version == 2  # finishes the one that was begun
+        checked = vault.verify()
+        assert (checked.problems, checked.notes) == ((), ())
+        assert vault.rotate_digest_key().version == 3
+        assert vault.verify().problems == ()
+
+
+def test_a_changed_record_is_not_hidden_by_a_rotation(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with filled(place) as vault:
+        rotate_partly(vault, monkeypatch, 1)
+        identities = sorted(row[0] for row in values(vault, "SELECT identity FROM record"))
+        for identity in (identities[0], identities[-1]):
+            change(vault, "UPDATE record SET units = units + 1 WHERE identity = ?", identity)
+            assert any(problem.startswith("records:") for problem in vault.verify().problems)
+        vault.rotate_digest_key()
+        assert any(problem.startswith("records:") for problem in vault.verify().problems)
+
+
+def test_a_backup_from_within_a_rotation_is_restored_and_rebuilt(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with filled(place) as vault:
+        rotate_partly(vault, monkeypatch, 1)
+        backup = Snapshot(place, vault, tmp_path)
+        vault.rotate_digest_key()
+        vault.forget(users=["ann"])
+        vault.export(tmp_path / "latest.json", for_restore=True)
+    backup.put_back()
+    Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys)
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        rotate_partly(vault, monkeypatch, 1)
+        assert not vault.rebuild().changed
+        assert vault.verify().problems == ()
+        change(vault, "UPDATE arm SET count = count + 1")
+        vault.rebuild()
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["dan"]).records == 2

@@ -168,10 +168,15 @@ CUT_OFF = """
     ],
 )
 def test_a_connection_that_is_lost(
-    postgres_place: Place, administrator: psycopg.Connection, when: str, told: str
+    postgres_place: Place,
+    administrator: psycopg.Connection,
+    when: str,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Within the commit nobody can know what became of it; before it, nothing did."""
     with filled(postgres_place) as vault:
+        monkeypatch.setattr(vault._connection.database, "schema_problems", lambda *_: [])  # the trigger
         administrator.execute(CUT_OFF.format(schema=schema_of(vault), when=when))
         with pytest.raises(VaultError, match=told):
             vault.forget(users=[PERSON])
@@ -230,8 +235,11 @@ def _cut_off_while_reading(vault: Vault, administrator: psycopg.Connection) -> N
         administrator.execute("SELECT pg_terminate_backend(%s, 5000)", [process])
 
 
-def test_an_ingest_that_is_cut_off_is_told(postgres_place: Place, administrator: psycopg.Connection) -> None:
+def test_an_ingest_that_is_cut_off_is_told(
+    postgres_place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with filled(postgres_place) as vault:
+        monkeypatch.setattr(vault._connection.database, "schema_problems", lambda *_: [])  # the trigger
         administrator.execute(
             CUT_OFF.format(schema=schema_of(vault), when="IMMEDIATE").replace("ledger", "record")
         )

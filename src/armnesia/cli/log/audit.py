@@ -5,7 +5,7 @@ import typer
 from armnesia.auditing import audit as run_audit
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import Case, read_case
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of
 
 
@@ -24,7 +24,7 @@ def audit(case: Case, as_json: opt.AsJson = False) -> None:
             on.statistics.actions, found.release.probabilities.tolist(), found.reference.tolist(), strict=True
         ),
     )
-    tell(
+    print_result(
         {**case.to_dict(), **found.to_dict()},
         as_json,
         shown,

@@ -37,7 +37,7 @@ class LogRequest:
         """Write as JSON holds it."""
         counts = self.request.counts.tolist()
         return {
-            "learner": opt.learner_facts(self.learner),
+            "learner": opt.learner_to_dict(self.learner),
             "decision_before": self.decision_before.action,
             "request": {
                 "records": sum(counts),
@@ -56,7 +56,7 @@ class Case:
 
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
-        budget = opt.budget_facts(self.budget)
+        budget = opt.budget_to_dict(self.budget)
         return {"unlearner": self.unlearner.name, **self.on.to_dict(), "budget": budget}
 
 

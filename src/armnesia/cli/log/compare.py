@@ -6,8 +6,9 @@ from armnesia.auditing import Comparison
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import RequestOptions, request_options
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
+from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 
@@ -38,7 +39,8 @@ def compare(
     found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
     actions = on.statistics.actions
     shown = table(
-        f"Forgetting {on.request.counts.sum()} records, at ε = {budget.epsilon:g}, δ = {budget.delta:g}",
+        f"Forgetting {counted(on.request.counts.sum(), 'record')}, at ε = {budget.epsilon:g},"
+        f" δ = {budget.delta:g}",
         ["unlearner", "guarantee", "released arm", "change", "loss"],
         [
             [each.name, _guarantee(each), _likely_arms(each, actions), each.change, each.expected_loss]
@@ -47,10 +49,10 @@ def compare(
         ],
     )
     refused = [f"{each.name}: {each.refused}" for each in found if each.refused]
-    tell(
+    print_result(
         {
             **on.to_dict(),
-            "budget": opt.budget_facts(budget),
+            "budget": opt.budget_to_dict(budget),
             "unlearners": [_facts(each, actions) for each in found],
         },
         as_json,

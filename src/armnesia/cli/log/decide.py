@@ -6,11 +6,12 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import arm_rows, arm_table
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.vault.decide import decide_in_vault
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
 from armnesia.vault import DEFAULT_URL
 
@@ -26,6 +27,7 @@ def decide(
     parameters: Any = None,
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print the arm to serve, from a log or from the vault.
@@ -37,7 +39,7 @@ def decide(
             raise InvalidInputError(
                 "the vault has its own columns, actions and learner; such options need LOG"
             )
-        decide_in_vault(url, keys, as_json)
+        decide_in_vault(url, keys, timeout, as_json)
         return
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))
@@ -47,8 +49,9 @@ def decide(
     result = {
         "action": decision.action,
         "no_data": decision.no_data,
-        "learner": opt.learner_facts(bound),
+        "learner": opt.learner_to_dict(bound),
         "n_rows": statistics.total,
         "arms": arm_rows(statistics, decision),
     }
-    tell(result, as_json, arm_table(f"{log}: {statistics.total} decisions", statistics, decision))
+    title = f"{log}: {counted(int(statistics.total), 'decision')}"
+    print_result(result, as_json, arm_table(title, statistics, decision))

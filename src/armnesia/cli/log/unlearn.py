@@ -6,8 +6,9 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import Case, read_case
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of
+from armnesia.core.messages import counted
 from armnesia.plotting import picture_of_forgetting, save
 
 
@@ -29,7 +30,7 @@ def unlearn(
         save(picture_of_forgetting(learner, statistics, request, {case.unlearner.name: release}), picture)
     after = learner.decide(statistics.without(request))
     shown = table(
-        f"Forgetting {request.counts.sum()} records by {case.unlearner.name}",
+        f"Forgetting {counted(request.counts.sum(), 'record')} by {case.unlearner.name}",
         ["action", "forgotten", "score before", "score after", "P(released)"],
         zip(
             statistics.actions,
@@ -40,7 +41,7 @@ def unlearn(
             strict=True,
         ),
     )
-    tell(
+    print_result(
         {**case.to_dict(), **release.to_dict(), "drawn": drawn, "picture": picture},
         as_json,
         shown,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.research.setting import SettingOptions, as_in_the_paper, setting_options
 from armnesia.simulation import FixedSample
@@ -21,7 +21,9 @@ def bounds(
     n_actions: Annotated[int, typer.Option(help="Number of arms, with --n.")] = 5,
     best: Annotated[int | None, typer.Option(help="The best arm, if known.")] = None,
     parameters: Any = None,
-    form: Annotated[str, typer.Option(metavar="printed|derived|exact", help="Which constants.")] = "derived",
+    form: Annotated[
+        str, typer.Option(metavar="printed|derived|exact", help="The constants: see docs/theory.md.")
+    ] = "derived",
     as_json: opt.AsJson = False,
 ) -> None:
     """Print every bound of the paper for a setting.
@@ -50,8 +52,8 @@ def bounds(
         ]
         for bound in found
     ]
-    tell(
-        {**opt.budget_facts(setting.budget), "bounds": [bound.to_dict() for bound in found]},
+    print_result(
+        {**opt.budget_to_dict(setting.budget), "bounds": [bound.to_dict() for bound in found]},
         as_json,
         table("Bounds", ["", "bound", "value", "proved here", "missing conditions"], rows),
     )

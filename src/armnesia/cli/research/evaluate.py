@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import progress_bar, table, tell
+from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.research.setting import SettingOptions, as_in_the_paper, numbers, setting_options
 from armnesia.simulation import (
@@ -33,7 +33,9 @@ def evaluate(
     parameters: Any = None,
     protocol: Annotated[
         str,
-        typer.Option(metavar="auto|exact|sampled", help="auto: exact where that is known, else to 1 %."),
+        typer.Option(
+            metavar="auto|exact|sampled", help="auto: exact if a formula is known, else sampled to 1 %."
+        ),
     ] = "auto",
     datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
     seed: opt.Seed = 0,
@@ -68,13 +70,20 @@ def evaluate(
         [arm, mean, p]
         for arm, (mean, p) in enumerate(zip(environment.means, result.probabilities, strict=True))
     ]
-    tell(
+    print_result(
         {"unlearner": unlearner, **result.to_dict()},
         as_json,
         table(f"{unlearner}: the released arm, over all data sets", ["arm", "mean", "probability"], rows),
         f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({_protocol(result)})",
-        *([f"Short: {result.short_share:.0%} of the data sets"] if result.short_share else []),
+        *_short_lines(result),
     )
+
+
+def _short_lines(result: Evaluation) -> list[str]:
+    """How often the request was for more records than there were."""
+    if not result.short_share:
+        return []
+    return [f"{result.short_share:.0%} of the data sets have fewer records than requested; all are deleted"]
 
 
 def _data_model(setting: SettingOptions, environment: Environment) -> DataModel:

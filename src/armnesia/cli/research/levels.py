@@ -7,9 +7,10 @@ import typer
 from armnesia.auditing import feasible_reference
 from armnesia.auditing.small_worlds import LARGEST_COUNT
 from armnesia.cli import options as opt
-from armnesia.cli.output import progress_bar, table, tell
+from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import with_parameters
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS
 from armnesia.privacy import Level
@@ -64,17 +65,18 @@ def levels(
         "epsilon": budget.epsilon,
         "delta": budget.delta,
         "max_count": max_count,
-        "learner": opt.learner_facts(bound),
+        "learner": opt.learner_to_dict(bound),
         "branches": branches,
         "levels": rows,
     }
     title = f"{unlearner} at ε = {budget.epsilon:.6g}, δ = {budget.delta:.3g}"
     taken = ", ".join(f"{branch}: {times}" for branch, times in branches.items())
-    tell(
+    print_result(
         result,
         as_json,
         table(title, ["level", "smallest δ", "holds", ""], [row.values() for row in rows]),
-        f"All data sets of two arms with up to {max_count} records per arm. Branches taken: {taken}.",
+        f"All data sets of two arms with up to {counted(max_count, 'record')} per arm."
+        f" Branches taken: {taken}.",
         "A level that fails here is refuted. One that holds is confirmed for these data sets only; where no"
         " noise was added, only rollback was tested.",
     )

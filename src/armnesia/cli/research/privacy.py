@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from armnesia.cli.options import AsJson, Picture
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.core.errors import InvalidInputError
 from armnesia.plotting import picture_of_curve, save
 from armnesia.privacy import Budget, privacy_curve
@@ -30,7 +30,7 @@ def calibrate(
         "exact_delta": privacy_curve(budget.gamma).delta(epsilon),
     }
     row = [f"{budget.gamma:.10g}", *list(result.values())[1:]]
-    tell(result, as_json, table("Calibration", result, [row]))
+    print_result(result, as_json, table("Calibration", result, [row]))
 
 
 def curve(
@@ -51,4 +51,4 @@ def curve(
     if picture is not None:
         save(picture_of_curve(exact), picture)
     shown = table(f"Privacy of noise γ = {gamma:g}", ["ε", "δ"], [point.values() for point in points])
-    tell({"gamma": gamma, "points": points, "picture": picture}, as_json, shown)
+    print_result({"gamma": gamma, "points": points, "picture": picture}, as_json, shown)

@@ -8,7 +8,7 @@ import typer
 from rich.progress import TaskID
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import progress_bar, table, tell
+from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.paper.reproduce import PARTS, PROTOCOLS
 from armnesia.paper.reproduce import reproduce as run
 
@@ -35,7 +35,7 @@ def reproduce(
 
     An interrupted run can be continued.
     """
-    parts = PARTS if not figure or "all" in figure else tuple(dict.fromkeys(figure))
+    parts = PARTS if not figure or "all" in figure else figure
     with progress_bar(quiet=as_json) as bar:
         tasks: dict[str, TaskID] = {}
 
@@ -62,4 +62,4 @@ def reproduce(
     }
     rows = [[claim.text, claim.paper, claim.ours, claim.verdict] for claim in found["claims"]]
     shown = [table("The paper's claims", ["claim", "paper", "ours", "verdict"], rows)] if rows else []
-    tell(result, as_json, *shown, f"Report: {found['report']}")
+    print_result(result, as_json, *shown, f"Report: {found['report']}")

@@ -1,16 +1,22 @@
 """The command `backup`."""
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
-from armnesia.cli.vault.options import Keys, NewFile, Url
+from armnesia.cli.output import print_result
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, NewFile, Timeout, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
 
-def backup(file: NewFile, url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
+def backup(
+    file: NewFile,
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    as_json: opt.AsJson = False,
+) -> None:
     """Copy an SQLite vault, as of one moment, to a new file."""
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.back_up(file)
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
         f"Written to {file}. It has the records of people who may be forgotten later: after copying it back,"

@@ -1,5 +1,7 @@
 """The commands `certificate show` and `certificate verify`."""
 
+import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,9 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import print_as_utf8, tell
-from armnesia.cli.vault.options import Keys, Url, check_can_be_written
-from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, named_by
+from armnesia.cli.output import print_as_utf8, print_result
+from armnesia.cli.vault.options import (
+    DEFAULT_TIMEOUT,
+    Keys,
+    Timeout,
+    Url,
+    check_can_be_written,
+    check_new_folder,
+    make_folder,
+)
+from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault import (
     DEFAULT_URL,
@@ -20,12 +30,16 @@ from armnesia.vault import (
     PublicKeys,
     Vault,
 )
+from armnesia.vault.keys import private_files
 from armnesia.vault.keys.signatures import checked_public_key
+
+_DIGITS = 6  # so that a list of the files is in order
 
 
 def show(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     user: opt.Users = None,
     file: UsersFile = None,
     column: Column = None,
@@ -35,29 +49,72 @@ def show(
         int | None, typer.Option(help="By the sequence number of its ledger entry; it then names nobody.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it to this new file.")] = None,
+    out_folder: Annotated[
+        Path | None,
+        typer.Option(help="Write one file per name, opened for that name alone, to this new folder."),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print the certificate of a request.
 
-    The request is named as it was made; --json prints the file to hand out.
+    The request is named as it was made; --json prints the file to hand out. With --out-folder the names may
+    be of one request or of several; exit code 1 if some have no certificate.
     """
+    if out_folder is not None:
+        if out is not None or sequence is not None:
+            raise InvalidInputError("--out-folder writes a file per name; leave --out and --sequence out")
+        named = read_names(user, file, column, records, records_file)
+        check_new_folder(out_folder)
+        with Vault.open(url, keys=keys, timeout=timeout) as vault:
+            _write_each(vault, named, out_folder, as_json)
+        return
     if out is not None:
         check_can_be_written(out)
     wanted: dict[str, Any] = {"sequence": sequence}
     if sequence is None:
-        wanted = named_by(user, file, column, records, records_file)
+        wanted = read_names(user, file, column, records, records_file)
     elif user or file or column or records or records_file:
         raise InvalidInputError(
             "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
         )
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         found = vault.certificate(**wanted)
     if out is not None:
         found.save(out)
     if as_json:
         print_as_utf8(found.to_json())
     else:
-        tell({}, False, found.words())
+        print_result({}, False, found.words())
+
+
+def _write_each(vault: Vault, named: dict[str, Any], folder: Path, as_json: bool) -> None:
+    """Write numbered files, whose names tell nobody whose they are, and an index for the owner only."""
+    rows: list[list[Any]] = [["file", "name", "entry", "erasure"]]
+    written = pending = 0
+    make_folder(folder)
+    for name, certificate in vault.certificates(**named):
+        if certificate is None:
+            rows.append(["", name, "", ""])
+            continue
+        written += 1
+        pending += certificate.erasure == "pending"
+        file = f"certificate-{written:0{_DIGITS}}.json"
+        certificate.save(folder / file)
+        rows.append([file, name, certificate.body["sequence"], certificate.erasure])
+    index = folder / "index.csv"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    private_files.write(index, text.getvalue())
+    missing = len(rows) - 1 - written
+    result = {"folder": folder, "index": index, "written": written, "pending": pending, "missing": missing}
+    lines = [f"{written} certificates written to {folder}; {index} says whose they are: do not hand it out"]
+    if pending:
+        lines.append(f"{pending} of them have erasure pending: armnesia finish completes it")
+    if missing:
+        lines.append(f"{missing} of the named have no certificate: they have no file in the index")
+    print_result(result, as_json, *lines)
+    if missing:
+        raise typer.Exit(1)
 
 
 def verify(
@@ -97,7 +154,7 @@ def verify(
         "certificate": None if found is None else found.summary(),
     }
     verdict = "not valid" if not checked.valid else ("valid" if trusted is not None else "intact")
-    tell(
+    print_result(
         result,
         as_json,
         *([found.words()] if found is not None and checked.valid else []),

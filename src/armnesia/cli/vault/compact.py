@@ -1,21 +1,44 @@
 """The command `compact`."""
 
+import time
+
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
-from armnesia.cli.vault.options import Keys, Url
-from armnesia.vault import DEFAULT_URL, Vault
+from armnesia.cli.output import counting_seconds, print_result
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.vault import DEFAULT_URL, CompactionEstimate, Vault
 
 
-def compact(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
+def compact(
+    url: Url = DEFAULT_URL, keys: Keys = None, timeout: Timeout = DEFAULT_TIMEOUT, as_json: opt.AsJson = False
+) -> None:
     """Remove deleted bytes from the files of the database.
 
-    This may take long. Exit code 1 if some remain.
+    Says first how long others have to wait. Exit code 1 if some bytes remain.
     """
-    with Vault.open(url, keys=keys) as vault:
-        done = vault.compact()
-    hint = "" if done.complete else ": another process still reads the old pages; try again"
-    tell(done.to_dict(), as_json, f"Erasure: {done.erasure}{hint}")
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+        estimate = vault.estimate_compaction()
+        if not as_json:
+            print_result({}, False, _announcement(estimate))
+        with counting_seconds(estimate.seconds, quiet=as_json):
+            start = time.monotonic()
+            done = vault.compact()
+            seconds = time.monotonic() - start
+    result = {**done.to_dict(), "seconds": seconds, "estimate": estimate.to_dict()}
+    because = "" if done.complete else f": {done.pending_because}; try again"
+    print_result(result, as_json, f"Erasure: {done.erasure}{because}")
     if not done.complete:
         raise typer.Exit(1)
+
+
+def _announcement(estimate: CompactionEstimate) -> str:
+    """What is about to happen, for the operator to interrupt.
+
+    >>> _announcement(CompactionEstimate(1_500_000_000, 41.2, "writers"))
+    'Rewriting 1,500 MB; writers wait for about 41 s'
+    """
+    size = f"Rewriting {max(1, round(estimate.bytes / 1e6)):,} MB; {estimate.blocks} wait for"
+    if estimate.seconds is None:
+        return f"{size} a time that could not be estimated"
+    return f"{size} about {max(1, round(estimate.seconds))} s"

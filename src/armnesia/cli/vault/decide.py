@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.vault import Served, Vault
 
 _REASONS = {
@@ -12,11 +12,11 @@ _REASONS = {
 }
 
 
-def decide_in_vault(url: str, keys: Path | None, as_json: bool) -> None:
+def decide_in_vault(url: str, keys: Path | None, timeout: float, as_json: bool) -> None:
     """Print the arm that the vault serves."""
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         served = vault.decide()
-    tell(served.to_dict(), as_json, f"Served: {served_text(served)}")
+    print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
 
 
 def served_text(served: Served) -> str:

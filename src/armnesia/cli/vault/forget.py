@@ -8,11 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.options import Keys, Url, check_can_be_written, epsilon_and_delta
-from armnesia.cli.vault.request import named_by
+from armnesia.cli.vault.options import (
+    DEFAULT_TIMEOUT,
+    Keys,
+    Timeout,
+    Url,
+    check_can_be_written,
+    epsilon_and_delta,
+)
+from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import counted
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_URL, SCREEN_ONLY, Forgotten, Preview, Vault
 
@@ -20,11 +28,12 @@ _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
 @with_parameters(UNLEARNERS)
-@with_options_of(named_by, "named")
+@with_options_of(read_names, "named")
 def forget(
     named: dict[str, Any],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[
@@ -54,13 +63,14 @@ def forget(
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_can_be_written(certificate)
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            tell(found.to_dict(), as_json, *_preview_lines(found))
+            print_result(found.to_dict(), as_json, *_preview_lines(found))
             return
         done = vault.forget(**named, **answer)
+        obstacle = vault.erasure_obstacle
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -70,29 +80,25 @@ def forget(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     result = {**done.to_dict(), "certificate_file": certificate}
-    tell(result, as_json, *_lines(done, certificate), *erasure_hint(done, url, named))
+    print_result(result, as_json, *_lines(done, certificate), *erasure_hint(done, obstacle, url, named))
 
 
-def erasure_hint(done: Forgotten, url: str, named: Mapping[str, Any]) -> list[str]:
+def erasure_hint(done: Forgotten, obstacle: str, url: str, named: Mapping[str, Any]) -> list[str]:
     """What the operator can do about deleted bytes that are still in the files."""
     if done.erasure == "complete":
         return []
     name = "--user U" if "users" in named else "--records ID"
-    then = f"armnesia certificate show {name} --out FILE writes the certificate with erasure complete"
-    if url.startswith("sqlite:"):
-        return [
-            "To do: another process was reading, so the deleted bytes are still in the file; armnesia status"
-            f" tries again, and then {then}."
-        ]
+    steps = "armnesia finish" if url.startswith("sqlite:") else "armnesia compact, then armnesia finish"
     return [
-        f"To do: armnesia compact removes the deleted bytes from the files of the tables, and then {then}."
+        f"To do: deleted bytes are still in the files, because {obstacle}. Run {steps}; then armnesia"
+        f" certificate show {name} --out FILE writes the certificate with erasure complete."
     ]
 
 
 def _warn_of_unknown_ids(found: Forgotten | Preview, named: Mapping[str, Any]) -> None:
     if "records" in named and not found.repeated and found.held < found.named:
         warnings.warn(
-            f"{found.named - found.held} of {found.named} ids belong to no row; rows ingested without"
+            f"ids that belong to no row: {found.named - found.held} of {found.named}; rows ingested without"
             " --id-column have no id and can be forgotten by user only",
             stacklevel=2,
         )
@@ -105,7 +111,10 @@ def _lines(done: Forgotten, file: Path | None) -> list[str]:
     elif body["entry"]["kind"] == "nothing_held":
         first = f"{_NOTHING_HELD} The ledger and the certificate say so."
     else:
-        first = f"Forgotten: {done.records} records. Served before: {done.served_before}; now: {done.served}."
+        first = (
+            f"Forgotten: {counted(done.records, 'record')}."
+            f" Served before: {done.served_before}; now: {done.served}."
+        )
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
@@ -124,7 +133,7 @@ def _preview_lines(found: Preview) -> list[Any]:
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
     return [
         table(
-            f"Would be forgotten: {found.records} records. Served now: {found.served}",
+            f"Would be forgotten: {counted(found.records, 'record')}. Served now: {found.served}",
             ["action", "records", "P(served then)"],
             rows,
         ),

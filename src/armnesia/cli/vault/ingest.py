@@ -9,10 +9,10 @@ import typer
 from armnesia import datasets
 from armnesia.cli import options as opt
 from armnesia.cli.interrupts import Interrupted, import_before_work
-from armnesia.cli.output import counting_rows, tell
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.output import counting_rows, print_result
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import ArmnesiaError, InvalidInputError
-from armnesia.core.messages import listed
+from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
 from armnesia.vault import DEFAULT_URL, Vault
 
@@ -31,6 +31,7 @@ def ingest(
     log: opt.LogArgument,
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     table: opt.Table = None,
     action_column: opt.ActionColumn = "action",
     reward_column: opt.RewardColumn = "reward",
@@ -66,11 +67,13 @@ def ingest(
         import_before_work("duckdb")
     records: int | None = None
     try:
-        with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
+        with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
             records = vault.status().records
             done = vault.ingest(log, **columns, no_user=no_user, batch_rows=batch_rows, progress=progress)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {_what_was_added(url, keys, records, batch_rows)}") from None
+        raise Interrupted(
+            f"interrupted; {_what_was_added(url, keys, timeout, records, batch_rows)}"
+        ) from None
     if done.user_column is None and not no_user:
         warnings.warn(
             "the log has no column 'user' and none was named with --user-column: the rows belong to no user,"
@@ -86,20 +89,23 @@ def ingest(
         )
     if done.already_there and columns["id"] is None:
         warnings.warn(
-            f"{done.already_there} rows were taken for rows that are there already, because all their columns"
-            " are equal; if they are different rows, give a column that distinguishes them with --id-column",
+            f"{counted(done.already_there, 'row')} not added: all columns are equal to those of a row that is"
+            " there already; if they are different rows, give a column that distinguishes them with"
+            " --id-column",
             stacklevel=2,
         )
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
-        f"{done.rows} rows: {done.added} added, {done.already_there} already there,"
+        f"{counted(done.rows, 'row')}: {done.added} added, {done.already_there} already there,"
         f" {done.suppressed} of forgotten people left out",
         f"Served now: {done.served}",
     )
 
 
-def _what_was_added(url: str, keys: Path | None, records: int | None, batch_rows: int | None) -> str:
+def _what_was_added(
+    url: str, keys: Path | None, timeout: float, records: int | None, batch_rows: int | None
+) -> str:
     """What an interrupted ingest has left in a vault that had so many records; None: it was not opened yet.
 
     The commit takes time: if it is interrupted, all rows may be in.
@@ -107,7 +113,9 @@ def _what_was_added(url: str, keys: Path | None, records: int | None, batch_rows
     if batch_rows is not None:
         return "the finished batches are in; run the same command again to continue: no row is added twice"
     try:
-        with Vault.open(url, keys=keys) as vault:  # the interrupted connection may be unusable
+        with Vault.open(
+            url, keys=keys, timeout=timeout
+        ) as vault:  # the interrupted connection may be unusable
             unchanged = records is None or vault.status().records == records
     except (ArmnesiaError, KeyboardInterrupt):
         unchanged = False

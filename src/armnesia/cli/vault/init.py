@@ -6,9 +6,9 @@ from typing import Annotated, Any, cast
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
-from armnesia.cli.vault.options import Keys, Url, epsilon_and_delta, policy_changes
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, epsilon_and_delta, policy_changes
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, Configuration, Vault
@@ -17,13 +17,13 @@ from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, C
 @with_parameters(
     UNLEARNERS,
     LEARNERS,
-    without=["default_action"],  # a vault without records serves its first action
     notes={"confidence": f"In a vault {DEFAULT_CONFIDENCE:g} if not given."},
 )
 @with_options_of(policy_changes, "policy")
 def init(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     actions: opt.Actions = None,
     actions_file: opt.ActionsFile = None,
     reward_range: opt.RewardRange = "0,1",
@@ -49,7 +49,7 @@ def init(
     kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     if kind.needs_budget:
-        opt.make_budget(epsilon, delta, None)  # refuses half a budget
+        opt.make_budget(epsilon, delta, None)  # it must be given
     learner_parameters = of_kind(parameters, learner_kind)
     configuration = Configuration(
         actions=opt.declared_actions(actions, actions_file),
@@ -65,7 +65,7 @@ def init(
         learner_options=learner_parameters,
     )
     configuration = replace(configuration, policy=replace(configuration.requests, **policy))
-    with Vault.create(url, configuration, keys=keys) as vault:
+    with Vault.create(url, configuration, keys=keys, timeout=timeout) as vault:
         status = vault.status()
         result = {
             "vault": status.vault,
@@ -75,7 +75,7 @@ def init(
             "head": status.head,
             "configuration": status.configuration.to_dict(),
         }
-    tell(
+    print_result(
         result,
         as_json,
         f"Vault {status.vault} at {status.location}",

@@ -5,27 +5,30 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.output import counting_rows, print_result
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import DEFAULT_URL, Vault
 
 
-def public_key(url: Url = DEFAULT_URL, keys: Keys = None, as_json: opt.AsJson = False) -> None:
+def public_key(
+    url: Url = DEFAULT_URL, keys: Keys = None, timeout: Timeout = DEFAULT_TIMEOUT, as_json: opt.AsJson = False
+) -> None:
     """Print the public keys of the vault, the current one last.
 
     One per line: every key that the vault has signed with. --json prints the list to publish, which also says
     from which to which ledger entry each key signed.
     """
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         found = vault.public_keys()
-    tell(found.to_dict(), as_json, *found)
+    print_result(found.to_dict(), as_json, *found)
 
 
 def rotate_key(
-    which: Annotated[str, typer.Argument(metavar="signing|digest", help="Which key.")],
+    which: Annotated[str, typer.Argument(metavar="signing|digest", help="The key to replace.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     compromised_since: Annotated[
         int | None,
         typer.Option(
@@ -37,25 +40,26 @@ def rotate_key(
 ) -> None:
     """Make a new signing key or a new digest key.
 
-    The digest key is that of the suppression list. Back the key file up afterwards.
+    The digest key is that of the suppression list; the vault can be used while it is rotated, and an
+    interrupted rotation is finished by the same command. Back the key file up afterwards.
     """
     if which not in ("signing", "digest"):
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
     if which == "digest" and compromised_since is not None:
         raise InvalidInputError("--compromised-since is for the signing key: a digest key signs nothing")
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
         if which == "signing":
             done = vault.rotate_signing_key(compromised_since=compromised_since)
         else:
-            done = vault.rotate_digest_key()
+            done = vault.rotate_digest_key(progress=progress)
     lines = [
-        f"The {done.key} key is version {done.version} now. Back the key file up: earlier copies lack it."
+        f"The {done.key} key is version {done.version} now. Back up its file: older copies do not have it."
     ]
     if which == "signing":
         lines.append("Publish the new list of public keys: armnesia public-key --json")
     if compromised_since is not None:
         lines.append(
             f"Certificates signed since entry {compromised_since} must be issued again: armnesia status says"
-            " how many, armnesia certificate show issues one."
+            " how many; armnesia certificate show issues one, armnesia finish all."
         )
-    tell(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict(), as_json, *lines)

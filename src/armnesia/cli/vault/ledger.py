@@ -7,17 +7,21 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
-from armnesia.cli.vault.options import Keys, Url, check_can_be_written
+from armnesia.cli.output import print_long_json, print_result, table
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, check_can_be_written
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Entry, Head, Vault
+
+_ROWS_PER_TABLE = 1000
 
 
 def ledger(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     head: Annotated[bool, typer.Option("--head", help="Only the head, to be stored elsewhere.")] = False,
     export: Annotated[
         Path | None,
@@ -35,28 +39,33 @@ def ledger(
     if sum((head, export is not None, check is not None)) > 1:
         raise InvalidInputError("--head, --export and --check exclude each other; give one")
     if check is not None:
-        _check(url, keys, Head.parse(check), as_json)
+        _check(url, keys, timeout, Head.parse(check), as_json)
         return
     if export is not None:
         check_can_be_written(export)
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         if head:
-            tell({"head": vault.head}, as_json, str(vault.head))
+            print_result({"head": vault.head}, as_json, str(vault.head))
             return
         entries = vault.ledger()
     if export is not None:
-        with atomic_write(export, mode=0o600) as file:
-            file.write_bytes("".join(f"{entry.text}\n" for entry in entries).encode("utf-8"))
+        with atomic_write(export, mode=0o600) as path, path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{text}\n" for text in entries.texts)
         result = {"head": entries.head, "entries": len(entries), "file": export}
-        tell(result, as_json, f"{len(entries)} entries written to {export}; head {entries.head}")
+        written = counted(len(entries), "entry", "entries")
+        print_result(result, as_json, f"{written} written to {export}; head {entries.head}")
+    elif as_json:
+        print_long_json({"head": entries.head}, "entries", (entry.fields for entry in entries))
     else:
-        tell(entries.to_dict(), as_json, _table(entries), f"Head: {entries.head}")
+        for start in range(0, len(entries), _ROWS_PER_TABLE):
+            print_result({}, False, _table(entries[start : start + _ROWS_PER_TABLE]))
+        print_result({}, False, f"Head: {entries.head}")
 
 
-def _check(url: str, keys: Path | None, stored: Head, as_json: bool) -> None:
-    with Vault.open(url, keys=keys, allow_older=True) as vault:
+def _check(url: str, keys: Path | None, timeout: float, stored: Head, as_json: bool) -> None:
+    with Vault.open(url, keys=keys, timeout=timeout, allow_older=True) as vault:
         found = vault.check_ledger(stored)
-    tell(
+    print_result(
         found.to_dict(),
         as_json,
         *(f"Problem: {problem}" for problem in found.problems),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.privacy import Level
 from armnesia.vault import DEFAULT_URL, Policy
 
@@ -23,6 +23,13 @@ Keys = Annotated[
         "--keys", envvar="ARMNESIA_KEYS", help="The file of the keys; by default beside the SQLite file."
     ),
 ]
+DEFAULT_TIMEOUT = 30.0
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS", help="How long to wait for other processes that use the vault."
+    ),
+]
 MaxEpsilon = Annotated[float | None, typer.Option(help="Policy: the largest ε of a request.")]
 MaxDelta = Annotated[float | None, typer.Option(help="Policy: the largest δ of a request.")]
 Levels = Annotated[str | None, typer.Option(help=f"Policy: the levels allowed, of {','.join(Level)}.")]
@@ -36,11 +43,14 @@ NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write
 def epsilon_and_delta(
     epsilon: float | None, delta: float | None, gamma: float | None
 ) -> tuple[float | None, float | None]:
-    """The budget as the vault stores it: --gamma with --delta becomes the ε of the exact curve."""
-    if gamma is None:
-        return unsigned_zero(epsilon), unsigned_zero(delta)
+    """The budget as the vault stores it: --gamma with --delta becomes the ε of the exact curve.
+
+    Half a budget is refused, also for an unlearner that needs none, as in the commands on a log.
+    """
+    if epsilon is None and delta is None and gamma is None:
+        return None, None
     budget = opt.make_budget(epsilon, delta, gamma)
-    return budget.epsilon, budget.delta
+    return unsigned_zero(budget.epsilon), unsigned_zero(budget.delta)
 
 
 def policy_changes(
@@ -83,6 +93,31 @@ def unsigned_zero(number: float | None) -> float | None:
     (0.0, -1.0, None)
     """
     return None if number is None else number + 0.0
+
+
+def check_new_folder(folder: Path) -> None:
+    """Refuse a folder that has files, or that cannot be made, before the command does anything.
+
+    >>> check_new_folder(Path("no-such-folder/new"))
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: the new folder must be in a folder that exists; no-such-folder
+    does not
+    """
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InvalidInputError(f"the folder must be a new one; {folder} exists already and is not empty")
+    parent = folder if folder.exists() else folder.parent
+    if not parent.is_dir():
+        raise InvalidInputError(f"the new folder must be in a folder that exists; {parent} does not")
+    if not os.access(parent, os.W_OK):
+        raise InvalidInputError(f"the new folder must be in a writable folder; {parent} is not writable")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that only its owner can read; one that was checked may be there, empty."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise VaultError(f"the folder {folder} cannot be made: {error.strerror}") from None
 
 
 def check_can_be_written(file: Path) -> None:

@@ -3,23 +3,27 @@
 from typing import Any
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
-from armnesia.cli.vault.options import Keys, Url, policy_changes, policy_text
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, policy_changes, policy_text
 from armnesia.vault import DEFAULT_URL, Vault
 
 
 @with_options_of(policy_changes, "changes")
 def policy(
-    url: Url = DEFAULT_URL, keys: Keys = None, changes: Any = None, as_json: opt.AsJson = False
+    url: Url = DEFAULT_URL,
+    keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    changes: Any = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Print or change the weakest guarantee that requests may get.
 
     A change holds from now on.
     """
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.change_policy(**changes)
-    tell(
+    print_result(
         done.to_dict(),
         as_json,
         f"A request may be answered with {policy_text(done.policy)}",

@@ -5,18 +5,19 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
+from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
-from armnesia.cli.vault.options import Keys, Url
-from armnesia.cli.vault.request import named_by
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.cli.vault.request import read_names
 from armnesia.vault import DEFAULT_URL, Vault
 
 
-@with_options_of(named_by, "named")
+@with_options_of(read_names, "named")
 def readmit(
     named: dict[str, Any],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     erase: Annotated[
         bool, typer.Option("--erase", help="Remove them from the suppression list: see docs/vault.md.")
     ] = False,
@@ -26,7 +27,7 @@ def readmit(
 
     Deleted records do not come back.
     """
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         done = vault.readmit(**named, erase=erase)
     lines = [f"{done.readmitted} readmitted: their new records are accepted from now on"]
     if done.erased:
@@ -35,4 +36,4 @@ def readmit(
             " finds their certificate, and a backup from before their deletion, if it is restored, brings"
             " their old records back"
         )
-    tell(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict(), as_json, *lines)

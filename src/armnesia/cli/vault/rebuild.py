@@ -5,14 +5,15 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_rows, tell
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.output import counting_rows, print_result
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.vault import DEFAULT_URL, Vault
 
 
 def rebuild(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     without: Annotated[
         list[str] | None,
         typer.Option(help="A source, by its name in status, that no longer exists: its rows stop counting."),
@@ -23,7 +24,10 @@ def rebuild(
 
     Forgotten people are left out.
     """
-    with Vault.open(url, keys=keys) as vault, counting_rows(quiet=as_json) as progress:
+    with (
+        Vault.open(url, keys=keys, timeout=timeout, allow_damaged=True) as vault,
+        counting_rows(quiet=as_json) as progress,
+    ):
         done = vault.rebuild(without=without or (), progress=progress)
     text = "The statistics were recomputed and have changed." if done.changed else "Nothing to change."
-    tell(done.to_dict(), as_json, text)
+    print_result(done.to_dict(), as_json, text)

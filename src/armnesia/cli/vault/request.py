@@ -25,16 +25,16 @@ _HEADERS |= {"id", "ids", "record", "records", "record_id", "event_id", "name", 
 _OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
 
 
-def named_by(
+def read_names(
     user: opt.Users = None,
     file: UsersFile = None,
     column: Column = None,
     records: Records = None,
     records_file: RecordsFile = None,
 ) -> dict[str, Any]:
-    """The users or records that the options name, as `Vault` takes them; names are not changed.
+    """Read the named users or records from the options, as `Vault` takes them; names are not changed.
 
-    >>> named_by(records="r-1,r-2")
+    >>> read_names(records="r-1,r-2")
     {'records': ['r-1', 'r-2']}
     """
     ways = (bool(user), file is not None, records is not None, records_file is not None)
@@ -94,7 +94,7 @@ def _rows(file: Path, option: str) -> list[list[str]]:
 
 
 def _check_one_column(names: list[str], where: str) -> None:
-    """Refuse what looks like several columns or a header, which would be names that nobody has."""
+    """Refuse what looks like several columns or a header, which would be taken for names."""
     if names[0].strip().casefold().replace("-", "_").replace(" ", "_") in _HEADERS:
         raise InvalidInputError(f"{where} begins with what looks like a header, {names[0]!r}; give --column")
     for separator, called in _OTHER_SEPARATORS.items():
@@ -109,6 +109,6 @@ def _warn_of_spaces(names: list[str]) -> None:
     spaced = sum(name != name.strip() for name in names)
     if spaced:
         warnings.warn(
-            f"{spaced} of {len(names)} names begin or end with a space; spaces are part of a name",
+            f"names that begin or end with a space: {spaced} of {len(names)}; spaces are part of a name",
             stacklevel=2,
         )

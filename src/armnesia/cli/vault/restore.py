@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import tell
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.output import print_result
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Vault
 
 
@@ -15,6 +16,7 @@ def restore(
     export_file: Annotated[Path, typer.Argument(metavar="EXPORT", help="Written by export --for-restore.")],
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_it_is: Annotated[
         bool, typer.Option("--as-it-is", help="Also a copy that something other than armnesia has changed.")
     ] = False,
@@ -24,10 +26,11 @@ def restore(
 
     Everyone forgotten since the backup is forgotten again.
     """
-    done = Vault.restore(url, export_file, keys=keys, as_it_is=as_it_is)
-    tell(
+    done = Vault.restore(url, export_file, keys=keys, timeout=timeout, as_it_is=as_it_is)
+    print_result(
         done.to_dict(),
         as_json,
-        f"{done.replayed} ledger entries replayed: everyone forgotten since the backup is forgotten again",
+        f"{counted(done.replayed, 'ledger entry', 'ledger entries')} replayed: everyone forgotten since the"
+        " backup is forgotten again",
         "Rows that were ingested after the backup are not in it: ingest them again.",
     )

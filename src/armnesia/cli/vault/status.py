@@ -5,18 +5,19 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table, tell
+from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.decide import served_text
-from armnesia.cli.vault.options import Keys, Url, policy_text
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, policy_text
 from armnesia.vault import DEFAULT_URL, OPERATOR_ONLY, Vault
 
 
 def status(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Also the count, mean and score of every arm: FOR THE OPERATOR ONLY."),
+        typer.Option("--scores", help="Also the count, mean and score of every arm; not to be published."),
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -24,7 +25,7 @@ def status(
 
     Counts published before and after a deletion reveal what was deleted.
     """
-    with Vault.open(url, keys=keys) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout) as vault:
         found = vault.status(scores=scores)
     configuration = found.configuration
     rows: list[list[Any]] = [
@@ -49,4 +50,4 @@ def status(
     if found.scores is not None:
         arms = [[arm.action, arm.count, arm.mean, arm.score] for arm in found.scores]
         shown.append(table("Arms", ["action", "count", "mean", "score"], arms))
-    tell(found.to_dict(), as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)
+    print_result(found.to_dict(), as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)

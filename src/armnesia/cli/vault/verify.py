@@ -6,15 +6,23 @@ from typing import Annotated
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import counting_rows, tell
-from armnesia.cli.vault.options import Keys, Url
+from armnesia.cli.output import counting_rows, print_result
+from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.core.messages import counted
 from armnesia.vault import DEFAULT_URL, Head, Vault
 
 
 def verify(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     head: Annotated[str | None, typer.Option(help="A head of the ledger that was stored elsewhere.")] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place", help="Read an SQLite vault itself, not a private copy; see docs/limits.md."
+        ),
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Recompute the statistics; check seal, ledger and certificates.
@@ -24,16 +32,17 @@ def verify(
     stored = None if head is None else Head.parse(head)  # refused before the vault is opened
     # An old copy is opened too: that it is old is one of the problems to report.
     with (
-        Vault.open(url, keys=keys, allow_older=True) as vault,
+        Vault.open(url, keys=keys, timeout=timeout, allow_older=True) as vault,
         counting_rows(quiet=as_json) as progress,
     ):
-        found = vault.verify(stored, progress=progress)
-    tell(
+        found = vault.verify(stored, in_place=in_place, progress=progress)
+    print_result(
         found.to_dict(),
         as_json,
         *(f"Note: {note}" for note in found.notes),
         *(f"Problem: {problem}" for problem in found.problems),
-        f"{found.records} records, {found.entries} entries and {found.certificates} certificates:"
+        f"{counted(found.records, 'record')}, {counted(found.entries, 'entry', 'entries')} and"
+        f" {counted(found.certificates, 'certificate')}:"
         f" {number_of_problems(found.problems)}",
     )
     if not found.holds:
@@ -46,4 +55,4 @@ def number_of_problems(problems: Sequence[str]) -> str:
     >>> number_of_problems([]), number_of_problems(["x"]), number_of_problems(["x", "y"])
     ('no problems found', '1 problem found', '2 problems found')
     """
-    return f"{len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'} found"
+    return f"{counted(len(problems), 'problem') if problems else 'no problems'} found"

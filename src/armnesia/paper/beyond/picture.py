@@ -38,7 +38,7 @@ def picture_of_distances(rows: Rows) -> "Figure":
     panels = [CurvePanel(chosen, chosen[0]["title"], "ε, log scale") for chosen in split_rows(rows, "title")]
     grid: list[list[CurvePanel | None]] = [[*panels[first : first + 3]] for first in range(0, len(panels), 3)]
     grid[-1] += [None] * (len(grid[0]) - len(grid[-1]))
-    title = "Distance to no deletion at δ = 10⁻⁵: 1 is as good as never having deleted"
+    title = "Distance to no deletion at δ = 10⁻⁵: 1 means that the deletion costs nothing"
     return draw_curve_panels(grid, rows, title, legend_columns=5, y_name="times no deletion")
 
 

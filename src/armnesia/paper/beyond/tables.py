@@ -50,7 +50,7 @@ def table_of_worst(settings: Sequence[SettingResults]) -> Table:
         "method",
         *(f"ε = {epsilon:g}" for epsilon in EPSILONS),
     ]
-    caption = "Distance to no deletion over the settings of a kind: the middle one / the largest."
+    caption = "Distance to no deletion over the settings of a kind: the median / the largest."
     return Table(header, rows, caption=caption)
 
 
@@ -66,11 +66,11 @@ def _spread(group: Sequence[SettingResults], method: str, epsilon: float) -> str
 
 
 def table_of_values(
-    settings: Sequence[SettingResults], wanted: Callable[[SettingResults], bool], epsilon: float
+    settings: Sequence[SettingResults], condition: Callable[[SettingResults], bool], epsilon: float
 ) -> Table:
-    """The sub-optimality of all methods at one ε, in the wanted settings."""
+    """The sub-optimality of all methods at one ε, in the settings that meet the condition."""
     rows = []
-    for setting in filter(wanted, settings):
+    for setting in filter(condition, settings):
         noise, papers = _papers_methods(setting)
         methods = ("rollback", noise, papers, "strict_adaptive", "frozen_rollback", "tilt")
         shown = [setting.row(method, epsilon) for method in methods]

@@ -27,7 +27,7 @@ _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _WIDE_RANGE = 50
 """If x spans at least this factor, its scale is logarithmic by default."""
-VACUOUS = "largest gap: bounds above say nothing"
+VACUOUS = "largest gap: bounds above it are vacuous"
 TITLE = "The paper's bounds beside the exact sub-optimality"
 NOTE = "Solid: exact ($M_d$: averaged over 100 count vectors). Dashed: upper bounds. Dotted: lower bounds."
 

@@ -14,7 +14,7 @@ def bounds_section(run: Run) -> Section:
     text = (
         "The paper's bounds, with the constants that their proofs give (upper bounds: derived, lower"
         " bounds: with exact divergences), beside exact values. In the paper's own setting every upper"
-        " bound exceeds the largest possible loss; with large gaps they say something; the lower bound"
-        " is compared on the pair of instances of its proof."
+        " bound exceeds the largest possible loss and is vacuous; with large gaps they are not. The lower"
+        " bound is compared with exact values on the two instances of its proof."
     )
     return Section("Bounds and exact values", [text], [picture])

@@ -83,7 +83,7 @@ def _one_arm(
             _number(evidence, found, measure, low, "about", min),
             _number(evidence, found, measure, high, "about", max),
         ]
-        text = f"{model} hard, {shown}: Algorithm 2 gives up less than {other}"
+        text = f"{model} hard, {shown}: Algorithm 2 loses less than {other}"
         attained = " and ".join(f"N = {number.true.x:.0f}" for number in numbers)
         why = f"The true ends are at {attained}. {_WHY[other]}"
         claims.append(_claim(section, text, f"{low}–{high} %", numbers, why))
@@ -91,7 +91,7 @@ def _one_arm(
     over_gaussian, to_best = easy
     by_gaussian = partial(reduction, method="adaptive", other="gaussian")
     numbers = [_number(evidence, found, by_gaussian, over_gaussian, "at least", min)]
-    text = f"{model} easy: Algorithm 2 gives up less than gaussian"
+    text = f"{model} easy: Algorithm 2 loses less than gaussian"
     claims.append(_claim(section, text, f"≥ {over_gaussian} %", numbers, ""))
     by_best = partial(excess_over_best, method="adaptive", others=ALL_BUT_ORACLE)
     numbers = [_number(evidence, found, by_best, to_best, "at most", max)]
@@ -101,9 +101,9 @@ def _one_arm(
 
 
 _WHY = {
-    "gaussian": "Algorithm 2 has only just switched to rollback at the smaller N, where it gains least.",
+    "gaussian": "At the smaller N Algorithm 2 has just switched to rollback, and its gain is smallest.",
     "mixing": "As against gaussian: the gain begins at the switch to rollback and grows with N.",
-    "rollback": "The gain of noise over rollback shrinks as N grows, and is a loss before the switch.",
+    "rollback": "The gain of noise over rollback shrinks as N grows, and is negative before the switch.",
 }
 
 
@@ -113,10 +113,10 @@ def _table_2(evidence: Evidence) -> Claim:
     numbers = [_number(evidence, [point], measure, 93, "at least", max)]
     alone = reduction(point, "rollback", "adaptive")
     why = (
-        f"True, but most of it is no merit of imitation: plain rollback is already {alone.value:.0f} % below"
-        " Algorithm 2, which adds noise where it should not. k is not stated; k = 580 is used."
+        f"True, but mostly not because of imitation: rollback alone is {alone.value:.0f} % below Algorithm 2,"
+        " which adds noise where rollback is better. k is not stated; k = 580 is used."
     )
-    text = "Table 2 (C* = 1.3): Algorithm 6 gives up less than Algorithm 2, at best"
+    text = "Table 2 (C* = 1.3): Algorithm 6 loses less than Algorithm 2, at best"
     return _claim("4.2", text, "> 93 %", numbers, why)
 
 
@@ -142,7 +142,7 @@ def _mixing_extremes(evidence: Evidence) -> Claim:
         ours=f"{share:.0f} % of {total} points",
         error="",
         verdict=HOLDS if share >= ALMOST_ALL else FAILS,
-        why=f"We read 'almost all' as {ALMOST_ALL} %. A ratio between is better by {worst:.1f} % at most.",
+        why=f"We read 'almost all' as {ALMOST_ALL} %. Ratios in between are better by up to {worst:.1f} %.",
     )
 
 
@@ -154,7 +154,7 @@ def _several_arms(evidence: Evidence) -> list[Claim]:
         for k, percent in printed.items():
             found = evidence.points("3", f"hard k={k} N=2000", "γ", lambda gamma: gamma == 0.05)
             numbers = [_number(evidence, found, measure, percent, "about", min)]
-            text = f"M_f arms {{0, 1}}, N = 2000, γ = 0.05, k = {k}: Algorithm 7 gives up less than {other}"
+            text = f"M_f arms {{0, 1}}, N = 2000, γ = 0.05, k = {k}: Algorithm 7 loses less than {other}"
             claims.append(_claim("appendix B.4", text, f"{percent} %", numbers, _WHY_SEVERAL))
     easy = [
         point
@@ -163,7 +163,7 @@ def _several_arms(evidence: Evidence) -> list[Claim]:
     ]
     by_gaussian = partial(reduction, method="multi_source", other="gaussian")
     numbers = [_number(evidence, easy, by_gaussian, 80, "at least", min)]
-    text = "M_f arms {2, 3}, N = 2000, γ = 0.5: Algorithm 7 gives up less than gaussian"
+    text = "M_f arms {2, 3}, N = 2000, γ = 0.5: Algorithm 7 loses less than gaussian"
     claims.append(_claim("appendix B.4", text, "> 80 %", numbers, ""))
     by_best = partial(excess_over_best, method="multi_source", others=("rollback", "gaussian"))
     numbers = [_number(evidence, easy, by_best, 1, "at most", max)]
@@ -171,7 +171,9 @@ def _several_arms(evidence: Evidence) -> list[Claim]:
     return claims
 
 
-_WHY_SEVERAL = "At γ = 0.05 the methods are close: the printed per cents are differences of near equals."
+_WHY_SEVERAL = (
+    "At γ = 0.05 the methods are close: the printed percentages are differences of nearly equal values."
+)
 
 
 def _number(

@@ -16,8 +16,8 @@ def claims_section(run: Run) -> Section:
     rows = [[c.where, c.text, c.paper, c.ours, c.error, c.verdict, c.why] for c in run.claims]
     text = (
         "A claim holds if the true numbers agree with the printed ones to half a point. It holds within"
-        " sampling error if they do with two standard errors more, of the paper's own protocol (200"
-        " trajectories, 5 requests, 10 independent runs), which we repeat at the same point to know its"
-        " scatter."
+        " sampling error if they agree to half a point and two standard errors. The standard error is that"
+        " of the paper's own protocol (200 trajectories, 5 requests, 10 independent runs), which we repeat"
+        " at the same point, combined with ours."
     )
     return Section("The paper's claims", [text], tables=[Table(header, rows)])

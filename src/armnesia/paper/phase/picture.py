@@ -47,7 +47,7 @@ def picture_of_phases(panels: Sequence[Mapping[str, Any]]) -> "Figure":
         axis.set_ylabel(panel["y_name"])
     label_figure(
         figure,
-        "Which method gives up least",
+        "Which method has the least sub-optimality",
         NOTE,
         _handles(methods, line_styles),
         columns=4,

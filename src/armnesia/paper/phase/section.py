@@ -12,10 +12,10 @@ def phase_section(run: Run) -> Section:
     picture = picture_of_phases(phase_maps(quick=run.plan.quick))
     save_picture(picture, run.pictures, "phase")
     text = (
-        "Which of rollback, the Gaussian mechanism and mixing gives up least (fixed-sample model, hard"
-        " case, exact). Always-on noise wins wherever much is deleted, whatever the thresholds say."
-        " Algorithm 2's own noise, added only if the requested arm was served, beats rollback on one"
-        " side of the fourth line. And the thresholds: Algorithm 2 adds noise on the side of larger k,"
-        " or of weaker privacy, of its line."
+        "Which of rollback, the Gaussian mechanism and mixing has the least sub-optimality (fixed-sample"
+        " model, hard case, exact). Noise on every request is best wherever much is deleted, on both sides of"
+        " the thresholds. Algorithm 2 adds noise only if the requested arm was served; where this noise is as"
+        " good as rollback, there is the fourth line. The other lines are its thresholds: it adds noise on"
+        " the side of larger k, or of weaker privacy."
     )
     return Section("Which method is best, and where Algorithm 2 switches", [text], [picture])

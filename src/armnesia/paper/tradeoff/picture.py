@@ -52,7 +52,7 @@ def picture_of_tradeoff(panels: Sequence[EpsilonPanel]) -> "Figure":
         axis.set_ylabel(panel["y_name"])
     label_figure(
         figure,
-        "Tilt's predictive: what is won on some arms is lost on others",
+        "Tilt's predictive: better for requests of some arms is worse for others",
         r"$\delta = 10^{-5}$. Bands: ± 2 standard errors; all methods on the same data sets.",
         _handles(looks),
         columns=4,

@@ -105,14 +105,14 @@ def _paragraphs_on_setting(found: SettingResults) -> list[str]:
         return " / ".join(f"{value.value:.5f}" for value in values)
 
     return [
-        "Tilt keeps the old decision as often as (ε, δ) allows, and to do so it must guess what the old"
-        " decision was. Flat: the deleted records had about the mean of those that are left. Empirical"
-        " Bayes: their mean is shrunk to those of the other arms. Neither touches the guarantee.",
+        "Tilt keeps the old decision as often as (ε, δ) allows. For this its reference has to predict the old"
+        " decision. Flat assumes that the deleted records had about the mean of those that are left."
+        " Empirical Bayes shrinks their mean towards those of the other arms. The guarantee is the same.",
         f"At N = {found.setting.n}, k = {found.setting.k}, ε = {TEXT_EPSILON:g} (hard / easy / the arm drawn"
         f" at random): no deletion {values_of(NO_DELETION)}; flat {values_of(FLAT)}; empirical Bayes"
-        f" {values_of(PRIOR)}; rollback {values_of(ROLLBACK)}. Who leans on the other arms serves the easy"
-        " cases better and the hard one worse; rollback is the extreme, because it takes a bad arm's lost"
-        " records for a lost cause.",
+        f" {values_of(PRIOR)}; rollback {values_of(ROLLBACK)}. Empirical Bayes, which uses the other"
+        " arms, is better in the easy case and worse in the hard one. Rollback goes further in the same"
+        " direction: the penalty of the arm rises, so that it is served less often.",
     ]
 
 
@@ -133,11 +133,12 @@ def _paragraph_on_averages(found: Sequence[SettingResults]) -> str:
         for method in (FLAT, PRIOR)
     }
     return (
-        "The fair summary draws the requested arm at random and divides by what no deletion gives up;"
-        f" averaged over {len(found)} settings, for ε = {', '.join(f'{e:g}' for e in epsilons)}: flat"
-        f" {listed(FLAT)}; empirical Bayes {listed(PRIOR)}. Empirical Bayes has the smaller value in {better}"
-        f" of the {len(found) * len(epsilons)} pairs of setting and ε. Its worst hard case at"
-        f" ε = {TEXT_EPSILON:g} is {worst[PRIOR]:.2f} times no deletion, flat's {worst[FLAT]:.2f}."
+        "On average over arms: the requested arm is drawn at random, and the sub-optimality is divided by"
+        f" that of no deletion. Averaged over {len(found)} settings, for ε ="
+        f" {', '.join(f'{e:g}' for e in epsilons)}: flat {listed(FLAT)}; empirical Bayes {listed(PRIOR)}."
+        f" Empirical Bayes has the smaller value in {better} of the {len(found) * len(epsilons)} pairs of"
+        f" setting and ε. Its worst hard case at ε = {TEXT_EPSILON:g} is {worst[PRIOR]:.2f} times no"
+        f" deletion, flat's {worst[FLAT]:.2f}."
     )
 
 
@@ -147,14 +148,14 @@ def _paragraph_on_one_good_arm(found: SettingResults) -> str:
     flat, prior = (found.distance(method, TEXT_EPSILON, best) for method in (FLAT, PRIOR))
     fair_flat, fair_prior = (found.distance(method, TEXT_EPSILON) for method in (FLAT, PRIOR))
     return (
-        "Flat is the default. Empirical Bayes has the better average, by little, and pays for it where most"
-        " is at stake, when the best arm's records go. The more so where the other arms say nothing of the"
-        f" best one: with one arm of mean {max(setting.means):g} and {len(setting.means) - 1} of"
-        f" {min(setting.means):g}, {setting.k} of {setting.n // len(setting.means)} records deleted and"
-        f" ε = {TEXT_EPSILON:g}, a request for the best arm costs {prior.value:.1f} ± {prior.error:.1f} times"
-        f" no deletion with empirical Bayes and {flat.value:.1f} ± {flat.error:.1f} times with flat; with the"
-        f" arm drawn at random {fair_prior.value:.2f} ± {fair_prior.error:.2f} and {fair_flat.value:.2f} ±"
-        f" {fair_flat.error:.2f} times."
+        "Flat is the default. Empirical Bayes has a slightly better average, but is worse if records of the"
+        " best arm are deleted, and most of all if the other arms carry no information about the best one."
+        f" With one arm of mean {max(setting.means):g} and {len(setting.means) - 1} of"
+        f" {min(setting.means):g}, {setting.k} of {setting.n // len(setting.means)} records deleted and ε ="
+        f" {TEXT_EPSILON:g}, the sub-optimality after a request for the best arm is {prior.value:.1f} ±"
+        f" {prior.error:.1f} times that of no deletion with empirical Bayes and {flat.value:.1f} ±"
+        f" {flat.error:.1f} times with flat; with the arm drawn at random {fair_prior.value:.2f} ±"
+        f" {fair_prior.error:.2f} and {fair_flat.value:.2f} ± {fair_flat.error:.2f} times."
     )
 
 
@@ -184,7 +185,7 @@ def _table(found: Sequence[SettingResults]) -> Table:
         header += [f"{case}: rollback", f"{case}: flat", f"{case}: empirical Bayes"]
     datasets = found[0].datasets
     caption = (
-        f"Times no deletion, δ = {DELTA:g}; {datasets:,} data sets an arm, the same for all methods; ± is one"
-        " standard error. Any arm: the requested arm is drawn at random."
+        f"Times no deletion, δ = {DELTA:g}; {datasets:,} data sets per arm, the same for all methods; ± is"
+        " one standard error. Any arm: the requested arm is drawn at random."
     )
     return Table(header, rows, caption=caption)

@@ -23,7 +23,7 @@ from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, DistributionModel, Environment, FixedSample, OneArm, draw_data_sets
 from armnesia.simulation.parallel import worker_pool
 from armnesia.unlearners import Rollback, Tilt
-from armnesia.unlearners.base import served
+from armnesia.unlearners.base import decision_distribution
 from armnesia.unlearners.predictive import PREDICTIVES
 
 NO_DELETION, ROLLBACK = "no deletion", "rollback"
@@ -151,7 +151,7 @@ def _losses(
     retained = drawn.statistics.without(drawn.request)
     # The predictives, which take most of the time, do not depend on ε.
     predictives = {name: PREDICTIVES[name](learner, retained, drawn.request.counts) for name in TILTS}
-    no_deletion = served(learner, drawn.statistics)
+    no_deletion = decision_distribution(learner, drawn.statistics)
     rolled_back = Rollback().release(*data, Budget(epsilon=0.0, delta=0.0)).probabilities
     for epsilon in epsilons:
         budget = Budget(epsilon=epsilon, delta=DELTA)

@@ -23,7 +23,7 @@ from armnesia.paper.year.simulation import (
 TITLES = {
     "hard": "mostly people shown the best arm",
     "rival": "mostly people shown the second-best arm",
-    "even": "anybody",
+    "even": "anyone",
 }
 _SHARE_OF_DATASETS, _SHARE_WHEN_QUICK = 50, 125
 """The plan's number of data sets is divided by this: a year is twelve releases of thirteen strategies."""
@@ -46,7 +46,7 @@ def year_section(run: Run) -> Section:
     picture = picture_of_year(
         {f"Who asks: {TITLES[name]}": _lines(by_strategy) for name, by_strategy in found.items()}
     )
-    save_picture(picture, run.pictures, "stream")
+    save_picture(picture, run.pictures, "year")
     return Section("A year of monthly deletions", _paragraphs(found), [picture], [_table(found, datasets)])
 
 
@@ -54,7 +54,7 @@ def _result_rows(found: Results) -> list[Row]:
     """One row per strategy and month."""
     return [
         {
-            "figure": "stream",
+            "figure": "year",
             "panel": requests,
             "model": "fixed",
             "varied": "month",
@@ -95,23 +95,25 @@ def _paragraphs(found: Results) -> list[str]:
     return [
         f"The log begins with {INITIAL_LOG.n} records; every month {MONTHLY_LOG.n} new ones come in, each arm"
         f" in turn, and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g},"
-        f" {BUDGET.delta:g}). What is released in answer is served for the month. {K_OF_MAIN_ARM} of the"
-        " deleted records are of the best arm (hard) or of the second best (rival), or any records are"
-        " as likely as others (even). Which records of an arm are deleted does not depend on their rewards.",
+        f" {BUDGET.delta:g}). The arm released in answer is served for the month. Of the"
+        f" deleted records, {K_OF_MAIN_ARM} are of the best arm (hard) or of the second best (rival), or all"
+        " records are equally likely to be deleted (even). Which records of an arm are deleted does not"
+        " depend on their rewards.",
         "With a retained penalty the statistics are rolled back and nothing else is kept. The gain of tilt"
-        " and of frozen rollback then lasts one release, and in the hard case the loss grows as the best arm"
-        f" looks less and less certain: in month {MONTHS} rollback, which is retraining, gives up"
-        f" {hard['rollback']}, tilt {hard['tilt']}. With a frozen penalty (level request_shape: the numbers"
-        f" of deleted records are kept) tilt gives up {hard['tilt, frozen']}; without any deletion it is"
-        f" {hard['no deletion']}.",
-        "A frozen penalty follows what would be served without any deletion, for good and for ill. In the"
-        " rival case rollback makes the second-best arm look uncertain, which happens to be right: in month"
-        f" {MONTHS} it gives up {rival['rollback']}, tilt with a frozen penalty {rival['tilt, frozen']}, and"
-        f" {rival['no deletion']} is given up without any deletion.",
+        " and of frozen rollback then lasts one release, and in the hard case the loss grows as the best"
+        f" arm has fewer and fewer records: in month {MONTHS} the sub-optimality of rollback, which is"
+        f" retraining, is {hard['rollback']}, that of tilt {hard['tilt']}. With a frozen penalty (level"
+        f" request_shape: the numbers of deleted records are kept) that of tilt is {hard['tilt, frozen']};"
+        f" without any deletion it is {hard['no deletion']}.",
+        "A frozen penalty follows the decision that would be served without any deletion, whether that is"
+        " better or worse. In the rival case the penalty of the second-best arm rises under rollback, which"
+        f" favours the best arm: in month {MONTHS} the sub-optimality of rollback is {rival['rollback']},"
+        f" that of tilt with a frozen penalty {rival['tilt, frozen']}, and without any deletion it is"
+        f" {rival['no deletion']}.",
         "Algorithm 2 and its strict version roll back at this budget: with a frozen penalty, each month's"
         " deletions then cost their penalty for that month only. Gaussian noise is added to all arms that"
-        " lose records, which here are all. Mixing is for requests of one arm, and imitation is another"
-        " learner's: they are not shown.",
+        " lose records, which here are all. Mixing takes requests of one arm only, and imitation rollback"
+        " needs another learner; they are not shown.",
     ]
 
 
@@ -136,7 +138,8 @@ def _table(found: Results, datasets: int) -> Table:
                     with_error(*year.churn, digits=2),
                 ]
             )
-    header = ["requests", "method", "penalty", "level", "year's average", f"month {MONTHS}", "changes a year"]
+    header = ["requests", "method", "penalty", "level"]
+    header += ["year's average", f"month {MONTHS}", "changes per year"]
     fewer = len(found["hard"]["gaussian"].losses)
     caption = (
         "Expected sub-optimality, and how often the served arm is expected to change: exact given each data"

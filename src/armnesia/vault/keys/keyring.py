@@ -43,6 +43,9 @@ class Keyring:
     vault: str
     digest_keys: tuple[bytes, ...] = field(repr=False)
     signing_keys: tuple[bytes, ...] = field(repr=False)
+    rotated_below: bytes | None = field(default=None, repr=False)
+    """While the digest key is rotated: table digests of records with an identity below this use the newest
+    key, those of others the one before."""
 
     def __post_init__(self) -> None:
         for name, keys in (("digest_keys", self.digest_keys), ("signing_keys", self.signing_keys)):
@@ -111,7 +114,9 @@ class Keyring:
         """
         return replace(self, signing_keys=(*self.signing_keys, secret_bytes(KEY_BYTES)))
 
-    def at(self, *, digest_version: int, signing_version: int) -> "Keyring":
+    def at(
+        self, *, digest_version: int, signing_version: int, rotated_below: bytes | None = None
+    ) -> "Keyring":
         """The keyring up to these versions: a key that was saved just before a crash is not in use yet.
 
         >>> ring = Keyring.create("v-1")
@@ -119,7 +124,7 @@ class Keyring:
         True
         """
         newest = len(self.digest_keys), len(self.signing_keys)
-        if (digest_version, signing_version) == newest:
+        if (digest_version, signing_version, rotated_below) == (*newest, self.rotated_below):
             return self
         for name, version, last in zip(
             ("digest", "signing"), (digest_version, signing_version), newest, strict=True
@@ -130,6 +135,7 @@ class Keyring:
             self,
             digest_keys=self.digest_keys[:digest_version],
             signing_keys=self.signing_keys[:signing_version],
+            rotated_below=rotated_below,
         )
 
     def extends(self, older: "Keyring") -> bool:
@@ -210,14 +216,45 @@ class Keyring:
             state.update(b"owner:" + _utf8(owner))
         return state.digest()
 
+    def digest_check(self, version: int) -> str:
+        """A value by which a digest key is recognised and which does not reveal it: the ledger has it.
+
+        >>> ring = Keyring.create("v-1")
+        >>> ring.digest_check(1) == ring.with_new_digest_key().digest_check(1) != ring.digest_check(1)[::-1]
+        True
+        """
+        return _digest(self.digest_keys[version - 1], b"check", b"").hex()
+
+    def checks(self) -> list[str]:
+        """A value by which each key is recognised, for the seal: a state fits one keyring only."""
+        return [_digest(key, b"check", b"").hex() for key in (*self.digest_keys, *self.signing_keys)]
+
+    def owned_digest(self, row: tuple[Any, ...]) -> int:
+        """The digest of a record in the tally of its owner; like all digests of rows, with the first key."""
+        return int.from_bytes(_digest(self.digest_keys[0], b"owned", ascii(row).encode()))
+
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""
-        key = self.digest_keys[-1]
-        return hashlib.blake2b(_utf8(data), digest_size=32, key=key, person=b"seal").digest()
+        sealing = self.sealing()
+        sealing.update(_utf8(data))
+        return sealing.digest()
 
-    def hasher(self, purpose: bytes) -> "hashlib.blake2b":
-        """A hash object for digests with the newest digest key, for a purpose of up to 16 bytes."""
-        return _prepared(self.digest_keys[-1], purpose).copy()
+    def sealing(self) -> "hashlib.blake2b":
+        """A hash object for the seal on data that comes in parts.
+
+        >>> ring = Keyring.create("v-1")
+        >>> sealing = ring.sealing()
+        >>> sealing.update(b"in "), sealing.update(b"parts"), sealing.digest() == ring.seal("in parts")
+        (None, None, True)
+        """
+        return hashlib.blake2b(digest_size=32, key=self.digest_keys[-1], person=b"seal")
+
+    def hasher(self, purpose: bytes, *, before: int = 0) -> "hashlib.blake2b":
+        """A hash object for digests with the newest digest key, for a purpose of up to 16 bytes.
+
+        With `before` it is for the key that was so many rotations before.
+        """
+        return _prepared(self.digest_keys[-1 - before], purpose).copy()
 
     def salt(self, sequence: int, version: int, name: str = "", nonce: str = "") -> bytes:
         """The salt of a name in a ledger entry, from a nonce and the digest key of the entry's version.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from armnesia.core import files
 from armnesia.core.errors import VaultError
@@ -21,23 +22,39 @@ def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
     armnesia.core.errors.VaultError: no-such-file cannot be read: No such file or directory
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            # The mode of the open file, not of the path: the path may be replaced in between.
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+    with opened(path) as file:
+        try:
             data = file.read(largest + 1)
-    except OSError as error:
-        raise VaultError(f"{path} cannot be read: {error.strerror}") from None
-    if os.name == "posix" and mode & 0o077:
-        raise VaultError(
-            f"{path} is accessible to other users (mode {mode:04o}); restrict it with: chmod 600 {path}"
-        )
+        except OSError as error:
+            raise _unreadable(path, error) from None
     try:
         if len(data) <= largest:
             return data.decode("utf-8")
     except UnicodeDecodeError:
         pass
     raise VaultError(f"{path} must be text in UTF-8 of at most {largest} bytes")
+
+
+@contextmanager
+def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for reading; refuse one that other users can read or change."""
+    path = Path(path)
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    with file:
+        # The mode of the open file, not of the path: the path may be replaced in between.
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if os.name == "posix" and mode & 0o077:
+            raise VaultError(
+                f"{path} is accessible to other users (mode {mode:04o}); restrict it with: chmod 600 {path}"
+            )
+        yield file
+
+
+def _unreadable(path: Path, error: OSError) -> VaultError:
+    return VaultError(f"{path} cannot be read: {error.strerror}")
 
 
 def write(path: str | PathLike[str], text: str, *, replace: bool = False) -> None:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import printable
 from armnesia.privacy import Guarantee, Level
 from armnesia.vault.keys.canonical_json import canonical
 
@@ -116,13 +117,4 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
         *([f"Issued at ledger head: {body['issued_at_head']}"] if "issued_at_head" in body else []),
         f"Issued {body['issued']}, signing key {key['version']}: {key['public']}",
     ]
-    return "\n".join(printable(line) for line in lines)
-
-
-def printable(line: str) -> str:
-    """Escape characters that would move the cursor or hide text: the file may be forged.
-
-    >>> print(printable("a" + chr(27) + "[2Jb"))
-    a\\x1b[2Jb
-    """
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
+    return "\n".join(printable(line) for line in lines)  # the file may be forged

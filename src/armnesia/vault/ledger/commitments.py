@@ -50,13 +50,34 @@ def inclusion_path(leaves: Sequence[str], place: int) -> list[str]:
     >>> inclusion_path(["aa" * 32, "bb" * 32], 1) == ["left:" + "aa" * 32]
     True
     """
-    path = []
-    for level in _levels(leaves)[:-1]:
-        sibling = place ^ 1
-        if sibling < len(level):
-            path.append(f"{LEFT if sibling < place else RIGHT}:{level[sibling]}")
-        place //= 2
-    return path
+    return HashTree(leaves).path(place)
+
+
+class HashTree:
+    """All hashes of the tree over commitments, for the paths of many of them.
+
+    >>> HashTree(["aa" * 32, "bb" * 32]).path(0) == ["right:" + "bb" * 32]
+    True
+    """
+
+    def __init__(self, leaves: Sequence[str]) -> None:
+        self._levels = _levels(leaves)
+
+    @classmethod
+    def of_bytes(cls, leaves: bytes) -> "HashTree":
+        """The tree over commitments as the vault stores them: one after another."""
+        places = range(0, len(leaves), _LEAF_BYTES)
+        return cls([leaves[at : at + _LEAF_BYTES].hex() for at in places])
+
+    def path(self, place: int) -> list[str]:
+        """The sibling hashes on the path from the commitment at this place to the root."""
+        path = []
+        for level in self._levels[:-1]:
+            sibling = place ^ 1
+            if sibling < len(level):
+                path.append(f"{LEFT if sibling < place else RIGHT}:{level[sibling]}")
+            place //= 2
+        return path
 
 
 def root_from_path(leaf: str, path: Sequence[str]) -> str:
@@ -118,11 +139,9 @@ class Opening:
         """The request in the form that the commitment hashes."""
         return {**request} if self.held is None else {**request, "held": self.held}
 
-    def path_in(self, leaves: bytes) -> list[str]:
-        """The path from this name's leaf to the root of the hash tree with these leaves."""
-        assert self.place is not None
-        hashes = [leaves[at : at + _LEAF_BYTES].hex() for at in range(0, len(leaves), _LEAF_BYTES)]
-        return inclusion_path(hashes, self.place)
+    def path_in(self, tree: HashTree | None) -> Sequence[str]:
+        """The path from this name's leaf to the root of its hash tree, if there is one."""
+        return self.path if self.place is None or tree is None else tree.path(self.place)
 
 
 @dataclass(frozen=True)

@@ -180,20 +180,49 @@ def _field_problems(fields: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} must be text; got {fields.get(name)!r}"
 
 
+def leads_to(rows: Iterable[tuple[int, str, str]], older: Head, newer: Head) -> bool:
+    """Whether stored rows (sequence, text, hash) lead from one head of a ledger to a later one.
+
+    >>> leads_to([], Head(1, "ab" * 32), Head(2, "cd" * 32))
+    False
+    """
+    at = None
+    for sequence, text, _ in rows:
+        hash_ = sha256_hex(text)
+        if at is None:
+            follows = Head(sequence, hash_) == older
+        else:
+            fields = read_json(text, "an entry")
+            follows = isinstance(fields, dict) and fields.get("previous") == at.hash
+        if not follows:
+            return False
+        at = Head(sequence, hash_)
+    return at == newer
+
+
 def check_chain(
-    rows: Iterable[tuple[int, str, str]], *, vault: str, head: Head | None = None, end: Head | None = None
+    rows: Iterable[tuple[int, str, str]],
+    *,
+    vault: str,
+    head: Head | Iterable[Head] | None = None,
+    end: Head | None = None,
 ) -> list[str]:
     """Check stored rows (sequence, text, hash) in order; one sentence per problem, with its sequence number.
 
-    `head` is a head that was kept elsewhere: the ledger must contain that entry. `end` is the head in the
-    vault's state: the ledger must end there. One pass, constant memory.
+    `head` is a head that was kept elsewhere, or several: the ledger must contain that entry. `end` is the
+    head in the vault's state: the ledger must end there. One pass, constant memory.
 
     >>> check_chain([], vault="v-1", head=Head(2, "ab" * 32))
     ['sequence 1 to 2: missing, the ledger is shorter than the head that was kept']
     """
     problems: list[str] = []
+    kept = dict.fromkeys([] if head is None else [head] if isinstance(head, Head) else head)
     length, linked = 0, {GENESIS}
     for sequence, text, stored_hash in rows:
+        if not (isinstance(sequence, int) and isinstance(text, str)):
+            problems.append(f"sequence {length + 1}: a row has values that armnesia does not write")
+            linked.clear()
+            continue
         if sequence > length + 1:
             problems.append(f"sequence {_span(length + 1, sequence - 1)}: missing")
             linked.clear()
@@ -204,13 +233,15 @@ def check_chain(
         found = list(_row_problems(sequence, text, vault, linked))
         if true_hash != stored_hash:
             found.append("the stored hash is not the hash of the entry")
-        for known, name in ((head, "the head that was kept"), (end, "the head in the vault's state")):
-            if known is not None and known.sequence == sequence and known.hash != true_hash:
-                found.append(f"the hash of the entry differs from {name}")
+        if any(known.sequence == sequence and known.hash != true_hash for known in kept):
+            found.append("the hash of the entry differs from the head that was kept")
+        if end is not None and end.sequence == sequence and end.hash != true_hash:
+            found.append("the hash of the entry differs from the head in the vault's state")
         problems += [f"sequence {sequence}: {what}" for what in found]
         linked = {true_hash, stored_hash}  # so that the next entry does not report it again
-    for known, name in ((head, "the head that was kept"), (end, "the vault's state records")):
-        if known is not None and length < known.sequence:
+    ends = [(known, "the head that was kept") for known in kept]
+    for known, name in [*ends, *([] if end is None else [(end, "the vault's state records")])]:
+        if length < known.sequence:
             missing = _span(length + 1, known.sequence)
             problems.append(f"sequence {missing}: missing, the ledger is shorter than {name}")
     if end is not None and length > end.sequence:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, TextIO
+from typing import BinaryIO
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault.keys.canonical_json import sha256_hex
-from armnesia.vault.keys.json_members import read_members
+from armnesia.vault.keys.json_sections import JsonSections
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, key_history, rotation_problems
 
@@ -79,14 +79,13 @@ class LedgerCopy:
         armnesia.core.errors.InvalidInputError: no-such-file cannot be read: No such file or directory
         """
         try:
-            with Path(path).open(encoding="utf-8", newline="\n") as file:
-                lines = _is_entry(file.readline(_LONGEST_LINE).removesuffix("\n"))
+            with Path(path).open("rb") as file:
+                first_line = file.readline(_LONGEST_LINE)
                 file.seek(0)
-                return cls.of(_rows_of_lines(file) if lines else _rows_of_export(file, str(path)))
+                rows = _rows_of_lines(file) if _is_entry(first_line) else _rows_of_export(file, str(path))
+                return cls.of(rows)
         except OSError as error:
             raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise _no_ledger(str(path)) from None
 
 
 def _noted(
@@ -100,38 +99,36 @@ def _noted(
         yield sequence, text, hash_
 
 
-def _is_entry(line: str) -> bool:
+def _is_entry(line: bytes) -> bool:
     try:
-        Entry.from_text(line)
-    except InvalidInputError:
+        Entry.from_text(line.decode("utf-8").removesuffix("\n"))
+    except ValueError:  # not UTF-8, or no entry
         return False
     return True
 
 
-def _rows_of_lines(file: TextIO) -> Iterator[tuple[int, str, str]]:
+def _rows_of_lines(file: BinaryIO) -> Iterator[tuple[int, str, str]]:
     """The rows of a file with one entry per line."""
     for number, line in enumerate(file, 1):
-        text = line.removesuffix("\n")
+        text = line.removesuffix(b"\n").decode("utf-8", errors="replace")
         yield number, text, sha256_hex(text)
 
 
-def _rows_of_export(file: TextIO, path: str) -> Iterator[tuple[int, str, str]]:
+def _rows_of_export(file: BinaryIO, path: str) -> Iterator[tuple[int, str, str]]:
     """The rows of the ledger in an export, which must end at the head that the export names."""
-    named: dict[str, Any] = {}
-    last: tuple[int, str, str] | None = None
-    for name, value in read_members(file, path):
-        if name != "ledger":
-            named |= {name: value} if name in ("schema", "head") else {}
-            continue
-        match value:
+    export = JsonSections(file, path)
+    named = ("schema" in export, "head" in export, "ledger" in export and export.is_list("ledger"))
+    if not all(named) or export.value("schema") != EXPORT_SCHEMA:
+        raise _no_ledger(path)
+    head = None
+    for row in export.items("ledger"):
+        match row:
             case {"sequence": int(sequence), "entry": str(text), "hash": str(hash_)}:
-                last = (sequence, text, hash_)
-                yield last
+                head = f"{sequence}:{hash_}"
+                yield sequence, text, hash_
             case _:
                 raise _no_ledger(path)
-    if named.get("schema") != EXPORT_SCHEMA or last is None:
-        raise _no_ledger(path)
-    if named.get("head") != f"{last[0]}:{last[2]}":
+    if export.value("head") != head:
         raise _unusable("its last entry is not the head that the export names")
 
 

@@ -2,22 +2,28 @@
 
 A database copied back from a backup has a shorter ledger, and may have records of people who were forgotten
 since; the pinned head detects that. It is written after each commit, in place and without waiting for the
-disk. So it may lag behind the ledger, and then detects less, but it is never ahead of it and never goes back.
+disk. So a crash may leave it behind the ledger; the next transaction, of any kind, brings it up to date. It
+is never ahead of the ledger and never goes back.
 """
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import atomic_write
 from armnesia.vault.ledger.ledger import Head
 
 with suppress(ImportError):  # absent on Windows
     import fcntl
 
 _LENGTH = 128
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # both absent on Windows
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True)
@@ -29,11 +35,14 @@ class PinnedHead:
     def write(self, head: Head) -> None:
         """Pin this head unless a later one is pinned: processes may write in any order."""
         try:
+            if not self.path.exists():
+                with suppress(FileExistsError):  # another process has pinned one meanwhile
+                    with atomic_write(self.path, mode=0o600) as temporary:
+                        temporary.write_bytes(_line(head))
+                    return
             with self._locked() as descriptor:
-                pinned = self._parse(os.pread(descriptor, _LENGTH, 0))
-                if pinned is None or pinned.sequence < head.sequence:
-                    line = str(head).ljust(_LENGTH - 1) + "\n"
-                    os.pwrite(descriptor, line.encode(), 0)
+                if self._parse(os.pread(descriptor, _LENGTH, 0)).sequence < head.sequence:
+                    os.pwrite(descriptor, _line(head), 0)
         except OSError as error:
             raise VaultError(
                 f"the head could not be pinned in {str(self.path)!r}: {error.strerror}; the change to the"
@@ -43,7 +52,7 @@ class PinnedHead:
     def read(self) -> Head | None:
         """The pinned head; None if none was pinned yet."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY)  # fast: every transaction begins with this
+            descriptor = self._open(os.O_RDONLY)  # fast: every transaction begins with this
             try:
                 return self._parse(os.read(descriptor, _LENGTH))
             finally:
@@ -53,21 +62,47 @@ class PinnedHead:
         except OSError as error:
             raise VaultError(f"the pinned head {str(self.path)!r} cannot be read: {error.strerror}") from None
 
-    def _parse(self, line: bytes) -> Head | None:
-        if not line:  # created, but the disk was full when it was written
-            return None
+    def _open(self, flags: int) -> int:
+        """Open the file; refuse what is no plain file, and what others could change."""
+        try:
+            # O_NONBLOCK, because opening a pipe would wait for somebody to write into it.
+            descriptor = os.open(self.path, flags | _NO_LINK | _NO_WAITING)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO):
+                raise self._refusal("must be a plain file, not a link, a folder or a device") from None
+            raise
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and not (os.name == "posix" and status.st_mode & 0o022):
+            return descriptor
+        os.close(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise self._refusal("must be a plain file, not a link, a folder or a device")
+        mode = stat.S_IMODE(status.st_mode)
+        raise self._refusal(f"can be changed by other users (mode {mode:04o}): chmod 600 it")
+
+    def _parse(self, line: bytes) -> Head:
         try:
             return Head.parse(line.decode("ascii", errors="replace"))
         except InvalidInputError as error:
-            raise VaultError(f"the pinned head {str(self.path)!r} has been changed: {error}") from None
+            raise self._refusal("is empty" if not line else f"has been changed: {error}") from None
+
+    def _refusal(self, what: str) -> VaultError:
+        return VaultError(
+            f"the pinned head {str(self.path)!r} {what}; if the file is lost, remove it and run armnesia"
+            " verify --head with a head that you kept elsewhere"
+        )
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
         """The open file, locked against other writers until it is closed."""
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = self._open(os.O_RDWR)
         try:
             if "fcntl" in globals():
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _line(head: Head) -> bytes:
+    return (str(head).ljust(_LENGTH - 1) + "\n").encode()

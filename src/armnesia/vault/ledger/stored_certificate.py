@@ -7,7 +7,7 @@ from armnesia.vault.keys.canonical_json import read_json
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, Erasure, terms_problems
 from armnesia.vault.ledger.certificate_check import Issue
-from armnesia.vault.ledger.ledger import Entry
+from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.public_keys import PublicKeys
 
 
@@ -55,6 +55,11 @@ class StoredCertificate:
         if draft.text != body or draft.seal(ring) != signature:
             raise VaultError("its seal does not match: the draft has been changed")
         return cls(draft)
+
+    @property
+    def issued_at(self) -> Head | None:
+        """The head of the ledger at which it was signed; None for a draft, and for certificates of 0.1.0."""
+        return None if self.issued is None else Issue.of(self.issued.body).issued_at
 
     def range_problems(self, keys: PublicKeys) -> list[str]:
         """Where a signed certificate contradicts the range of its key."""

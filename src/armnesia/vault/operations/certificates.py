@@ -1,9 +1,11 @@
 """Handing out certificates: issued with the present state of erasure, and opened for one name."""
 
+from collections.abc import Iterator
+
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
-from armnesia.vault.ledger.commitments import Opening
+from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.state.connection import VaultConnection
@@ -14,25 +16,56 @@ from armnesia.vault.storage import tables
 def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
     """The certificate of a request, or of one name in a request, opened for that name alone."""
     with connection.reading() as transaction:
-        digest = transaction.ring.request_digest(target.request)
-        found = tables.read_request(transaction.session, digest)
-        if found is None:
+        answer = _answer_to(transaction, target)
+        if answer is None:
             raise VaultError(
                 "there is no certificate for exactly this request: it was not made, or with other names"
             )
-        sequence, text = found
-        opening = Opening.read(text) if text else None
-        leaves = b""
-        if opening is not None and opening.place is not None:
-            leaves = tables.read_tree(transaction.session, sequence)
-    certificate = certificate_of_entry(connection, int(sequence))
-    return certificate if opening is None else _open(certificate, connection, target, opening, leaves)
+        sequence, opening = answer
+        tree = _read_tree(transaction, sequence, opening)
+    certificate = certificate_of_entry(connection, sequence)
+    return certificate if opening is None else _open(certificate, connection, target, opening, tree)
+
+
+def certificates_of_each(
+    connection: VaultConnection, target: ErasureTarget
+) -> Iterator[tuple[str, Certificate | None]]:
+    """Each name of a request with its own certificate, opened for it alone; None if there is none."""
+    with connection.reading() as transaction:
+        answers = [(one, _answer_to(transaction, one)) for one in target.each()]
+    entry: int | None = None
+    for one, answer in answers:
+        sequence, opening = answer or (0, None)
+        if opening is None:
+            yield one.names[0], None
+            continue
+        if sequence != entry:  # most names were in the same request
+            entry, certificate = sequence, certificate_of_entry(connection, sequence)
+            with connection.reading() as transaction:
+                tree = _read_tree(transaction, sequence, opening)
+        yield one.names[0], _open(certificate, connection, one, opening, tree)
+
+
+def _answer_to(transaction: Transaction, target: ErasureTarget) -> tuple[int, Opening | None] | None:
+    """The ledger entry that answered a request, and the opening of its commitment; None if none did."""
+    found = tables.read_request(transaction.session, transaction.ring.request_digest(target.request))
+    if found is None:
+        return None
+    sequence, text = found
+    return int(sequence), Opening.read(text) if text else None
+
+
+def _read_tree(transaction: Transaction, sequence: int, opening: Opening | None) -> HashTree | None:
+    """The hash tree of a request with several names, where the opening is a place in it."""
+    if opening is None or opening.place is None:
+        return None
+    return HashTree.of_bytes(tables.read_tree(transaction.session, sequence))
 
 
 def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certificate:
     """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
     with connection.reading() as transaction:
-        stored, state, ring = _read(transaction, sequence), transaction.state, transaction.ring
+        stored, state, ring = read_stored(transaction, sequence), transaction.state, transaction.ring
         keys = read_public_keys(connection, transaction)
     erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
     erasure: Erasure = "complete" if erased else "pending"
@@ -55,7 +88,7 @@ def _open(
     connection: VaultConnection,
     target: ErasureTarget,
     opening: Opening,
-    leaves: bytes,
+    tree: HashTree | None,
 ) -> Certificate:
     """The certificate with the opening of its commitment; the salt is made from the keys and the nonce.
 
@@ -65,11 +98,11 @@ def _open(
         return certificate
     entry = certificate.body["entry"]
     salt = connection.keyring.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
-    path = opening.path if opening.place is None else opening.path_in(leaves)
-    return certificate.with_opening(salt, opening.request(target.request), path)
+    return certificate.with_opening(salt, opening.request(target.request), opening.path_in(tree))
 
 
-def _read(transaction: Transaction, sequence: int) -> StoredCertificate:
+def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:
+    """The certificate of an entry as it is stored; refuse one that something else has changed."""
     found = tables.read_certificate(transaction.session, sequence)
     if found is None:
         raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")

@@ -1,6 +1,7 @@
 """Compacting: deleted bytes leave the database's files, however long it takes."""
 
-from armnesia.vault.results import Compacted
+from armnesia.core.errors import VaultError
+from armnesia.vault.results import Compacted, CompactionEstimate
 from armnesia.vault.state.connection import VaultConnection
 
 
@@ -8,9 +9,16 @@ def compact(connection: VaultConnection) -> Compacted:
     """Rewrite the database's files, and note how far their deleted bytes are erased."""
     with connection.reading() as transaction:
         length = transaction.state.head.sequence
+        for problem in connection.database.integrity_problems(transaction.session):
+            raise VaultError(f"{problem}; a copy would keep the damage: run armnesia rebuild first")
     if not connection.database.compact():
-        return Compacted("pending")
+        return Compacted("pending", connection.database.erasure_obstacle)
     connection.erased_through = length
     with connection.writing() as transaction:
         transaction.store(transaction.state)  # which has what this process knows of erasure
     return Compacted("complete")
+
+
+def estimate_compaction(connection: VaultConnection) -> CompactionEstimate:
+    """How long `compact` would take now, by a short trial."""
+    return CompactionEstimate(*connection.database.compaction_cost())

@@ -15,7 +15,8 @@ from armnesia.vault.state.sealed_state import State, empty_stream, store_stateme
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import append_entry
 from armnesia.vault.storage.database import open_database
-from armnesia.vault.storage.schema import VERSION, create_tables
+from armnesia.vault.storage.schema import VERSION
+from armnesia.vault.storage.tables import create_tables
 
 
 def create_vault(
@@ -68,6 +69,10 @@ def _first_state(
     if stream is not None:
         state = state.with_stream(stream)
     _, state, to_ledger = append_entry(
-        state, "init", configuration=configuration.to_dict(), public_key=keyring.public_key()
+        state,
+        "init",
+        configuration=configuration.to_dict(),
+        public_key=keyring.public_key(),
+        digest_key_check=keyring.digest_check(1),
     )
     return state, to_ledger

@@ -69,7 +69,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         else:
             answer = _answer(connection, transaction, target, records, resolved, digests, listed)
     if repeated:
-        connection.pinned_head.write(before.head)  # a crash may have kept the first answer from pinning it
+        connection.pinned_head.write(before.head)  # also where no head was pinned yet
         certificate = certificate_of_target(connection, target)
         served = before.served_action
         return Forgotten(
@@ -135,7 +135,7 @@ def _answer(
     listed: SuppressionRows,
 ) -> _Answer:
     before, ring = transaction.state, transaction.ring
-    found, rows = records.delete(transaction.session, before)
+    found, rows, to_tallies = records.delete(transaction)
     held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
     commitment = commit_to(target, ring, before.head.sequence + 1, before.digest_key, held)
     facts: dict[str, Any] = {"commitment": commitment.root, "salt_key": before.digest_key}
@@ -160,7 +160,7 @@ def _answer(
     )
     state = replace(state, digests=table_digests)
     to_certificates = tables.put_certificate(entry.sequence, draft.text, draft.seal(ring))
-    transaction.store(state, to_ledger, to_certificates, *to_lists, *to_tree)
+    transaction.store(state, to_ledger, to_certificates, *to_lists, *to_tree, *to_tallies)
     return _Answer(found, len(held), release, draft, commitment.revealed, state)
 
 

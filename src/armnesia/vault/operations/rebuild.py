@@ -11,8 +11,9 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import check_chain
 from armnesia.vault.results import Rebuilt
 from armnesia.vault.state.connection import VaultConnection, older_than
+from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState
-from armnesia.vault.state.sealed_state import State, store_statements
+from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import append_entry
@@ -44,6 +45,7 @@ def rebuild(
             )
         transaction.store(replace(before, digests=scan.digests))
         state = connection.records.recount(transaction, scan, counter)
+        rebuild_tallies(session, transaction.ring, connection.records.layout)
         intact = transaction.intact and connection.records.matches(scan, before)
         unchanged = intact and before.stream == state.stream
         if unchanged:  # the served arm stays, and what chose it
@@ -56,10 +58,15 @@ def rebuild(
 
 
 def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[State, bool]:
-    """The state, and whether its seal matched; if not, the replayed ledger's, sealed again to work on."""
-    ledger, state = tables.read_ledger(session), None
+    """The state, and whether its seal matched; if not, the replayed ledger's, sealed again to work on.
+
+    The indexes are made again before anything is looked up by them.
+    """
+    tables.rebuild_indexes(session)
+    connection.refuse_foreign_schema(session)
+    ledger, state = tables.LedgerRows(session), None
     pinned = connection.pinned
-    if pinned is not None and (not ledger or ledger[-1][0] < pinned.sequence):
+    if pinned is not None and tables.last_sequence(session) < pinned.sequence:
         raise older_than(pinned)
     with suppress(VaultError):
         state = connection.load(session)
@@ -72,12 +79,24 @@ def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[Stat
 
 
 def replace_state(session: Session, keyring: Keyring, replayed: ReplayedState) -> State:
-    """Store the replayed state in the place of a broken one; it counts no records yet."""
+    """Store the replayed state in the place of a broken one; it counts no records yet.
+
+    The new seal is on the keys, too: they must be those of the ledger.
+    """
+    for problem in replayed.key_problems(keyring):
+        raise VaultError(problem)
+    for version in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
+        if version not in replayed.digest_key_checks:
+            raise VaultError(
+                f"the ledger, written by an older armnesia, cannot confirm digest key {version}: restore a"
+                " backup"
+            )
     ring = keyring.at(digest_version=replayed.digest_key, signing_version=len(replayed.public_keys))
     found = tables.read_stored_digests(session)
     try:
-        digests = TableDigests.unmasked(found[0][0], ring, replayed.head)
-    except (IndexError, ValueError, TypeError):
+        masked, _, _ = found[0][0].partition(ROTATED_BELOW)
+        digests = TableDigests.unmasked(masked, ring, replayed.head)
+    except (IndexError, ValueError, TypeError, AttributeError):
         digests = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
     state = replayed.state(ring.vault, digests)
     tables.delete_arms(session)

@@ -1,10 +1,10 @@
 """Restoring: everyone who was forgotten since a backup was made is forgotten again before it opens."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from itertools import islice
 
 import numpy as np
 
@@ -13,19 +13,23 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
+from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.operations.rebuild import replace_state
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.replay import ReplayedState, exported_ledger
+from armnesia.vault.state.owner_tallies import rebuild_tallies
+from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.state.transaction import append_entry, ring_of
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Row, Session, Statement
+
+_AT_ONCE = 500
 
 
-def restore(connection: VaultConnection, export: Mapping[str, Any], *, as_it_is: bool = False) -> Restored:
+def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool = False) -> Restored:
     """Replay on an older copy what `export`, of the same vault, says came after it.
 
     The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
@@ -53,32 +57,31 @@ def restore(connection: VaultConnection, export: Mapping[str, Any], *, as_it_is:
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
         covers = connection.database.erasure_covers, connection.records.erasure_excludes
-        _replace_lists(session, export, ring, covers)
-        missing = len(export["ledger"]) - before.head.sequence
+        _replace_lists(session, export, before.head, ring, covers)
+        missing = export.head.sequence - before.head.sequence
         entry, state, to_ledger = append_entry(state, "restore", replayed=missing, as_it_was=intact)
         digests = compute_digests(session, ring, connection.records.layout)
         transaction.store(replace(state, digests=digests), to_ledger)
         transaction.ring = ring  # from here on with the later keys
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
+        rebuild_tallies(session, ring, connection.records.layout)
     connection.erase(entry.sequence)
     return Restored(missing, entry.head)
 
 
-def _load_copy(
-    connection: VaultConnection, export: Mapping[str, Any], session: Session
-) -> tuple[State, bool]:
+def _load_copy(connection: VaultConnection, export: ExportFile, session: Session) -> tuple[State, bool]:
     """The state of the copy, and whether it is as it was stored; if not, the one that its ledger implies.
 
     Refused unless the copy's ledger is the beginning of the export's.
     """
-    exported, own = exported_ledger(export), tables.read_ledger(session)
-    end, pinned = Head.parse(export["head"]), connection.pinned_head.read()
-    for problem in check_chain(exported, vault=connection.keyring.vault, head=pinned, end=end):
+    connection.refuse_foreign_schema(session)
+    pinned = connection.pinned_head.read()
+    for problem in check_chain(export.ledger(), vault=connection.keyring.vault, head=pinned, end=export.head):
         raise VaultError(f"the export cannot be used: {problem}")
-    if not own or exported[: len(own)] != [tuple(row) for row in own]:
+    if not _is_beginning(tables.stream_ledger(session), export.ledger()):
         raise VaultError("the ledger of the vault is not the beginning of the export's: they have diverged")
-    replayed = ReplayedState.of(own)
+    replayed = ReplayedState.of(tables.stream_ledger(session))
     with suppress(VaultError):
         state = connection.load(session)
         if state.head == replayed.head:
@@ -86,21 +89,37 @@ def _load_copy(
     return replace_state(session, connection.keyring, replayed), False
 
 
-def _suppressed_since(export: Mapping[str, Any], copied: Head) -> Suppressed:
+def _is_beginning(own: Iterable[Row], exported: Iterable[Row]) -> bool:
+    """Whether the rows of one ledger, at least one, are the first of another.
+
+    >>> _is_beginning([(1, "a")], [(1, "a"), (2, "b")]), _is_beginning([], [(1, "a")])
+    (True, False)
+    >>> _is_beginning([(1, "a")], [(1, "a")]), _is_beginning([(1, "b")], [(1, "a")])
+    (True, False)
+    """
+    compared, theirs = 0, iter(exported)
+    for mine in own:
+        compared += 1
+        if tuple(mine) != next(theirs, None):
+            return False
+    return compared > 0
+
+
+def _suppressed_since(export: ExportFile, copied: Head) -> Suppressed:
     """Whose rows must not be in the copy: all who are suppressed, unless readmitted before it was made.
 
     Rows of people who were readmitted later are older than that, and stay deleted.
     """
     suppressed: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
-    for digest, kind, since, readmitted in export["suppressed"]:
+    for digest, kind, since, readmitted in export.suppressed():
         if since > copied.sequence or readmitted is None or readmitted > copied.sequence:
-            suppressed[kind].add(bytes.fromhex(digest))
+            suppressed[kind].add(digest)
     return suppressed
 
 
-def _bring_forward(state: State, export: Mapping[str, Any]) -> State:
+def _bring_forward(state: State, export: ExportFile) -> State:
     """Take configuration, key versions, ledger and deleted counts from the export."""
-    later = ReplayedState.of(exported_ledger(export))
+    later = ReplayedState.of(export.ledger())
     stream = state.stream
     if stream is None:
         empty = empty_stream(later.configuration, later.deleted_counts)
@@ -115,35 +134,38 @@ def _bring_forward(state: State, export: Mapping[str, Any]) -> State:
         head=later.head,
         digest_key=later.digest_key,
         signing_key=len(later.public_keys),
+        rotated_below=None,
     )
 
 
 def _replace_lists(
-    session: Session, export: Mapping[str, Any], ring: Keyring, covers: tuple[str, str]
+    session: Session, export: ExportFile, before: Head, ring: Keyring, covers: tuple[str, str]
 ) -> None:
-    """Append the later entries, draft all certificates again, and take the lists from the export.
+    """Append the entries after `before`, draft all certificates again, and take the lists from the export.
 
     The deleted bytes came back with the copy, so that no certificate may say any more that they are erased:
     each is issued again when it is handed out.
     """
-    own = {sequence for sequence, *_ in tables.read_ledger(session)}
-    bodies = {row["sequence"]: row["body"] for row in export["certificates"]}
-    statements = []
-    for sequence, text, hash_ in exported_ledger(export):
-        if sequence not in own:
-            statements.append(tables.append_entry(sequence, text, hash_))
+    statements = _ledger_statements(export, before, ring, covers)
+    while some := list(islice(statements, _AT_ONCE)):
+        session.execute_together(some)
+    tables.replace_table(session, "suppressed", export.suppressed())
+    tables.replace_table(session, "request", export.requests())
+    tables.replace_table(session, "tree", export.trees())
+
+
+def _ledger_statements(
+    export: ExportFile, before: Head, ring: Keyring, covers: tuple[str, str]
+) -> Iterator[Statement]:
+    certificates = export.certificates()
+    number, body = next(certificates, (0, {}))
+    for sequence, text, hash_ in export.ledger():
+        if sequence > before.sequence:
+            yield tables.append_entry(sequence, text, hash_)
         entry = Entry.from_text(text)
         if entry.kind in CERTIFIED:
+            while 0 < number < sequence:
+                number, body = next(certificates, (0, {}))
             covered = covers[0] + (covers[1] if entry.kind == "forget" else "")
-            draft = CertificateDraft.again(entry, bodies.get(sequence, {}), covered)
-            statements.append(tables.put_certificate(sequence, draft.text, draft.seal(ring)))
-    session.execute_together(statements)
-    tables.replace_table(session, "suppressed", map(_with_digest, export["suppressed"]))
-    tables.replace_table(session, "request", map(_with_digest, export["requests"]))
-    trees = [(sequence, bytes.fromhex(leaves)) for sequence, leaves in export.get("trees", [])]
-    tables.replace_table(session, "tree", trees)
-
-
-def _with_digest(row: list[Any]) -> Row:
-    digest, *rest = row
-    return (bytes.fromhex(digest), *rest)
+            draft = CertificateDraft.again(entry, body if number == sequence else {}, covered)
+            yield tables.put_certificate(sequence, draft.text, draft.seal(ring))

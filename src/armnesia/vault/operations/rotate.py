@@ -8,15 +8,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.progress import Progress
 from armnesia.vault.keys.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.table_digests import compute_digests
+from armnesia.vault.state.table_digests import compute_list_digests
 from armnesia.vault.state.transaction import Transaction, append_entry, ring_of
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
+_AT_ONCE = 20_000
+"""Records whose digests are rotated in one transaction: about a tenth of a second."""
+_CERTIFICATES_AT_ONCE = 500
+"""Certificates that are in memory at the same time."""
 _PURPOSE = {"user": USER, "record": SUPPRESSED_RECORD}
 
 
@@ -61,27 +66,67 @@ def _compromise(since: int | None, length: int) -> dict[str, int]:
     return {"compromised_since": since}
 
 
-def rotate_digest_key(connection: VaultConnection) -> Rotated:
-    """Wrap every digest of a person or a request in a new key, in one transaction."""
-    layout = connection.records.layout
+def rotate_digest_key(connection: VaultConnection, progress: Progress | None = None) -> Rotated:
+    """Wrap every digest of a person or a request in a new key, then make the digests of records with it.
+
+    The first transaction makes the key the one in use. The records follow in many short ones, between which
+    the vault can be used and verified. A rotation that was interrupted is finished, without another key.
+    """
     with connection.writing() as transaction:
-        session, before = transaction.session, transaction.state
-        if compute_digests(session, transaction.ring, layout) != before.digests:
-            # New digests under the new key would hide the change.
-            raise VaultError(
-                "rows of the vault were changed by something other than armnesia; run armnesia verify first"
-            )
-        version = before.digest_key + 1
-        _use_new_key(connection, transaction, lambda ring: ring.digest_version, Keyring.with_new_digest_key)
-        entry, state, to_ledger = append_entry(
-            replace(before, digest_key=version), "rotate_digest", version=version
-        )
-        ring = ring_of(transaction.keyring, state)
-        _rewrap(session, ring)
-        _reseal_drafts(session, transaction.ring, ring)
-        transaction.store(replace(state, digests=compute_digests(session, ring, layout)), to_ledger)
+        if transaction.state.rotated_below is None:
+            _begin_rotation(connection, transaction)
+        version = transaction.state.digest_key
+    rotated = 0
+    while some := _rotate_records(connection):
+        rotated += some
+        if progress is not None:
+            progress(rotated)
     connection.database.erase()  # best effort: digests made with the old key alone leave the files
-    return Rotated("digest", version, entry.head)
+    return Rotated("digest", version, transaction.state.head)
+
+
+def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> None:
+    """Use a new key for everything but the digests of records."""
+    session, before, old_ring = transaction.session, transaction.state, transaction.ring
+    lists = compute_list_digests(session, old_ring)
+    if lists._replace(record=before.digests.record) != before.digests:
+        # New digests under the new key would hide the change.
+        raise VaultError(
+            "rows of the vault were changed by something other than armnesia; run armnesia verify first"
+        )
+    version = before.digest_key + 1
+    _use_new_key(connection, transaction, lambda ring: ring.digest_version, Keyring.with_new_digest_key)
+    ring = transaction.keyring.at(digest_version=version, signing_version=before.signing_key)
+    _, state, to_ledger = append_entry(
+        replace(before, digest_key=version, rotated_below=b""),
+        "rotate_digest",
+        version=version,
+        digest_key_checks=[ring.digest_check(number + 1) for number in range(version)],
+    )
+    _rewrap(session, ring)
+    _reseal_drafts(session, old_ring, ring)
+    lists = compute_list_digests(session, ring)
+    transaction.store(replace(state, digests=lists._replace(record=before.digests.record)), to_ledger)
+
+
+def _rotate_records(connection: VaultConnection) -> int:
+    """Make the table digests of some records with the new key; return how many, 0 at the end.
+
+    A record that something else has changed stays noticeable: its digest with the old key, which is taken
+    out, is not the one that was put in.
+    """
+    with connection.writing() as transaction:
+        state = transaction.state
+        if state.rotated_below is None:
+            return 0
+        rows = tables.read_records_from(
+            transaction.session, connection.records.layout, state.rotated_below, _AT_ONCE
+        )
+        rotated = replace(state, rotated_below=rows[-1][0] + b"\0" if len(rows) == _AT_ONCE else None)
+        digests = state.digests.update(transaction.ring, "record", rows)
+        newest = ring_of(transaction.keyring, replace(state, rotated_below=None))
+        transaction.store(replace(rotated, digests=digests.update(newest, "record", rows)))
+    return len(rows)
 
 
 def _use_new_key(
@@ -113,10 +158,12 @@ def _rewrap(session: Session, ring: Keyring) -> None:
 
 def _reseal_drafts(session: Session, old: Keyring, new: Keyring) -> None:
     """Seal the drafts of certificates with the new key: whoever has the old one could forge them."""
-    entries = {sequence: text for sequence, text, _ in tables.read_ledger(session)}
-    statements = []
-    for sequence, body, signature in list(tables.stream_certificates(session)):
-        stored = StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), old)
-        if stored.issued is None:
-            statements.append(tables.put_certificate(sequence, body, stored.draft.seal(new)))
-    session.execute_together(statements)
+    last = 0
+    while rows := tables.read_certificates_after(session, last, _CERTIFICATES_AT_ONCE):
+        statements = []
+        for sequence, body, signature, entry in rows:
+            stored = StoredCertificate.read(sequence, body, signature, entry or "", old)
+            if stored.issued is None:
+                statements.append(tables.put_certificate(sequence, body, stored.draft.seal(new)))
+        session.execute_together(statements)
+        last = rows[-1][0]

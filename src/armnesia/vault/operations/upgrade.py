@@ -11,6 +11,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.results import Upgraded
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.sealed_state import changed_outside, check_identity, seal_on
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
@@ -34,9 +35,15 @@ def _allow_drafts(session: Session, ring: Keyring, layout: RecordLayout) -> None
     """From 2 to 3: certificates may be stored as drafts; the tables stay as they are."""
 
 
+def _add_tallies(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+    """From 3 to 4: every person has a tally of records; the seal, made at the end, covers every key."""
+    rebuild_tallies(session, ring, layout)
+
+
 STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {
     2: _add_table_digests,
     3: _allow_drafts,
+    4: _add_tallies,
 }
 """What makes version n from version n − 1."""
 

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.messages import counted, listed
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate_text import CERTIFIED
@@ -13,12 +15,14 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations.public_keys import certificates_to_reissue
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.transaction import ring_of
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
 """The tables of `TableDigests`, in its order, in words."""
@@ -26,25 +30,38 @@ _MOST_LISTED = 20
 
 
 def verify(
-    connection: VaultConnection, head: Head | None = None, progress: Progress | None = None
+    connection: VaultConnection,
+    head: Head | None = None,
+    progress: Progress | None = None,
+    *,
+    in_place: bool = False,
 ) -> Verification:
     """Recompute the statistics and compare bit for bit; check seal, ledger, certificates and table digests.
 
-    `head` is a head that was kept elsewhere; the one pinned beside the keys is always checked.
+    `head` is a head that was kept elsewhere; the one pinned beside the keys is always checked. `in_place`
+    reads the vault itself, not a private copy of it.
     """
     problems: list[str] = []
     notes: list[str] = []
     heads = _heads(connection, head)
     if connection.pinned_head.read() is None:
         notes.append("no head is pinned beside the keys: an old copy of the vault cannot be detected")
-    with connection.database.reading() as session:
+    with connection.database.snapshot(in_place=in_place) as (session, remark):
+        if remark is not None:
+            notes.append(remark)
+        problems += connection.database.integrity_problems(session)
         state, found = _state(session, connection)
         problems += found
-        ledger = tables.read_ledger(session)
+        foreign = connection.schema_problems(session, VERSION if state is None else state.version)
+        if foreign:
+            notes.append("the rows were not checked: first repair the schema by the database's own tools")
+            return Verification((*problems, *foreign), tuple(notes), 0, 0, 0)
+        ledger = tables.LedgerRows(session)
+        entries = len(ledger)
         found, keys = _ledger_problems(ledger, connection, state, heads)
         problems += found
-        certificates, sound = 0, keys is not None
-        for certificate_problems in _certificate_problems(session, ledger, _ring(connection, state), keys):
+        certificates, sound = 0, True
+        for certificate_problems in _certificate_problems(session, _ring(connection, state), keys):
             certificates += 1
             sound = sound and not certificate_problems
             problems += certificate_problems
@@ -58,8 +75,12 @@ def verify(
                 found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
             problems += found
             notes += remarks
+            if state.rotated_below is not None:
+                notes.append("the rotation of the digest key is not finished: run armnesia rotate-key digest")
         records = tables.count_records(session)
-    return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, len(ledger), certificates)
+    if state is not None and not problems:
+        connection.pinned_head.write(state.head)  # a crash may have kept an earlier command from it
+    return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, entries, certificates)
 
 
 def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
@@ -67,7 +88,7 @@ def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
     heads = _heads(connection, head)
     with connection.database.reading() as session:
         state, _ = _state(session, connection)
-        problems, _ = _ledger_problems(tables.read_ledger(session), connection, state, heads)
+        problems, _ = _ledger_problems(tables.LedgerRows(session), connection, state, heads)
     return LedgerCheck(tuple(dict.fromkeys(problems)), head)
 
 
@@ -100,69 +121,73 @@ def _ring(connection: VaultConnection, state: State | None) -> Keyring:
 
 
 def _ledger_problems(
-    ledger: list[Row], connection: VaultConnection, state: State | None, heads: list[Head]
+    ledger: tables.LedgerRows, connection: VaultConnection, state: State | None, heads: list[Head]
 ) -> tuple[list[str], PublicKeys | None]:
     """Check the ledger by itself, against the state, and against heads kept elsewhere; its signing keys."""
     keys: PublicKeys | None = None
     vault, end = connection.keyring.vault, None if state is None else state.head
-    kept: list[Head | None] = [*heads] or [None]
-    problems = [
-        f"ledger: {problem}"
-        for head in kept
-        for problem in check_chain(ledger, vault=vault, head=head, end=end)
-    ]
-    if ledger and not check_chain(ledger, vault=vault):
+    problems = [f"ledger: {problem}" for problem in check_chain(ledger, vault=vault, head=heads, end=end)]
+    if ledger and not (problems and check_chain(ledger, vault=vault)):
         try:
-            problems += [f"ledger: {problem}" for problem in _rotation_problems(ledger)]
+            problems += [f"ledger: {problem}" for problem in rotation_problems(_key_entries(ledger))]
             replayed = ReplayedState.of(ledger)
         except InvalidInputError as error:
             return [*problems, f"ledger: {error}"], None
         keys = PublicKeys(vault, replayed.head, replayed.signing_keys)
-        problems += replayed.unknown_signing_keys(connection.keyring)
+        problems += replayed.key_problems(connection.keyring)
         if state is not None:
             problems += [f"state: {problem}" for problem in replayed.contradictions(state)]
     return problems, keys
 
 
-def _rotation_problems(ledger: list[Row]) -> Iterator[str]:
-    """The signatures of entries that put a key in use and do not match."""
-    names_key = tuple(f'"kind":"{kind}"' for kind in KEY_KINDS)
-    return rotation_problems(json.loads(text) for _, text, _ in ledger if any(n in text for n in names_key))
+def _key_entries(ledger: tables.LedgerRows) -> Iterator[dict[str, Any]]:
+    """The entries that may put a signing key in use."""
+    for _, text, _ in ledger:
+        if any(f'"kind":"{kind}"' in text for kind in KEY_KINDS):
+            yield json.loads(text)
 
 
 def _reissue_notes(sequences: list[int]) -> list[str]:
     """Which certificates must be issued again; that is no problem of the vault."""
     if not sequences:
         return []
-    listed = ", ".join(map(str, sequences[:_MOST_LISTED])) + (", …" if len(sequences) > _MOST_LISTED else "")
     return [
-        f"{len(sequences)} certificates were signed with a compromised key and must be issued again: those of"
-        f" entries {listed}; armnesia certificate show does so"
+        f"{counted(len(sequences), 'certificate')} signed with a compromised key, of ledger entries"
+        f" {listed(sequences, _MOST_LISTED)}: armnesia certificate show or armnesia finish issues them again"
     ]
 
 
-def _certificate_problems(
-    session: Session, ledger: list[Row], ring: Keyring, keys: PublicKeys | None
-) -> Iterator[list[str]]:
+def _certificate_problems(session: Session, ring: Keyring, keys: PublicKeys | None) -> Iterator[list[str]]:
     """The problems of each certificate that is present or should be."""
-    entries: dict[int, str] = {sequence: text for sequence, text, _ in ledger}
-    heads = {f"{sequence}:{hash_}" for sequence, _, hash_ in ledger}
-    seen = set()
-    for sequence, body, signature in tables.stream_certificates(session):
-        seen.add(sequence)
-        try:
-            stored = StoredCertificate.read(sequence, body, signature, entries.get(sequence, ""), ring)
-        except VaultError as error:
-            yield [str(error)]
-        else:
-            found = [] if keys is None else stored.range_problems(keys)
-            at = None if stored.issued is None else stored.issued.body.get("issued_at_head")
-            if at is not None and at not in heads:
-                found.append("it was issued at a head that the ledger never had")
-            yield [f"certificate {sequence}: {problem}" for problem in found]
-    for sequence, text in entries.items():
-        if sequence not in seen and _kind(text) in CERTIFIED:
+    for sequence, text, body, signature in tables.stream_entries_and_certificates(session):
+        if body is not None:
+            yield _problems_of(session, sequence, body, signature, text, ring, keys)
+        elif _kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]
+    for sequence, body, signature in tables.stream_certificates_without_entry(session):
+        yield _problems_of(session, sequence, body, signature, "", ring, keys)
+
+
+def _problems_of(
+    session: Session,
+    sequence: int,
+    body: object,
+    signature: object,
+    entry: str,
+    ring: Keyring,
+    keys: PublicKeys | None,
+) -> list[str]:
+    try:
+        stored = StoredCertificate.read(sequence, body, signature, entry, ring)
+    except VaultError as error:
+        return [str(error)]
+    problems = [] if keys is None else stored.range_problems(keys)
+    issued_at = stored.issued_at
+    if issued_at is not None:
+        _, hash_ = tables.read_entry(session, issued_at.sequence) or ("", "")
+        if hash_ != issued_at.hash:
+            problems.append("it was issued at a head that the ledger never had")
+    return [f"certificate {sequence}: {problem}" for problem in problems]
 
 
 def _kind(text: str) -> str | None:
@@ -188,5 +213,7 @@ def _row_problems(
         for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
         if stored != computed
     ]
+    if state.version >= WITH_TALLIES:
+        problems += tally_problems(session, scan.owned, scan.owned_digest)
     found, notes = connection.records.problems(session, state, ring, scan, counter)
     return problems + found, notes

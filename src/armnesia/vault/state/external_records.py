@@ -18,8 +18,10 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
+from armnesia.vault.state.owner_tallies import OwnedRecords, delete_and_check
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.records import (
+    DeletedRecords,
     Records,
     RecordScan,
     RecordSet,
@@ -71,10 +73,11 @@ class ExternalRecordSet:
         sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in rows)
         return DeletionRequest.from_sums(state.known_stream.statistics, sums) if held else None
 
-    def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
-        """Compare, then delete the digests."""
-        found = self.find(session, state)
-        return found, tables.delete_records(session, EXTERNAL_LAYOUT, self._column, self._keys)
+    def delete(self, transaction: Transaction) -> DeletedRecords:
+        """Compare with the sources, then delete the digests and check them against the tallies."""
+        found = self.find(transaction.session, transaction.state)
+        rows, to_tallies = delete_and_check(transaction, EXTERNAL_LAYOUT, self._target, self._keys)
+        return DeletedRecords(found, rows, to_tallies)
 
     def _sources(self, session: Session) -> list[dict[str, Any]]:
         """The sources that brought rows of this request: other sources need not be readable."""
@@ -149,8 +152,11 @@ class ExternalRecords(Records):
         digest_ring: Keyring | None = None,
     ) -> RecordScan:
         """Compute the digests only: what the records say is known at the sources."""
-        digests = compute_digests(session, digest_ring or ring, self.layout, counter=counter)
-        return RecordScan(digests, needs_recount=True)
+        owned = OwnedRecords(ring)
+        digests = compute_digests(
+            session, digest_ring or ring, self.layout, counter=counter, observers=[owned]
+        )
+        return RecordScan(digests, needs_recount=True, owned=owned.number, owned_digest=owned.digest)
 
     def problems(
         self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter

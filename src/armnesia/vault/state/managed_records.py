@@ -17,7 +17,9 @@ from armnesia.logs import Rows, Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
+from armnesia.vault.state.owner_tallies import OwnedRecords, delete_and_check
 from armnesia.vault.state.records import (
+    DeletedRecords,
     Records,
     RecordScan,
     RecordSet,
@@ -36,7 +38,7 @@ class ManagedRecordSet:
     """The rows of one request, in the vault."""
 
     def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._column, self._keys = target.row_column, target.row_keys(keyring)
+        self._target, self._column, self._keys = target, target.row_column, target.row_keys(keyring)
 
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
@@ -46,11 +48,13 @@ class ManagedRecordSet:
         found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
         return DeletionRequest.from_sums(state.known_stream.statistics, found)
 
-    def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
-        """Delete the rows and add them up."""
-        rows = tables.delete_records(session, MANAGED_LAYOUT, self._column, self._keys)
+    def delete(self, transaction: Transaction) -> DeletedRecords:
+        """Delete the rows, check them against the tallies, and add them up."""
+        rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, self._target, self._keys)
         sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
-        return (DeletionRequest.from_sums(state.known_stream.statistics, sums) if rows else None), rows
+        statistics = transaction.state.known_stream.statistics if rows else None
+        request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
+        return DeletedRecords(request, rows, to_tallies)
 
 
 class ManagedRecords(Records):
@@ -90,12 +94,13 @@ class ManagedRecords(Records):
         digest_ring: Keyring | None = None,
     ) -> RecordScan:
         """Add the records up and look for those of forgotten people while the digests are computed."""
-        observer = _RecordObserver(ring, suppressed)
+        observer, owned = _RecordObserver(ring, suppressed), OwnedRecords(ring)
         digests = compute_digests(
-            session, digest_ring or ring, self.layout, counter=counter, observer=observer
+            session, digest_ring or ring, self.layout, counter=counter, observers=[observer, owned]
         )
         sums = {arm: (count, total) for arm, (count, total) in observer.sums.items()}
-        return RecordScan(digests, bool(observer.forgotten), sums, tuple(observer.forgotten))
+        forgotten = tuple(observer.forgotten)
+        return RecordScan(digests, bool(forgotten), sums, forgotten, owned.number, owned.digest)
 
     def problems(
         self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter

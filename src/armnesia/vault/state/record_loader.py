@@ -10,6 +10,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.owner_tallies import add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS
@@ -54,7 +55,9 @@ class RecordLoader:
             self._counts[arm] += count
             self._sums[arm] += int(total)
         width = len(layout.columns.split(","))
-        self._digests = self._digests.update(self._ring, "record", (row[:width] for row in new.values()))
+        records = [row[:width] for row in new.values()]
+        self._digests = self._digests.update(self._ring, "record", records)
+        add_to_tallies(session, self._ring, records)
         added = tables.insert_incoming(session, layout)
         self.seen += len(names)
         self.added += added

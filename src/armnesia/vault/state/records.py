@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
@@ -22,7 +22,7 @@ from armnesia.vault.state.sealed_state import State, arm_rows
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import RecordLayout
 
 
@@ -32,8 +32,18 @@ class RecordSet(Protocol):
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add up what the vault holds."""
 
-    def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
-        """Delete the rows; return what the vault held, and the deleted rows."""
+    def delete(self, transaction: Transaction) -> "DeletedRecords":
+        """Delete the rows; refuse if another way than the index finds other rows."""
+
+
+class DeletedRecords(NamedTuple):
+    """The rows of a request that were deleted."""
+
+    request: DeletionRequest | None
+    """What they add up to; None if there were none."""
+    rows: list[Row]
+    to_tallies: list[Statement]
+    """What stores the tallies of their owners without them."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,10 @@ class RecordScan:
     """Per arm, how many records there are and the sum of their units; empty if records are external."""
     forgotten: tuple[bytes, ...] = ()
     """The identities of records that belong to forgotten people, or were forgotten themselves."""
+    owned: int = 0
+    """How many records have an owner."""
+    owned_digest: int = 0
+    """The exclusive or of their digests, which is that of all tallies."""
 
 
 class Records(ABC):

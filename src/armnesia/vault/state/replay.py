@@ -26,6 +26,8 @@ class ReplayedState:
     head: Head
     digest_key: int
     signing_keys: tuple[SigningKey, ...]
+    digest_key_checks: Mapping[int, str]
+    """The check value of each digest key, as far as the ledger has it."""
     deleted_counts: IntArray
     """How many records of each arm were deleted, as far as that is public."""
 
@@ -34,21 +36,25 @@ class ReplayedState:
         """Replay the rows (sequence, entry, hash) of a ledger that has been checked."""
         configuration: dict[str, Any] = {}
         key_entries: list[dict[str, Any]] = []
+        checks: dict[int, str] = {}
         digest_key, deleted, head = 1, np.zeros(1, dtype=np.int64), None
         for sequence, text, hash_ in rows:
             entry, head = json.loads(text), Head(sequence, hash_)
             kind = entry["kind"]
             if kind == "init":
                 configuration = dict(entry["configuration"])
+                checks |= {1: entry["digest_key_check"]} if "digest_key_check" in entry else {}
             elif kind in ("actions", "policy"):
                 configuration[kind] = entry[kind]
+            elif kind == "rotate_digest":
+                checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))
             if kind in KEY_KINDS:
                 key_entries.append(entry)
             digest_key += kind == "rotate_digest"
             deleted = deleted + np.array(entry.get("counts", 0), dtype=np.int64)
         assert head is not None  # a ledger begins with init
-        keys = key_history(key_entries)
-        return cls(Configuration.from_dict(configuration), head, digest_key, keys, deleted)
+        known = Configuration.from_dict(configuration)
+        return cls(known, head, digest_key, key_history(key_entries), checks, deleted)
 
     @property
     def public_keys(self) -> tuple[str, ...]:
@@ -79,16 +85,21 @@ class ReplayedState:
             elif deleted is not None and (deleted != self.deleted_counts).any():
                 yield "the numbers of deleted records are not those in the ledger"
 
-    def unknown_signing_keys(self, keyring: Keyring) -> Iterator[str]:
-        """Signing keys of this keyring that the ledger does not name: nobody could check their signatures."""
+    def key_problems(self, keyring: Keyring) -> Iterator[str]:
+        """Keys of this keyring that are not those of the ledger: a sentence each.
+
+        With another signing key nobody could check the signatures; with another digest key no person's
+        records would be found.
+        """
+        for version, check in self.digest_key_checks.items():
+            if version > keyring.digest_version or keyring.digest_check(version) != check:
+                yield (
+                    f"keys: digest key {version} of the keys' file is not the one in the ledger; get the file"
+                    " from a backup of the keys"
+                )
         for version, public in enumerate(self.public_keys, 1):
             if version > keyring.signing_version or keyring.public_key(version) != public:
                 yield (
                     f"keys: signing key {version} of the keys' file is not the one in the ledger; get the"
                     " file from where the key was made"
                 )
-
-
-def exported_ledger(export: Mapping[str, Any]) -> list[Row]:
-    """The rows (sequence, entry, hash) of the ledger in an export."""
-    return [(row["sequence"], row["entry"], row["hash"]) for row in export["ledger"]]

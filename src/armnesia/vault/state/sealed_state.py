@@ -20,7 +20,10 @@ from armnesia.vault.results import Served
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION
+from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION, WITH_TALLIES
+
+ROTATED_BELOW = "."
+"""Separates the table digests from how far they are rotated, in the column that holds both."""
 
 LARGEST = 2**63 - 1
 """Counts and sums are stored as 64-bit integers: 9.2·10⁹ rows per arm."""
@@ -45,6 +48,8 @@ class State:
     digest_key: int
     signing_key: int
     digests: TableDigests
+    rotated_below: bytes | None = None
+    """While the digest key is rotated: how far the digests of records are; see `Keyring.rotated_below`."""
 
     @property
     def known_stream(self) -> Stream:
@@ -91,6 +96,16 @@ class StoredState:
     row: Row
     arms: list[Row]
 
+    @property
+    def head(self) -> Head:
+        """The head of the ledger that the row names."""
+        return Head(self.row[_LENGTH], self.row[_LENGTH + 1])
+
+    @property
+    def version(self) -> int:
+        """The version of the tables."""
+        return int(self.row[_VERSION])
+
     @classmethod
     def read(cls, session: Session) -> "StoredState":
         """Read the rows of the state."""
@@ -115,7 +130,7 @@ class StoredState:
         """The served arm, which is known without the statistics."""
         position = self.row[_SERVED]
         action = None if position is None else json.loads(self.arms[position][1])
-        return Served(action, self.row[_SERVED + 1], Head(self.row[LENGTH], self.row[LENGTH + 1]))
+        return Served(action, self.row[_SERVED + 1], self.head)
 
     def state(self, ring: Keyring) -> State:
         """The state that the rows mean."""
@@ -123,6 +138,7 @@ class StoredState:
             self.row
         )
         configuration, head = Configuration.from_text(text), Head(length, hash_)
+        masked, rotating, below = digests.partition(ROTATED_BELOW)
         return State(
             vault,
             version,
@@ -134,19 +150,24 @@ class StoredState:
             erased,
             digest_key,
             signing_key,
-            TableDigests.unmasked(digests, ring, head),
+            TableDigests.unmasked(masked, ring, head),
+            bytes.fromhex(below) if rotating else None,
         )
 
 
-_ID, _VERSION, _SERVED, LENGTH, _DIGEST_KEY, _SIGNING_KEY = (
+_ID, _VERSION, _SERVED, _LENGTH, _DIGEST_KEY, _SIGNING_KEY = (
     tables.VAULT_COLUMNS.split(", ").index(name)
     for name in ("id", "schema_version", "served", "ledger_length", "digest_key", "signing_key")
 )
 
 
 def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes:
-    """The seal on every column of the state but the seal itself, and on the arms."""
-    return ring.seal(text_of_plain([columns, arms]))  # as the database holds them: plain values
+    """The seal on every column of the state but the seal itself, on the arms, and on every key in use.
+
+    Before version 4 it did not cover the keys: one that had been replaced was not noticed.
+    """
+    sealed = [columns, arms, *([ring.checks()] if columns[_VERSION] >= WITH_TALLIES else [])]
+    return ring.seal(text_of_plain(sealed))  # as the database holds them: plain values
 
 
 def check_identity(vault: str, version: int, keyring: Keyring) -> None:
@@ -167,8 +188,8 @@ def check_identity(vault: str, version: int, keyring: Keyring) -> None:
 def changed_outside() -> VaultError:
     """The seal does not match: nothing may be decided from such statistics."""
     return VaultError(
-        "the vault's statistics or configuration were changed by something other than armnesia, or its keys"
-        " are wrong; run armnesia verify"
+        "the vault's statistics or configuration were changed by something other than armnesia, or a key in"
+        " its keys' file was; run armnesia verify"
     )
 
 
@@ -216,7 +237,8 @@ def store_statements(
     columns = [
         *(state.vault, VERSION, state.configuration.text, state.served, state.served_by),
         *(state.head.sequence, state.head.hash, state.erased_through, state.digest_key, state.signing_key),
-        state.digests.masked(ring, state.head),
+        state.digests.masked(ring, state.head)
+        + ("" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()),
     ]
     values = (*columns, seal_on(columns, arms, ring))
     statements.append(tables.insert_vault(values) if before is None else tables.update_vault(values))

@@ -6,7 +6,7 @@ could be derived from two stored values, and rows exchanged whose digests cancel
 MSet-XOR-Hash of Clarke, Devadas, van Dijk, Gassend and Suh (Asiacrypt 2003).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from armnesia.core.progress import RowCounter
@@ -36,8 +36,13 @@ class TableDigests(NamedTuple):
         (False, True)
         """
         total = getattr(self, table)
-        prepared = ring.hasher(f"tally {table}".encode())
+        purpose = f"tally {table}".encode()
+        newest = prepared = ring.hasher(purpose)
+        rotated_below = ring.rotated_below if table == "record" else None
+        older = None if rotated_below is None else ring.hasher(purpose, before=1)
         for row in rows:
+            if older is not None:
+                prepared = newest if row[0] < rotated_below else older
             digest = prepared.copy()
             digest.update(ascii(row).encode())  # of numbers, text, bytes and None: distinct rows differ
             total ^= int.from_bytes(digest.digest())
@@ -89,14 +94,21 @@ def compute_digests(
     layout: RecordLayout,
     *,
     counter: RowCounter | None = None,
-    observer: RowObserver | None = None,
+    observers: Sequence[RowObserver] = (),
 ) -> TableDigests:
     """Compute the digests from the rows that the tables hold now."""
     counter = counter or RowCounter()
     records = counter.each(tables.stream_records(session, layout))
-    digests = TableDigests().update(
-        ring, "record", records if observer is None else observer.observe(records)
-    )
+    for observer in observers:
+        records = observer.observe(records)
+    digests = TableDigests().update(ring, "record", records)
+    lists = compute_list_digests(session, ring, counter)
+    return lists._replace(record=digests.record)
+
+
+def compute_list_digests(session: Session, ring: Keyring, counter: RowCounter | None = None) -> TableDigests:
+    """Compute the digests of all tables but `record`, which is by far the largest."""
+    counter, digests = counter or RowCounter(), TableDigests()
     for table in COLUMNS:
         digests = digests.update(ring, table, counter.each(tables.stream_table(session, table)))
     return digests

@@ -10,6 +10,7 @@ from armnesia.vault.ledger.ledger import Entry
 from armnesia.vault.state.sealed_state import State, StoredState, store_statements
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session, Statement
+from armnesia.vault.storage.schema import VERSION
 
 CODE = f"armnesia {metadata.version('armnesia')}"
 """The code that writes an entry of the ledger."""
@@ -33,12 +34,16 @@ class Transaction:
         """Store a new state, together with other statements."""
         statements, self.stored = store_statements(self.state, state, self.keyring)
         self.session.execute_together([*others, *statements])
-        self.state = state
+        self.state = replace(state, version=VERSION)
 
 
 def ring_of(keyring: Keyring, state: State) -> Keyring:
     """The keys that a state uses: a key may be in the keys' file before it is in use."""
-    return keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
+    return keyring.at(
+        digest_version=state.digest_key,
+        signing_version=state.signing_key,
+        rotated_below=state.rotated_below,
+    )
 
 
 def append_entry(

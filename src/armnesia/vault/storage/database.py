@@ -1,23 +1,26 @@
 """What the vault needs of a database: transactions, rows, and deleted bytes that leave the files.
 
 A new database is one module with the functions `connect` and `default_keys_path`, and one line in
-`DATABASES`. Its module is imported
-when an address names it: an SQLite vault needs nothing of PostgreSQL.
+`DATABASES`. Its module is imported when an address names it: an SQLite vault needs nothing of PostgreSQL.
 """
 
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
 from armnesia.logs.urls import redacted
+from armnesia.vault.storage.schema import Table
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 """A statement that returns no rows, and its parameters."""
+
+_LONGEST_WAIT = 1_000_000
+"""Seconds: both databases count milliseconds in 32 bits."""
 
 IN_USE = "is in use by another process; nothing was changed, try again"
 
@@ -32,6 +35,8 @@ class Dialect:
     """How all rows of a table are deleted."""
     insert_all: str = "INSERT INTO"
     """How one statement inserts many rows, none of which is expected to fail."""
+    rebuild_indexes: tuple[str, ...] = ()
+    """The statements that make all indexes of a vault again."""
 
 
 class Session(Protocol):
@@ -53,8 +58,28 @@ class Session(Protocol):
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query and yield its rows one by one, in constant memory."""
 
-    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by the fastest way the database has."""
+
+    def without_indexes(self) -> AbstractContextManager[str]:
+        """Read tables without indexes; yields what a query writes after the name of a table."""
+
+
+class Snapshot(NamedTuple):
+    """A session that sees one snapshot of the vault, and a remark on it for the operator, if there is one."""
+
+    session: Session
+    remark: str | None = None
+
+
+class CompactionCost(NamedTuple):
+    """What `compact` would rewrite, whom it keeps waiting, and for how long."""
+
+    bytes: int
+    seconds: float | None
+    """By a short trial on made-up rows; None if that failed."""
+    blocks: str
+    """Who waits, in words."""
 
 
 class Database(ABC):
@@ -69,9 +94,21 @@ class Database(ABC):
     location: str
     """Where the database is, without a password, for messages."""
 
+    erasure_obstacle: str = ""
+    """Why the last `erase` or `compact` left deleted bytes in the files, in words; empty if it left none."""
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
         """Begin a transaction that sees one snapshot of the vault."""
+
+    @contextmanager
+    def snapshot(self, *, in_place: bool = False) -> Iterator[Snapshot]:
+        """As `reading`, for work that takes long: others are held back as little as the database allows.
+
+        `in_place` reads the vault itself, also where a copy would hold others back less.
+        """
+        with self.reading() as session:
+            yield Snapshot(session)
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
@@ -86,12 +123,27 @@ class Database(ABC):
         """Whether the database contains a vault."""
 
     @abstractmethod
-    def erase(self) -> bool:
-        """Make deleted bytes leave the files if that is possible at once; return whether they left."""
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""
+
+    @abstractmethod
+    def integrity_problems(self, session: Session) -> list[str]:
+        """What the database's own check of its files and indexes finds; a sentence each."""
+
+    @abstractmethod
+    def erase(self, *, wait: bool = False) -> bool:
+        """Make deleted bytes leave the files if that is possible at once; return whether they left.
+
+        With `wait`, wait up to the time-out for other processes that keep them there.
+        """
 
     @abstractmethod
     def compact(self) -> bool:
         """Make deleted bytes leave the files, however long it takes; return whether they left."""
+
+    @abstractmethod
+    def compaction_cost(self) -> CompactionCost:
+        """What `compact` would cost now, without waiting for anybody's lock."""
 
     @abstractmethod
     def close(self) -> None:
@@ -125,6 +177,10 @@ def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> D
 
     A relative file has three slashes and an absolute one four, as in other tools with such addresses.
     """
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_WAIT:
+        raise InvalidInputError(
+            f"timeout must be a number of seconds from 0 to {_LONGEST_WAIT:,}; got {timeout!r}"
+        )
     database: Database = database_module(url).connect(url, create=create, timeout=timeout)
     return database
 

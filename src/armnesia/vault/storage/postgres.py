@@ -14,7 +14,18 @@ from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
 from armnesia.logs.urls import place_of, without_schema
-from armnesia.vault.storage.database import IN_USE, Database, Dialect, Row, Statement, database_error
+from armnesia.vault.storage.database import (
+    IN_USE,
+    CompactionCost,
+    Database,
+    Dialect,
+    Row,
+    Session,
+    Statement,
+    database_error,
+)
+from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_TABLE, TABLES, VERSION, Table
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -24,14 +35,26 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(%(now)s::xid)"""
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
+_INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
-_REWRITTEN = ("record", "suppressed", "request", "arm", "vault")
+_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "vault")
 """The tables with personal data, and with statistics that deletions change."""
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
     WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)
     AND attnum > 0 AND NOT attisdropped AND attstattarget IS DISTINCT FROM 0"""
 """The columns of these tables that the planner samples."""
+_SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+    WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)"""
+_TRIAL = (
+    "DROP TABLE IF EXISTS pg_temp.trial",
+    "CREATE TEMPORARY TABLE trial (identity BYTEA NOT NULL PRIMARY KEY, owner BYTEA, arm INTEGER,"
+    " units BIGINT)",
+    "CREATE INDEX trial_owner ON trial (owner)",
+    "INSERT INTO trial SELECT decode(md5('i' || n), 'hex'), decode(md5('o' || n), 'hex'), n %% 5, n"
+    " FROM generate_series(1, 40000) AS n",
+)
+"""Made-up rows, to see how fast the server rewrites a table."""
 _OPTIONS = {
     "synchronous_commit": "on",
     # The planner has no statistics of rows per person, and would otherwise scan the whole table.
@@ -47,7 +70,14 @@ def _translated(sql: str) -> str:
 
 
 # TRUNCATE, because deleted rows stay to be read past until the transaction ends.
-DIALECT = Dialect(blob="BYTEA", delete_all="TRUNCATE")
+DIALECT = Dialect(
+    blob="BYTEA",
+    delete_all="TRUNCATE",
+    # Not of the tallies, which are made again as a whole.
+    rebuild_indexes=tuple(
+        f"REINDEX TABLE {table.name}" for table in TABLES[MANAGED_LAYOUT, VERSION] if table is not OWNER_TABLE
+    ),
+)
 
 
 def connect(url: str, *, create: bool, timeout: float) -> "PostgresDatabase":
@@ -90,12 +120,23 @@ class PostgresSession:
             cursor.execute(_translated(sql), parameters)
             yield from cursor
 
-    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by COPY."""
         copying = f"COPY {table} ({columns}) FROM STDIN"
         with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
             for row in rows:
                 copy.write_row(row)
+
+    @contextmanager
+    def without_indexes(self) -> Iterator[str]:
+        """PostgreSQL takes settings for the transaction."""
+        for setting in _INDEX_SCANS:
+            self._connection.execute(f"SET LOCAL {setting} = off")
+        self._connection.execute("SET LOCAL enable_seqscan = on")
+        yield ""
+        for setting in _INDEX_SCANS:
+            self._connection.execute(f"SET LOCAL {setting} = on")
+        self._connection.execute("SET LOCAL enable_seqscan = off")
 
 
 class PostgresDatabase(Database):
@@ -115,7 +156,8 @@ class PostgresDatabase(Database):
         self._timeout = timeout
         address, self.schema = without_schema(url)
         self.location = place_of(address)
-        settings = {"search_path": self.schema, "lock_timeout": int(timeout * 1000), **_OPTIONS}
+        milliseconds = max(1, int(timeout * 1000))  # 0 would mean to wait forever
+        settings = {"search_path": self.schema, "lock_timeout": milliseconds, **_OPTIONS}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         with self._translating_errors():
             self._connection = psycopg.connect(
@@ -160,8 +202,17 @@ class PostgresDatabase(Database):
                 for setting in _WHOLE_TABLE_JOINS:
                     self._connection.execute(f"RESET {setting}")
 
-    def erase(self) -> bool:
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Compare the catalogue with the tables of armnesia."""
+        return list(schema_problems(session, self.schema, tables))
+
+    def integrity_problems(self, session: Session) -> list[str]:
+        """Check the indexes against their tables, by `amcheck` where it may be used, else by queries."""
+        return list(index_problems(session, self.schema))
+
+    def erase(self, *, wait: bool = False) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""
+        self.erasure_obstacle = "PostgreSQL keeps deleted rows in its files until armnesia compact is run"
         return False
 
     def compact(self) -> bool:
@@ -171,13 +222,32 @@ class PostgresDatabase(Database):
         """
         with self._translating_errors():
             if not (self._wait_for_older_snapshots() and self._drop_samples()):
+                self.erasure_obstacle = "another transaction can still see deleted rows"
                 return False
             for table in _REWRITTEN:
                 self._connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
             # Without the privilege the server does it by itself within checkpoint_timeout.
             with suppress(self._psycopg.errors.InsufficientPrivilege):
                 self._connection.execute("CHECKPOINT")
+        self.erasure_obstacle = ""
         return True
+
+    def compaction_cost(self) -> CompactionCost:
+        """Each table is locked while it is rewritten, for readers too."""
+        execute = self._connection.execute
+        with self._translating_errors():
+            ((size,),) = execute(_SIZE, {"schema": self.schema, "tables": list(_REWRITTEN)}).fetchall()
+        try:
+            for statement in _TRIAL:
+                execute(statement, ())
+            ((trial,),) = execute("SELECT pg_total_relation_size('pg_temp.trial')").fetchall()
+            start = time.perf_counter()
+            execute("VACUUM (FULL, ANALYZE) pg_temp.trial")
+            seconds = time.perf_counter() - start
+            execute(_TRIAL[0])
+        except self._psycopg.Error:
+            return CompactionCost(size, None, "readers and writers")
+        return CompactionCost(size, size / trial * seconds, "readers and writers")
 
     def _drop_samples(self) -> bool:
         """Drop the planner's samples of the vault; return whether their bytes left the files too."""

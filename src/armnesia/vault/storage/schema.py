@@ -1,14 +1,20 @@
 """The tables of a vault, and their version."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from armnesia.vault.storage.database import Session
+VERSION = 4
+"""The version that this code writes.
 
-VERSION = 3
-"""The version that this code writes. In version 3 a certificate may be stored as a draft."""
+In version 3 a certificate may be stored as a draft. In version 4 the seal covers every key, and the table
+`owner` has a tally of each person's records.
+"""
 
 OLDEST_READABLE = 2
 """The oldest version that this code opens; `operations/upgrade.py` brings older ones to the newest."""
+
+WITH_TALLIES = 4
+"""The first version with the table `owner`, and with a seal that covers every key."""
 
 COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",
@@ -16,7 +22,44 @@ COLUMNS = {
     "source": "number, description",
     "tree": "sequence, leaves",
 }
-"""The columns of the tables that hold many rows, except `record`, `ledger` and `certificate`."""
+"""The columns of the tables with a digest of their own, except `record`."""
+
+
+class Column(NamedTuple):
+    """A column; `{blob}` in its type is the type of bytes."""
+
+    name: str
+    type: str
+    constraint: str = "NOT NULL"
+
+    def definition(self, blob: str) -> str:
+        """The column as CREATE TABLE has it."""
+        return f"{self.name} {self.type.format(blob=blob)} {self.constraint}".rstrip()
+
+
+class Table(NamedTuple):
+    """A table; its first column is the primary key."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def statement(self, blob: str) -> str:
+        """The statement that creates it."""
+        columns = ", ".join(column.definition(blob) for column in self.columns)
+        return f"CREATE TABLE {self.name} ({columns})"
+
+
+class Index(NamedTuple):
+    """An index on one column."""
+
+    name: str
+    table: str
+    column: str
+
+    @property
+    def statement(self) -> str:
+        """The statement that creates it."""
+        return f"CREATE INDEX {self.name} ON {self.table} ({self.column})"
 
 
 @dataclass(frozen=True)
@@ -24,8 +67,8 @@ class RecordLayout:
     """What the table `record` holds of a row, and how incoming rows are compared with it."""
 
     columns: str
-    types: str
-    """The columns after `identity` and `owner`, with their types; `{blob}` is the type of bytes."""
+    own: tuple[Column, ...]
+    """The columns after `identity` and `owner`."""
     incoming: str
     """The columns of incoming rows: those of a record, and what is needed to add them up."""
     differs: str
@@ -34,13 +77,13 @@ class RecordLayout:
 
 MANAGED_LAYOUT = RecordLayout(
     columns="identity, owner, arm, units",
-    types="arm INTEGER NOT NULL, units BIGINT NOT NULL",
+    own=(Column("arm", "INTEGER"), Column("units", "BIGINT")),
     incoming="identity, owner, arm, units",
     differs="r.arm <> i.arm OR r.units <> i.units OR coalesce(r.owner, '') <> coalesce(i.owner, '')",
 )
 EXTERNAL_LAYOUT = RecordLayout(
     columns="identity, owner, content, source",
-    types="content {blob} NOT NULL, source INTEGER NOT NULL",
+    own=(Column("content", "{blob}"), Column("source", "INTEGER")),
     incoming="identity, owner, content, source, arm, units",
     differs="r.content <> i.content",
 )
@@ -54,32 +97,84 @@ INCOMING_TYPES = {
     "units": "BIGINT",
 }
 
-TREE_TABLE = "CREATE TABLE tree (sequence BIGINT PRIMARY KEY, leaves {blob} NOT NULL)"
+KEY = "PRIMARY KEY"
+TREE_TABLE = Table("tree", (Column("sequence", "BIGINT", KEY), Column("leaves", "{blob}")))
+OWNER_TABLE = Table(
+    "owner", (Column("owner", "{blob}", KEY), Column("records", "BIGINT"), Column("digest", "{blob}"))
+)
+DIGESTS_COLUMN = Column("tallies", "TEXT", "NOT NULL DEFAULT ''")
+"""The column of table digests, as an upgrade from version 1 adds it to the table `vault`."""
+OWNER_INDEX = Index("record_owner", "record", "owner")
+
+_VAULT_TABLE = Table(
+    "vault",
+    (
+        Column("one", "INTEGER", f"{KEY} CHECK (one = 1)"),
+        Column("id", "TEXT"),
+        Column("schema_version", "INTEGER"),
+        Column("configuration", "TEXT"),
+        Column("served", "INTEGER", ""),
+        Column("served_by", "TEXT"),
+        Column("ledger_length", "BIGINT"),
+        Column("ledger_head", "TEXT"),
+        Column("erased_through", "BIGINT"),
+        Column("digest_key", "INTEGER"),
+        Column("signing_key", "INTEGER"),
+        Column("tallies", "TEXT"),
+        Column("seal", "{blob}"),
+    ),
+)
+_OTHER_TABLES = (
+    Table(
+        "arm",
+        (
+            Column("position", "INTEGER", KEY),
+            Column("label", "TEXT"),
+            Column("count", "BIGINT"),
+            Column("total", "BIGINT"),
+            Column("gone", "BIGINT"),
+        ),
+    ),
+    Table("source", (Column("number", "INTEGER", KEY), Column("description", "TEXT"))),
+    Table(
+        "suppressed",
+        (
+            Column("digest", "{blob}", KEY),
+            Column("kind", "TEXT"),
+            Column("since", "BIGINT"),
+            Column("readmitted", "BIGINT", ""),
+        ),
+    ),
+    Table("ledger", (Column("sequence", "BIGINT", KEY), Column("entry", "TEXT"), Column("hash", "TEXT"))),
+    Table(
+        "certificate",
+        (Column("sequence", "BIGINT", KEY), Column("body", "TEXT"), Column("signature", "{blob}")),
+    ),
+    Table(
+        "request", (Column("digest", "{blob}", KEY), Column("sequence", "BIGINT"), Column("opening", "TEXT"))
+    ),
+    TREE_TABLE,
+)
 
 
-def create_tables(session: Session, layout: RecordLayout) -> None:
-    """Create the tables of a new vault."""
-    blob = session.dialect.blob
-    record = layout.types.format(blob=blob)
-    for statement in (
-        f"""CREATE TABLE vault (
-            one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, schema_version INTEGER NOT NULL,
-            configuration TEXT NOT NULL, served INTEGER, served_by TEXT NOT NULL,
-            ledger_length BIGINT NOT NULL, ledger_head TEXT NOT NULL, erased_through BIGINT NOT NULL,
-            digest_key INTEGER NOT NULL, signing_key INTEGER NOT NULL, tallies TEXT NOT NULL,
-            seal {blob} NOT NULL)""",
-        """CREATE TABLE arm (
-            position INTEGER PRIMARY KEY, label TEXT NOT NULL,
-            count BIGINT NOT NULL, total BIGINT NOT NULL, gone BIGINT NOT NULL)""",
-        f"CREATE TABLE record (identity {blob} NOT NULL PRIMARY KEY, owner {blob}, {record})",
-        "CREATE INDEX record_owner ON record (owner)",
-        "CREATE TABLE source (number INTEGER PRIMARY KEY, description TEXT NOT NULL)",
-        f"""CREATE TABLE suppressed (
-            digest {blob} PRIMARY KEY, kind TEXT NOT NULL, since BIGINT NOT NULL, readmitted BIGINT)""",
-        "CREATE TABLE ledger (sequence BIGINT PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
-        f"""CREATE TABLE certificate (
-            sequence BIGINT PRIMARY KEY, body TEXT NOT NULL, signature {blob} NOT NULL)""",
-        TREE_TABLE.format(blob=blob),
-        f"CREATE TABLE request (digest {blob} PRIMARY KEY, sequence BIGINT NOT NULL, opening TEXT NOT NULL)",
-    ):
-        session.execute(statement)
+def _tables(layout: RecordLayout, version: int) -> tuple[Table, ...]:
+    identity, owner = Column("identity", "{blob}", f"NOT NULL {KEY}"), Column("owner", "{blob}", "")
+    record = Table("record", (identity, owner, *layout.own))
+    later = (OWNER_TABLE,) if version >= WITH_TALLIES else ()
+    return (_VAULT_TABLE, record, *_OTHER_TABLES, *later)
+
+
+TABLES = {
+    (layout, version): _tables(layout, version)
+    for layout in (MANAGED_LAYOUT, EXTERNAL_LAYOUT)
+    for version in range(OLDEST_READABLE, VERSION + 1)
+}
+"""The tables of a vault, by the layout of its records and its version."""
+
+
+def upgraded_from_1(table: Table) -> Table:
+    """The table as an upgrade from version 1 leaves it: the column of table digests is added at the end."""
+    if table is not _VAULT_TABLE:
+        return table
+    others = (column for column in table.columns if column.name != DIGESTS_COLUMN.name)
+    return Table(table.name, (*others, DIGESTS_COLUMN))

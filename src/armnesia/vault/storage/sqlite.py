@@ -5,9 +5,12 @@ overwritten pages into the file and empties the write-ahead log.
 """
 
 import os
+import re
 import sqlite3
 import stat
+import time
 import urllib.parse
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -19,14 +22,20 @@ from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
     IN_USE,
+    CompactionCost,
     Database,
     Dialect,
     Row,
+    Session,
+    Snapshot,
     Statement,
     database_error,
     unknown_address,
 )
-from armnesia.vault.storage.sqlite_rewriting import run_with_temporary_files
+from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, Table, upgraded_from_1
+from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
+from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
+from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
 _ON_DISK_AND_OVERWRITTEN = ("PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
@@ -43,10 +52,17 @@ _REWRITING = (
     "VACUUM",
 )
 _OLDEST = (3, 37, 0)
+_SMALL = 1 << 20
+"""Bytes: reading a smaller vault takes no longer than copying it."""
+_PRIMARY_CODE = 0xFF
+_PAUSE = 0.05
+_USED = "another process was using the vault"
+_IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
+_MOST_PROBLEMS = 20
 
 
 # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
-DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO")
+DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO", rebuild_indexes=("REINDEX",))
 
 
 def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
@@ -91,10 +107,15 @@ class SqliteSession:
         """Run a query and yield its rows one by one."""
         yield from self._connection.execute(sql, parameters)
 
-    def load(self, table: str, columns: str, rows: list[Row]) -> None:
+    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows."""
         marks = ", ".join("?" * len(columns.split(",")))
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+
+    @contextmanager
+    def without_indexes(self) -> Iterator[str]:
+        """SQLite takes a hint in the query."""
+        yield " NOT INDEXED"
 
 
 class SqliteDatabase(Database):
@@ -105,6 +126,8 @@ class SqliteDatabase(Database):
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
         self.location = path
         self._timeout = timeout
+        self._checked_schema: object = None
+        self._queue = WriterQueue(f"{os.path.realpath(path)}-queue")
         # Absolute, because the process may change its folder. SQLite puts the write-ahead log and its index
         # beside the file itself, also where a link leads to it.
         itself = os.path.realpath(path)
@@ -151,9 +174,39 @@ class SqliteDatabase(Database):
             yield session
 
     @contextmanager
+    def snapshot(self, *, in_place: bool = False) -> Iterator[Snapshot]:
+        """Read from a private copy: a reader of the vault itself would keep deleted bytes in its log."""
+        with self._translating_errors(), ExitStack() as lent:
+            copy, reason = (None, "as asked") if in_place else self._copied(lent)
+            if copy is None:
+                remark = f"{_IN_PLACE}: {reason}" if reason else None
+                yield Snapshot(lent.enter_context(self.reading()), remark)
+            else:
+                # The copy counts the changes of its schema anew.
+                self._checked_schema = None
+                lent.callback(setattr, self, "_checked_schema", None)
+                yield Snapshot(SqliteSession(copy))
+                self._check_same_files()
+
+    def _copied(self, lent: ExitStack) -> tuple[sqlite3.Connection | None, str]:
+        """A connection that reads a private copy; or None, and why there is none, empty for a small vault."""
+        self._check_same_files()
+        size, path = self._size(), os.path.realpath(self._path)
+        if size < _SMALL:
+            return None, ""
+        if os.name != "posix":
+            return None, "on this system an open file keeps its name"
+        if not has_room(path, size):
+            return None, f"there is no room for a copy of {size / 1e6:.0f} MB beside it"
+        try:
+            return lent.enter_context(private_copy(self._connection, path, self._timeout)), ""
+        except (sqlite3.Error, OSError) as error:
+            return None, f"a copy could not be made beside it ({error})"
+
+    @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
         """Take the write lock at the start, so that no transaction has to be abandoned later."""
-        with self._transaction("BEGIN IMMEDIATE") as session:
+        with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE") as session:
             yield session
 
     @contextmanager
@@ -167,18 +220,56 @@ class SqliteDatabase(Database):
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE}")
             self._connection.execute("PRAGMA shrink_memory")
 
-    def erase(self) -> bool:
-        """Run a truncating checkpoint; do not wait for a reader that still needs the old pages."""
+    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
+        """Compare the statements that SQLite keeps with those of armnesia, if any has changed."""
+        ((changes,),) = session.query("PRAGMA schema_version")
+        if self._checked_schema == (changes, tables):
+            return []
+        problems = list(_schema_problems(session, tables))
+        if not problems:
+            self._checked_schema = (changes, tables)
+        return problems
+
+    def integrity_problems(self, session: Session) -> list[str]:
+        """Run SQLite's own check: pages, rows, and indexes against their tables."""
+        found = [str(text) for (text,) in session.query(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
+        return [f"database: {line}" for text in found if text != "ok" for line in text.splitlines()]
+
+    def erase(self, *, wait: bool = False) -> bool:
+        """Run a truncating checkpoint; by default do not wait for a reader that still needs the old pages."""
+        end = time.monotonic() + self._timeout * wait
+        self.erasure_obstacle = self._checkpoint()
+        while self.erasure_obstacle == _USED and time.monotonic() < end:
+            time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
+            self.erasure_obstacle = self._checkpoint()
+        return not self.erasure_obstacle
+
+    def _checkpoint(self) -> str:
+        """Write the log into the file and empty it; return why that failed, empty if it did not."""
         with self._translating_errors():
             self._check_same_files()
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except sqlite3.OperationalError:  # another process runs its own checkpoint
-                return False
+                return _USED if busy else ""
+            except sqlite3.Error as error:  # the changes themselves are committed, in the write-ahead log
+                return self._obstacle(error)
             finally:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
-        return not busy
+
+    def _obstacle(self, error: sqlite3.Error) -> str:
+        """Why a checkpoint failed; that it is the disk, or the file, is worth a warning."""
+        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in (
+            sqlite3.SQLITE_BUSY,
+            sqlite3.SQLITE_LOCKED,
+        ):
+            return _USED
+        warnings.warn(
+            f"deleted bytes could not be removed from the files of the vault {self.location!r}: {error}; all"
+            " changes are committed; check the disk, then run armnesia finish",
+            stacklevel=2,
+        )
+        return f"the disk or the file has an error ({error})"
 
     def compact(self) -> bool:
         """Rewrite the whole file, then run the checkpoint."""
@@ -186,7 +277,23 @@ class SqliteDatabase(Database):
             self._check_same_files()
             if not run_with_temporary_files(self._path, self._uri, _REWRITING, self._timeout):
                 self._connection.execute("VACUUM")
-        return self.erase()
+        return self.erase(wait=True)
+
+    def compaction_cost(self) -> CompactionCost:
+        """Readers see the old pages while the file is rewritten; writers wait."""
+        with self._translating_errors():
+            size = self._size()
+        try:
+            rate = rewriting_rate(os.path.dirname(os.path.realpath(self._path)), _REWRITING)
+        except (OSError, sqlite3.Error, VaultError):
+            return CompactionCost(size, None, "writers")
+        return CompactionCost(size, size / rate, "writers")
+
+    def _size(self) -> int:
+        """The size of the database in bytes, its write-ahead log included."""
+        ((pages,),) = self._connection.execute("PRAGMA page_count").fetchall()
+        ((page_size,),) = self._connection.execute("PRAGMA page_size").fetchall()
+        return int(pages * page_size)
 
     def back_up(self, path: str) -> None:
         """Copy one snapshot of the vault into a new private file, which appears only when it is complete."""
@@ -194,7 +301,7 @@ class SqliteDatabase(Database):
             try:
                 with closing(sqlite3.connect(temporary)) as copy:
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
-                    self._connection.backup(copy)
+                    copy_pages(self._connection, copy, self._timeout)
                 self._check_same_files()
             except sqlite3.Error as error:
                 raise VaultError(
@@ -203,6 +310,7 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the connection."""
+        self._queue.close()
         if self._present_files() != self._files:
             # On close SQLite would write its log into the file at this path; interrupted, it does not.
             with suppress(sqlite3.ProgrammingError):  # it is closed already
@@ -262,7 +370,7 @@ class SqliteDatabase(Database):
 
     def _remove(self) -> None:
         """Remove the vault's file and what SQLite has put beside it."""
-        for name in self._names:
+        for name in (*self._names, self._queue.path):
             Path(name).unlink(missing_ok=True)
 
     @contextmanager
@@ -272,6 +380,39 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise database_error(self.location, _meaning(error)) from None
+
+
+def _schema_problems(session: Session, tables: tuple[Table, ...]) -> Iterator[str]:
+    """Compare every object in the file with the statements that may have created it."""
+    expected, found = _STATEMENTS[tables], set()
+    for kind, name, statement in session.query("SELECT type, name, sql FROM sqlite_master"):
+        if (kind == "index" and statement is None) or name == "sqlite_stat1":
+            continue  # the index of a primary key, or the numbers of rows that ANALYZE keeps
+        found.add((kind, name))
+        if (kind, name) not in expected:
+            yield f"schema: there is a {kind} {name!r} that armnesia did not create"
+        elif _spaceless(statement) not in expected[kind, name]:
+            yield f"schema: the {kind} {name!r} is not as armnesia created it"
+    for kind, name in expected.keys() - found:
+        yield f"schema: the {kind} {name!r} is missing"
+
+
+def _spaceless(statement: str) -> str:
+    """The statement without what older versions wrote in another way: line breaks and spaces at brackets."""
+    return re.sub(r"\s*([(),])\s*", r"\1", " ".join(statement.split()))
+
+
+def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str], set[str]]:
+    """The statements that may have created each object, by its type and name."""
+    return {("index", OWNER_INDEX.name): {_spaceless(OWNER_INDEX.statement)}} | {
+        ("table", table.name): {
+            _spaceless(variant.statement(DIALECT.blob)) for variant in (table, upgraded_from_1(table))
+        }
+        for table in tables
+    }
+
+
+_STATEMENTS = {tables: _statements(tables) for tables in TABLES.values()}
 
 
 def _create_private(path: str) -> None:

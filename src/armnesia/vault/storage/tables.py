@@ -8,7 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from armnesia.core.units import UNIT
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.schema import COLUMNS, INCOMING_TYPES, TREE_TABLE, RecordLayout
+from armnesia.vault.storage.schema import (
+    COLUMNS,
+    DIGESTS_COLUMN,
+    INCOMING_TYPES,
+    OWNER_INDEX,
+    OWNER_TABLE,
+    TABLES,
+    TREE_TABLE,
+    VERSION,
+    RecordLayout,
+)
 
 VAULT_COLUMNS = (
     "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
@@ -17,6 +27,14 @@ VAULT_COLUMNS = (
 ARM_COLUMNS = "position, label, count, total, gone"
 
 _AT_ONCE = 500
+_AT_ONCE_IN_A_SCAN = 30_000
+
+
+def create_tables(session: Session, layout: RecordLayout) -> None:
+    """Create the tables and the index of a new vault."""
+    for table in TABLES[layout, VERSION]:
+        session.execute(table.statement(session.dialect.blob))
+    session.execute(OWNER_INDEX.statement)
 
 
 # The state: one row of `vault`, and the arms.
@@ -58,7 +76,7 @@ def read_sealed_columns(session: Session, version: int) -> Row:
 _SEALED_COLUMNS = {
     1: "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
     " digest_key, signing_key",
-    **dict.fromkeys((2, 3), VAULT_COLUMNS.removesuffix(", seal")),
+    **dict.fromkeys((2, 3, 4), VAULT_COLUMNS.removesuffix(", seal")),
 }
 
 
@@ -108,9 +126,36 @@ def delete_arms(session: Session) -> None:
 # The ledger and the certificates.
 
 
-def read_ledger(session: Session) -> list[Row]:
-    """All entries as (sequence, text, hash)."""
-    return session.query("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+def stream_ledger(session: Session) -> Iterator[Row]:
+    """All entries as (sequence, text, hash), one by one."""
+    return session.stream("SELECT sequence, entry, hash FROM ledger ORDER BY sequence")
+
+
+class LedgerRows:
+    """All entries as (sequence, text, hash), read from the database each time that they are asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __iter__(self) -> Iterator[Row]:
+        return stream_ledger(self._session)
+
+    def __len__(self) -> int:
+        ((number,),) = self._session.query("SELECT count(*) FROM ledger")
+        return int(number)
+
+
+def last_sequence(session: Session) -> int:
+    """The number of the last entry; 0 if there is none."""
+    ((number,),) = session.query("SELECT coalesce(max(sequence), 0) FROM ledger")
+    return int(number)
+
+
+def read_ledger_from(session: Session, sequence: int) -> list[Row]:
+    """The entries from this one on, as (sequence, text, hash)."""
+    return session.query(
+        "SELECT sequence, entry, hash FROM ledger WHERE sequence >= ? ORDER BY sequence", sequence
+    )
 
 
 def read_entry(session: Session, sequence: int) -> Row | None:
@@ -141,9 +186,47 @@ def read_certificate(session: Session, sequence: int) -> Row | None:
     return found[0] if found else None
 
 
-def stream_certificates(session: Session) -> Iterator[Row]:
-    """All certificates as (sequence, body, signature)."""
-    return session.stream("SELECT sequence, body, signature FROM certificate ORDER BY sequence")
+def stream_certificates_and_entries(session: Session) -> Iterator[Row]:
+    """All certificates as (sequence, body, signature, text of the entry or None)."""
+    return session.stream(f"{_CERTIFICATES_AND_ENTRIES} ORDER BY certificate.sequence")
+
+
+def read_certificates_after(session: Session, sequence: int, number: int) -> list[Row]:
+    """As `stream_certificates_and_entries`, up to so many after this one."""
+    return session.query(
+        f"{_CERTIFICATES_AND_ENTRIES} WHERE certificate.sequence > ? ORDER BY certificate.sequence LIMIT ?",
+        sequence,
+        number,
+    )
+
+
+_CERTIFICATES_AND_ENTRIES = (
+    "SELECT certificate.sequence, body, signature, entry FROM certificate"
+    " LEFT JOIN ledger ON ledger.sequence = certificate.sequence"
+)
+
+
+def stream_certificate_bodies(session: Session, since: int) -> Iterator[Row]:
+    """The certificates of this entry and later ones as (sequence, body)."""
+    return session.stream(
+        "SELECT sequence, body FROM certificate WHERE sequence >= ? ORDER BY sequence", since
+    )
+
+
+def stream_entries_and_certificates(session: Session) -> Iterator[Row]:
+    """All entries as (sequence, text, body and signature of the certificate or None, None)."""
+    return session.stream(
+        "SELECT ledger.sequence, entry, body, signature FROM ledger"
+        " LEFT JOIN certificate ON certificate.sequence = ledger.sequence ORDER BY ledger.sequence"
+    )
+
+
+def stream_certificates_without_entry(session: Session) -> Iterator[Row]:
+    """The certificates, as (sequence, body, signature), whose ledger entry does not exist."""
+    return session.stream(
+        "SELECT sequence, body, signature FROM certificate"
+        " WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.sequence = certificate.sequence)"
+    )
 
 
 def count_certificates_after(session: Session, sequence: int) -> int:
@@ -255,6 +338,64 @@ def _put(table: str) -> str:
 _PUT = {table: _put(table) for table in ("suppressed", "request")}
 
 
+# The tallies of people: how many records each has, and a digest of them.
+
+_TALLY_COLUMNS = ", ".join(column.name for column in OWNER_TABLE.columns)
+
+
+def create_tally_table(session: Session) -> None:
+    """Create the table of tallies without rows, also in the place of an old one."""
+    session.execute("DROP TABLE IF EXISTS owner")
+    session.execute(OWNER_TABLE.statement(session.dialect.blob))
+
+
+def read_tallies(session: Session, owners: Sequence[bytes]) -> list[Row]:
+    """(owner, number of records, digest) of those owners who have records."""
+    return _with_keys(session, f"SELECT {_TALLY_COLUMNS} FROM owner WHERE ", "owner", owners)
+
+
+def stream_tallies(session: Session) -> Iterator[Row]:
+    """All tallies, one by one."""
+    return session.stream(f"SELECT {_TALLY_COLUMNS} FROM owner")
+
+
+def delete_tally(owner: bytes) -> Statement:
+    """Delete the tally of an owner."""
+    return "DELETE FROM owner WHERE owner = ?", (owner,)
+
+
+def put_tally(row: Row) -> Statement:
+    """Store the tally of an owner, or put it in the old one's place."""
+    return f"INSERT INTO owner ({_TALLY_COLUMNS}) VALUES (?, ?, ?){_REPLACE_TALLY}", row
+
+
+def merge_tallies(session: Session, rows: list[Row]) -> None:
+    """Store the tallies of many owners, or put them in the old ones' place, while rows come in."""
+    session.load("incoming_tally", _TALLY_COLUMNS, rows)
+    session.execute(
+        f"INSERT INTO owner ({_TALLY_COLUMNS})"
+        f" SELECT {_TALLY_COLUMNS} FROM incoming_tally WHERE true{_REPLACE_TALLY}"
+    )
+    session.execute(f"{session.dialect.delete_all} incoming_tally")
+
+
+_REPLACE_TALLY = " ON CONFLICT (owner) DO UPDATE SET records = excluded.records, digest = excluded.digest"
+
+
+def load_tallies(session: Session, rows: list[Row]) -> None:
+    """Store the tallies of many owners, which have none yet."""
+    session.load("owner", _TALLY_COLUMNS, rows)
+
+
+def count_differing_tallies(session: Session) -> int:
+    """How many owners have another number of records, by the index, than their tally says."""
+    ((differing,),) = session.query(
+        "SELECT count(*) FROM owner o"
+        " WHERE o.records <> (SELECT count(*) FROM record r WHERE r.owner = o.owner)"
+    )
+    return int(differing)
+
+
 # Whole tables, of those in `COLUMNS`.
 
 
@@ -269,10 +410,16 @@ def stream_table(session: Session, table: str, columns: str | None = None) -> It
     return session.stream(f"SELECT {columns or COLUMNS[table]} FROM {table}")
 
 
+def stream_in_order(session: Session, table: str) -> Iterator[Row]:
+    """All rows of a table, one by one, ordered by their key."""
+    key = COLUMNS[table].partition(",")[0]
+    return session.stream(f"SELECT {COLUMNS[table]} FROM {table} ORDER BY {key}")
+
+
 def replace_table(session: Session, table: str, rows: Iterable[Row]) -> None:
     """Delete all rows of a table and store these."""
     session.execute(f"DELETE FROM {table}")
-    session.load(table, COLUMNS[table], list(rows))
+    session.load(table, COLUMNS[table], rows)
 
 
 # Sources, and the hash trees of requests for several people.
@@ -295,12 +442,12 @@ def delete_source(session: Session, number: int) -> None:
 
 def create_tree_table(session: Session) -> None:
     """Create the table of hash trees, for vaults of schema version 1."""
-    session.execute(TREE_TABLE.format(blob=session.dialect.blob))
+    session.execute(TREE_TABLE.statement(session.dialect.blob))
 
 
 def add_digests_column(session: Session) -> None:
     """Add the column of table digests, for vaults of schema version 1."""
-    session.execute("ALTER TABLE vault ADD COLUMN tallies TEXT NOT NULL DEFAULT ''")
+    session.execute(f"ALTER TABLE vault ADD COLUMN {DIGESTS_COLUMN.definition(session.dialect.blob)}")
 
 
 def insert_tree(row: Row) -> Statement:
@@ -354,6 +501,44 @@ def count_keys_with_records(session: Session, column: str, keys: Sequence[bytes]
     return sum(int(number) for (number,) in found)
 
 
+def read_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:
+    """The records whose column has one of these values."""
+    return _with_keys(session, f"SELECT {layout.columns} FROM record WHERE ", column, keys)
+
+
+def read_records_from(session: Session, layout: RecordLayout, identity: bytes, most: int) -> list[Row]:
+    """The next records in the order of their identities, from this one on."""
+    return session.query(
+        f"SELECT {layout.columns} FROM record WHERE identity >= ? ORDER BY identity LIMIT {most}", identity
+    )
+
+
+def count_records_by_scan(session: Session, column: str, keys: Sequence[bytes]) -> int:
+    """How many records have one of these values, by reading the whole table without any index."""
+    number = 0
+    for start in range(0, len(keys), _AT_ONCE_IN_A_SCAN):
+        some = keys[start : start + _AT_ONCE_IN_A_SCAN]
+        with session.without_indexes() as hint:
+            ((found,),) = session.query(
+                f"SELECT count(*) FROM record{hint} WHERE {column} IN ({', '.join('?' * len(some))})", *some
+            )
+        number += int(found)
+    return number
+
+
+def stream_records_by_owner(session: Session, layout: RecordLayout) -> Iterator[Row]:
+    """All records that have an owner, those of one owner after another."""
+    return session.stream(f"SELECT {layout.columns} FROM record WHERE owner IS NOT NULL ORDER BY owner")
+
+
+def rebuild_indexes(session: Session) -> None:
+    """Make the indexes again from the rows; one that is missing is created."""
+    session.execute(f"DROP INDEX IF EXISTS {OWNER_INDEX.name}")
+    session.execute(OWNER_INDEX.statement)
+    for statement in session.dialect.rebuild_indexes:
+        session.execute(statement)
+
+
 def stream_records(session: Session, layout: RecordLayout) -> Iterator[Row]:
     """All records, one by one."""
     return session.stream(f"SELECT {layout.columns} FROM record")
@@ -379,10 +564,12 @@ def delete_all_records(session: Session) -> None:
 
 
 def create_incoming(session: Session, layout: RecordLayout) -> None:
-    """Create the temporary table of incoming rows."""
+    """Create the temporary tables of incoming rows and of their owners' tallies."""
     blob = session.dialect.blob
     columns = [f"{name} {INCOMING_TYPES[name]}".format(blob=blob) for name in layout.incoming.split(", ")]
     session.execute(f"CREATE TEMPORARY TABLE incoming ({', '.join(columns)})")
+    tallies = OWNER_TABLE._replace(name="incoming_tally").statement(blob)
+    session.execute(tallies.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
 
 
 def load_incoming(session: Session, layout: RecordLayout, rows: list[Row]) -> None:
@@ -429,8 +616,9 @@ def insert_incoming(session: Session, layout: RecordLayout) -> int:
 
 
 def drop_incoming(session: Session) -> None:
-    """Drop the temporary table: on a server it is a file, which would outlive the batch."""
+    """Drop the temporary tables: on a server they are files, which would outlive the batch."""
     session.execute("DROP TABLE incoming")
+    session.execute("DROP TABLE incoming_tally")
 
 
 def _with_keys(

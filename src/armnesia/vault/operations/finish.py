@@ -1,0 +1,63 @@
+"""Finishing: pending erasures are completed, and their certificates signed again in bulk."""
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.progress import Progress, RowCounter
+from armnesia.vault.operations.certificates import covered_files, read_stored
+from armnesia.vault.operations.public_keys import certificates_to_reissue, read_public_keys
+from armnesia.vault.results import Finished
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.storage import tables
+
+_AT_ONCE = 500
+"""Certificates per transaction: other writers wait for a fraction of a second."""
+_COMPLETE = '"state":"complete"},"issued":'
+"""In the canonical JSON of a certificate's body: it was signed with erasure complete."""
+
+
+def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | None = None) -> Finished:
+    """Make deleted bytes leave the files, and sign again every certificate that does not say so yet.
+
+    These are the certificates that were signed with erasure pending, and those stored as drafts: `forget` may
+    have handed them out with erasure pending. Also those that a compromised key signed are signed again.
+    `since` leaves out those of earlier ledger entries.
+    """
+    if isinstance(since, bool) or not isinstance(since, int) or since < 1:
+        raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
+    with connection.reading() as transaction:
+        state = transaction.state
+    if connection.erase(state.head.sequence, wait=True):
+        through = state.head.sequence
+    else:
+        through = state.erased_through
+    with connection.reading() as transaction:
+        bodies = tables.stream_certificate_bodies(transaction.session, since)
+        keys = read_public_keys(connection, transaction)
+        refused = set(certificates_to_reissue(transaction.session, keys))
+        waiting = [int(sequence) for sequence, body in bodies if _COMPLETE not in body or sequence in refused]
+        complete = not tables.count_certificates_after(transaction.session, through)
+    reissued = tuple(sequence for sequence in waiting if sequence <= through)
+    counter = RowCounter(progress)
+    parts = [reissued[start : start + _AT_ONCE] for start in range(0, len(reissued), _AT_ONCE)]
+    for part in parts or ([()] if through > state.erased_through else []):
+        _reissue(connection, part)
+        counter.add(len(part))
+    return Finished(
+        "complete" if complete else "pending",
+        reissued,
+        len(waiting) - len(reissued),
+        None if complete else connection.database.erasure_obstacle,
+        state.head,
+    )
+
+
+def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
+    """Sign these certificates again, and note how far deleted bytes are erased, in one transaction."""
+    with connection.writing() as transaction:
+        statements = []
+        keys = read_public_keys(connection, transaction)
+        for sequence in sequences:
+            stored = read_stored(transaction, sequence)
+            covers = covered_files(connection, stored)
+            certificate = stored.issue(transaction.ring, keys, erasure="complete", covers=covers)
+            statements.append(tables.put_certificate(sequence, certificate.text, certificate.signature))
+        transaction.store(transaction.state, *statements)

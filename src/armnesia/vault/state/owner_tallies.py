@@ -1,0 +1,160 @@
+"""A tally per person: how many records there are, and a digest of them.
+
+Records are looked up by an index. A damaged index finds too few, and a damaged row has another content: the
+tally, which is stored apart from both, tells. A request is answered only if the records found are exactly
+those of the tally; "nothing held" is certified only if there is no tally either.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from armnesia.core.errors import VaultError
+from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session, Statement
+from armnesia.vault.storage.schema import RecordLayout
+
+_OWNER = 1  # its place in a record
+_AT_ONCE = 10_000
+
+
+class OwnerTallies:
+    """Tallies by owner, to which records are added."""
+
+    def __init__(self, ring: Keyring) -> None:
+        self._ring = ring
+        self._tallies: dict[bytes, tuple[int, int]] = {}
+
+    def add(self, records: Iterable[Row]) -> None:
+        """Count records in the tallies of their owners."""
+        for record in records:
+            owner = record[_OWNER]
+            if owner is not None:
+                number, digest = self._tallies.get(owner, (0, 0))
+                self._tallies[owner] = (number + 1, digest ^ self._ring.owned_digest(record))
+
+    def merge(self, stored: Iterable[Row]) -> None:
+        """Add the tallies that the table holds; refuse what armnesia does not write."""
+        for owner, records, digest in stored:
+            if not (isinstance(records, int) and isinstance(digest, bytes)):
+                raise damaged()
+            number, own = self._tallies.get(owner, (0, 0))
+            self._tallies[owner] = (number + records, own ^ int.from_bytes(digest))
+
+    def rows(self) -> list[Row]:
+        """The tallies as the table holds them."""
+        return [
+            (owner, records, digest.to_bytes(DIGEST_BYTES))
+            for owner, (records, digest) in self._tallies.items()
+        ]
+
+    @property
+    def owners(self) -> list[bytes]:
+        """The owners of the records."""
+        return list(self._tallies)
+
+
+class OwnedRecords:
+    """Counts the records that pass by and have an owner, and computes the digest of all their tallies."""
+
+    def __init__(self, ring: Keyring) -> None:
+        self._ring = ring
+        self.number = self.digest = 0
+
+    def observe(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the same rows."""
+        for row in rows:
+            if row[_OWNER] is not None:
+                self.number += 1
+                self.digest ^= self._ring.owned_digest(row)
+            yield row
+
+
+def add_to_tallies(session: Session, ring: Keyring, new: Iterable[Row]) -> None:
+    """Count new records in the tallies of their owners."""
+    tallies = OwnerTallies(ring)
+    tallies.add(new)
+    tallies.merge(tables.read_tallies(session, tallies.owners))
+    tables.merge_tallies(session, tallies.rows())
+
+
+def remove_from_tallies(
+    session: Session, ring: Keyring, layout: RecordLayout, owners: Iterable[bytes], deleted: Sequence[Row]
+) -> list[Statement]:
+    """Check deleted records against the tallies of their owners, and of others who should have none.
+
+    The deleted records and those that the owners still have must be exactly what the tallies count. Returns
+    the statements that store the tallies of what is left.
+    """
+    concerned = list({*owners, *(record[_OWNER] for record in deleted if record[_OWNER] is not None)})
+    tallies = OwnerTallies(ring)
+    tallies.add(tables.read_records(session, layout, "owner", concerned))
+    left = tallies.rows()
+    tallies.add(deleted)
+    if set(tallies.rows()) != set(tables.read_tallies(session, concerned)):
+        raise damaged()
+    kept = {owner for owner, *_ in left}
+    return [
+        *(tables.put_tally(row) for row in left),
+        *(tables.delete_tally(owner) for owner in concerned if owner not in kept),
+    ]
+
+
+def delete_and_check(
+    transaction: Transaction, layout: RecordLayout, target: ErasureTarget, keys: Sequence[bytes]
+) -> tuple[list[Row], list[Statement]]:
+    """Delete the records of a request, and confirm by another way than the index that they are all.
+
+    Returns the records, and the statements that store the tallies without them.
+    """
+    session = transaction.session
+    rows = tables.delete_records(session, layout, target.row_column, keys)
+    if not target.users:
+        found = {record[0] for record in rows}
+        confirm_absence(session, [key for key in keys if key not in found])
+    owners = keys if target.users else ()
+    return rows, remove_from_tallies(session, transaction.ring, layout, owners, rows)
+
+
+def damaged() -> VaultError:
+    """The records found and the tallies differ: what a certificate would say cannot be confirmed."""
+    return VaultError(
+        "the records found are not those that the vault has counted for these people: an index or a row is"
+        " damaged, or was changed by something other than armnesia; nothing was changed: run armnesia verify,"
+        " then armnesia rebuild"
+    )
+
+
+def confirm_absence(session: Session, identities: Sequence[bytes]) -> None:
+    """Confirm without any index that there are no records with these identities."""
+    if identities and tables.count_records_by_scan(session, "identity", identities):
+        raise VaultError(
+            "the vault holds records with these ids that their index does not find: the index is damaged;"
+            " nothing was forgotten: run armnesia rebuild"
+        )
+
+
+def rebuild_tallies(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+    """Make all tallies again from the records, in little memory."""
+    tables.create_tally_table(session)
+    written: list[Row] = []
+    for _, records in groupby(tables.stream_records_by_owner(session, layout), key=lambda row: row[_OWNER]):
+        tallies = OwnerTallies(ring)
+        tallies.add(records)
+        written += tallies.rows()
+        if len(written) >= _AT_ONCE:
+            tables.load_tallies(session, written)
+            written.clear()
+    tables.load_tallies(session, written)
+
+
+def tally_problems(session: Session, number: int, digest: int) -> list[str]:
+    """Compare all tallies with what `OwnedRecords` saw, and each with what the index finds."""
+    for _, records, own in tables.stream_tallies(session):
+        number -= records
+        digest ^= int.from_bytes(own)
+    if number or digest or tables.count_differing_tallies(session):
+        return ["tallies: the records of people are not those that the vault has counted"]
+    return []

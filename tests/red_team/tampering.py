@@ -1,0 +1,119 @@
+"""What somebody who may write the database, but has no keys, changes: its schema, and older rows put back."""
+
+import random
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import cycle, islice
+from pathlib import Path
+
+from tests.red_team.attacks import Trial
+from tests.red_team.target import Target, dump
+
+COPYING = (
+    "CREATE TABLE copied (identity, owner)",
+    "CREATE TRIGGER copying AFTER DELETE ON record BEGIN"
+    " INSERT INTO copied VALUES (old.identity, old.owner); END",
+)
+SCHEMA_CHANGES = {
+    "a trigger that copies deleted rows": COPYING,
+    "a trigger that undoes deletions": (
+        "CREATE TRIGGER undoing AFTER DELETE ON record BEGIN"
+        " INSERT INTO record VALUES (old.identity, old.owner, old.arm, old.units); END",
+    ),
+    "a view in a table's place": (
+        "ALTER TABLE suppressed RENAME TO hidden",
+        "CREATE VIEW suppressed AS SELECT * FROM hidden WHERE false",
+    ),
+    "a column more": ("ALTER TABLE record ADD COLUMN name TEXT",),
+    "a column renamed": ("ALTER TABLE record RENAME COLUMN units TO unit",),
+    "an index less": ("DROP INDEX record_owner",),
+    "an index more": ("CREATE INDEX spy ON record (owner, units)",),
+    "an index on an expression": (
+        "DROP INDEX record_owner",
+        "CREATE INDEX record_owner ON record (owner) WHERE arm = 0",
+    ),
+    "a table less": ("DROP TABLE owner",),
+    "a table more": ("CREATE TABLE record_backup AS SELECT * FROM record",),
+    "samples of the keys": (
+        "PRAGMA writable_schema = ON",
+        "CREATE TABLE samples AS SELECT owner FROM record",
+    ),
+    "a constraint less": (
+        "ALTER TABLE request RENAME TO old_request",
+        "CREATE TABLE request (digest BLOB PRIMARY KEY, sequence BIGINT, opening TEXT NOT NULL)",
+        "INSERT INTO request SELECT * FROM old_request",
+        "DROP TABLE old_request",
+    ),
+}
+
+
+def schema(trials: int, seed: int) -> Iterator[Trial]:
+    """Change the schema."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Target.create(Path(folder), seed)
+        for what, statements in islice(cycle(SCHEMA_CHANGES.items()), max(trials, len(SCHEMA_CHANGES))):
+            copy = target.copy(target.folder / "attacked")
+            _run(copy.path, statements)
+            yield copy.verdict(what, draw.choice(sorted(target.rows)))
+
+
+def rows(trials: int, seed: int) -> Iterator[Trial]:
+    """Delete, double, exchange or move a random row of a random table, or change one of its values."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Target.create(Path(folder), seed)
+        tables = [name for name, found in target.tables.items() if found and name != "sqlite_master"]
+        for trial in range(trials):
+            table = tables[trial % len(tables)]
+            copy = target.copy(target.folder / "attacked")
+            with closing(sqlite3.connect(copy.path)) as connection:
+                columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+                ids = [row[0] for row in connection.execute(f"SELECT rowid FROM {table}")]
+                one, other = draw.choice(ids), draw.choice(ids)
+                column = draw.choice(columns)
+                what = draw.choice(["delete", "take the value of another row", "set to null", "count up"])
+                statement = {
+                    "delete": f"DELETE FROM {table} WHERE rowid = {one}",
+                    "take the value of another row": f"UPDATE OR IGNORE {table} SET {column} ="
+                    f" (SELECT {column} FROM {table} WHERE rowid = {other}) WHERE rowid = {one}",
+                    "set to null": f"UPDATE OR IGNORE {table} SET {column} = NULL WHERE rowid = {one}",
+                    "count up": f"UPDATE OR IGNORE {table} SET {column} = {column} + 1 WHERE rowid = {one}",
+                }[what]
+                with suppress(sqlite3.IntegrityError):  # the database itself refuses it
+                    connection.execute(statement)
+                connection.commit()
+            yield copy.verdict(f"{what}: {table}.{column}", draw.choice(sorted(target.rows)))
+
+
+def replays(trials: int, seed: int) -> Iterator[Trial]:
+    """Put back yesterday's database, or yesterday's rows of some of its tables."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Target.create(Path(folder), seed)
+        yesterday = target.folder / "yesterday.db"
+        old, new = dump(yesterday), target.tables
+        changed = [name for name in new if new[name] != old.get(name)]
+        for trial in range(trials):
+            copy = target.copy(target.folder / "attacked")
+            if trial == 0:
+                some = ["everything"]
+                copy.path.write_bytes(yesterday.read_bytes())
+            else:
+                some = draw.sample(changed, draw.randint(1, len(changed) - 1))
+                with closing(sqlite3.connect(copy.path)) as connection:
+                    for name in some:
+                        connection.execute(f"DELETE FROM {name}")
+                        marks = ", ".join("?" * len(old[name][0])) if old[name] else ""
+                        connection.executemany(f"INSERT INTO {name} VALUES ({marks})", old[name])
+                    connection.commit()
+            yield copy.verdict(f"yesterday's {', '.join(some)}", draw.choice(sorted(target.rows)))
+
+
+def _run(path: Path, statements: tuple[str, ...]) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
