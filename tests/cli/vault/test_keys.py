@@ -54,7 +54,7 @@ def test_a_stolen_key_is_said_at_its_rotation(run: Any, vault: Path) -> None:
     assert run("status", "--json").json["to_reissue"] == 1
     verified = run("verify")
     assert verified.code == 0
-    assert "must issue again what was signed with a compromised key, 1 certificate:" in " ".join(
+    assert "1 certificate signed with a compromised key, of ledger entries 3:" in " ".join(
         verified.out.split()
     )
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
