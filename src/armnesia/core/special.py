@@ -25,6 +25,15 @@ def ndtr(x: ArrayLike) -> FloatArray:
     return np.asarray(_functions().ndtr(x))
 
 
+def log_ndtr(x: ArrayLike) -> FloatArray:
+    """ln Φ(x), which does not underflow.
+
+    >>> log_ndtr([-40.0]).round(4)
+    array([-804.6084])
+    """
+    return np.asarray(_functions().log_ndtr(x))
+
+
 def erfcx(x: ArrayLike) -> FloatArray:
     """exp(x²)·erfc(x), which does not underflow.
 

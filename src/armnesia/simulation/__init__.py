@@ -11,6 +11,7 @@ from armnesia.simulation.environment import (
 from armnesia.simulation.estimates import Evaluation
 from armnesia.simulation.evaluation import evaluate, evaluate_all
 from armnesia.simulation.exact import exact_release
+from armnesia.simulation.exact_tilt import predictive_error
 from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
 from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms
 
@@ -33,4 +34,5 @@ __all__ = [
     "evaluate",
     "evaluate_all",
     "exact_release",
+    "predictive_error",
 ]

@@ -146,7 +146,7 @@ def paragraphs_on_bounds(curves: Sequence[BoundsPanel]) -> list[str]:
     hard, papers = curves
     lower, tilt = (hard["series"][name]["values"] for name in ("lower bound", "tilt, exact"))
     first, last = hard["x"][0], hard["x"][-1]
-    upper = papers["series"]["upper bound of tilt"]["values"]
+    upper = papers["series"]["upper bound of tilt, predictive right"]["values"]
     rollback = papers["series"]["rollback, exact"]["values"][0]
     below_rollback = [x for x, value in zip(papers["x"], upper, strict=True) if value < rollback]
     smallest = min(below_rollback, default=float("nan"))
