@@ -26,6 +26,10 @@ def forget(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
+    exactly: Annotated[
+        bool,
+        typer.Option("--exactly", help="The names are right, though the vault holds rows of similar ones."),
+    ] = False,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[
         str | None,
@@ -49,6 +53,7 @@ def forget(
         "epsilon": epsilon,
         "delta": delta,
         "options": parameters or None,
+        "exactly": exactly,
     }
     if certificate is not None:
         if dry_run:

@@ -5,6 +5,7 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.commitments import Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations.similar_names import similar_forgotten
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -13,11 +14,13 @@ from armnesia.vault.storage import tables
 def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
     """The certificate of a request, or of one name in a request, opened for that name alone."""
     with connection.reading() as transaction:
+        target = target.normalised(transaction.state.configuration.user_type)
         digest = transaction.ring.request_digest(target.request)
         found = tables.read_request(transaction.session, digest)
         if found is None:
             raise VaultError(
                 "there is no certificate for exactly this request: it was not made, or with other names"
+                + similar_forgotten(transaction, target, target.names)
             )
         sequence, text = found
         opening = Opening.read(text) if text else None

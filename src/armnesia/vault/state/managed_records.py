@@ -36,11 +36,11 @@ class ManagedRecordSet:
     """The rows of one request, in the vault."""
 
     def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._column, self._keys = target.row_column, target.row_keys(keyring)
+        self._target, self._keyring = target, keyring
 
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
-        sums = tables.sum_records(session, self._column, self._keys)
+        sums = tables.sum_records(session, *self._rows(state))
         if not sums:
             return None
         found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
@@ -48,9 +48,14 @@ class ManagedRecordSet:
 
     def delete(self, session: Session, state: State) -> tuple[DeletionRequest | None, list[Row]]:
         """Delete the rows and add them up."""
-        rows = tables.delete_records(session, MANAGED_LAYOUT, self._column, self._keys)
+        rows = tables.delete_records(session, MANAGED_LAYOUT, *self._rows(state))
         sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
         return (DeletionRequest.from_sums(state.known_stream.statistics, sums) if rows else None), rows
+
+    def _rows(self, state: State) -> tuple[str, list[bytes]]:
+        """The column by which the rows are found, and its values."""
+        target = self._target.normalised(state.configuration.user_type)
+        return target.row_column, target.row_keys(self._keyring)
 
 
 class ManagedRecords(Records):

@@ -39,7 +39,7 @@ class ReplayedState:
             kind = entry["kind"]
             if kind == "init":
                 configuration, keys = dict(entry["configuration"]), [entry["public_key"]]
-            elif kind in ("actions", "policy"):
+            elif kind in ("actions", "policy", "user_type"):
                 configuration[kind] = entry[kind]
             elif kind == "rotate_signing":
                 keys.append(entry["public"])
