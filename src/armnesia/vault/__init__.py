@@ -1,5 +1,6 @@
 """The persistent system: a log in a database that can forget people, with a ledger and certificates."""
 
+from armnesia.core.identifiers import UserType
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import INTEGRITY_ONLY, Certificate
@@ -59,6 +60,7 @@ __all__ = [
     "Served",
     "Status",
     "Upgraded",
+    "UserType",
     "Vault",
     "Verification",
 ]

@@ -166,7 +166,7 @@ class Configuration:
 
     def with_user_type(self, user_type: UserType) -> Self:
         """Fix how people are named, as the first ingest that brings users shows it."""
-        return replace(self, user_type=user_type)
+        return replace(self, user_type=user_type, checked=True)
 
     @cached_property
     def text(self) -> str:

@@ -112,8 +112,7 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         found = records.find(session, state)
         held = tables.keys_with_records(session, target.row_column, target.row_keys(transaction.ring))
         if not repeated and not options.exactly:
-            forgotten = digests.forgotten(listed, target, transaction.ring)
-            refuse_similar_names(transaction, target, held, forgotten)
+            refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
     unlearner, release = None, None
     if found is not None:
         used, release, _ = _release(state, found, resolved)
@@ -147,7 +146,7 @@ def _answer(
     found, rows = records.delete(transaction.session, before)
     held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
     if not exactly:
-        refuse_similar_names(transaction, target, held, digests.forgotten(listed, target, ring))
+        refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
     commitment = commit_to(target, ring, before.head.sequence + 1, before.digest_key, held)
     facts: dict[str, Any] = {"commitment": commitment.root, "salt_key": before.digest_key}
     kind, release, state = "nothing_held", None, before
@@ -263,10 +262,9 @@ class RequestDigests(NamedTuple):
         """Whether the same request was answered, and none of its names was readmitted since."""
         return self.whole in listed.request and all(listed.suppresses(name) for name, *_ in self.each)
 
-    def forgotten(self, listed: SuppressionRows, target: ErasureTarget, ring: Keyring) -> set[bytes]:
-        """The row keys of the names that are suppressed."""
-        keys = zip(target.row_keys(ring), self.each, strict=True)
-        return {key for key, (name, *_) in keys if listed.suppresses(name)}
+    def suppressed_in(self, listed: SuppressionRows) -> list[bool]:
+        """Which of the names are suppressed."""
+        return [listed.suppresses(name) for name, *_ in self.each]
 
     def noted(self, listed: SuppressionRows, openings: list[Opening], sequence: int) -> SuppressionRows:
         """The rows after the request: every name suppressed, and the entry that answered it noted.

@@ -4,14 +4,13 @@ A certificate that nothing is held of `1` would be misleading while rows of `1.0
 knows people by keyed digests only, so the likely spellings of a name are digested and looked up.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 from armnesia.core.errors import SimilarNameError
 from armnesia.core.identifiers import UserType
 from armnesia.core.near_spellings import near_spellings, same_spellings
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 
@@ -21,69 +20,66 @@ _SHOWN = 3
 
 
 def refuse_similar_names(
-    transaction: Transaction, target: ErasureTarget, held: Collection[bytes], forgotten: Collection[bytes]
+    transaction: Transaction, target: ErasureTarget, held: Collection[bytes], suppressed: Iterable[bool]
 ) -> None:
     """Refuse a request if the vault holds rows of another spelling of one of its names.
 
     `held` are the row keys of the names that have rows: of those, only spellings count that programs make of
-    a name. `forgotten` are the row keys of names that are on the suppression list and have no rows.
+    a name. A name without rows that is `suppressed` was forgotten before, by this spelling.
     """
     user_type = transaction.state.configuration.user_type
     if target.users and user_type is UserType.INTEGER:
         return  # all spellings of an integer are one name
-    names = dict(zip(target.row_keys(transaction.ring), target.names, strict=True))
+    keys = target.row_keys(transaction.ring)
+    own = set(keys)
+    named = zip(target.names, keys, suppressed, strict=True)
     spellings = (
         (name, spelling)
-        for key, name in names.items()
-        if key in held or key not in forgotten
+        for name, key, forgotten in named
+        if key in held or not forgotten
         for spelling in (same_spellings(name) if key in held else near_spellings(name))
     )
     similar: dict[str, tuple[str, ...]] = {}
-    for name, spelling in _with_rows(transaction, target, spellings, user_type, names.keys()):
-        similar[name] = (*similar.get(name, ()), spelling)
+    while some := list(islice(spellings, _AT_ONCE)):
+        found = _row_keys(transaction, target, some, excluded=own)
+        for key in tables.keys_with_records(transaction.session, target.row_column, list(found)):
+            name, spelling = found[key]
+            similar[name] = (*similar.get(name, ()), spelling)
     if similar:
         raise SimilarNameError(_refusal(target, similar), similar)
 
 
-def _with_rows(
+def _row_keys(
     transaction: Transaction,
     target: ErasureTarget,
     spellings: Iterable[tuple[str, str]],
-    user_type: UserType | None,
-    named: Collection[bytes],
-) -> Iterator[tuple[str, str]]:
-    """Those of the spellings under which the vault holds rows, other than the names of the request."""
-    remaining = iter(spellings)
-    while some := list(islice(remaining, _AT_ONCE)):
-        keys: dict[bytes, tuple[str, str]] = {}
-        for name, spelling in some:
-            key = row_key(target, spelling, user_type, transaction.ring)
-            if key is not None and key not in named:
-                keys.setdefault(key, (name, spelling))
-        for key in tables.keys_with_records(transaction.session, target.row_column, list(keys)):
-            yield keys[key]
-
-
-def row_key(target: ErasureTarget, spelling: str, user_type: UserType | None, ring: Keyring) -> bytes | None:
-    """The row key of a spelling; None if there can be no rows under it."""
-    if not target.users:
-        return ring.record_identity("id", spelling)
-    name = (user_type or UserType.TEXT).normalised(spelling)
-    return ring.owner_digest(name) if name else None
+    excluded: Collection[bytes],
+) -> dict[bytes, tuple[str, str]]:
+    """The names and their spellings by the row keys of the spellings; several spellings may be one name."""
+    ring, user_type = transaction.ring, transaction.state.configuration.user_type or UserType.TEXT
+    keys: dict[bytes, tuple[str, str]] = {}
+    for name, spelling in spellings:
+        if target.users:
+            spelled = user_type.normalised(spelling)
+            key = ring.owner_digest(spelled) if spelled else None
+        else:
+            key = ring.record_identity("id", spelling)
+        if key is not None and key not in excluded:
+            keys.setdefault(key, (name, spelling))
+    return keys
 
 
 def similar_forgotten(transaction: Transaction, target: ErasureTarget, names: Iterable[str]) -> str:
     """Words on spellings of these names that are on the suppression list; empty if there are none."""
-    ring, user_type = transaction.ring, transaction.state.configuration.user_type
-    spelling_of: dict[bytes, str] = {}
-    for name in islice(names, _SHOWN):
-        for spelling in near_spellings(name):
-            key = row_key(target, spelling, user_type, ring)
-            if key is not None:
-                digest = ring.digest_of_owner(key) if target.users else ring.suppressed_record_digest(key)
-                spelling_of.setdefault(digest, spelling)
-    found = tables.suppressed_among(transaction.session, list(spelling_of))
-    listed = [repr(spelling) for digest, spelling in spelling_of.items() if digest in found]
+    ring = transaction.ring
+    spellings = ((name, spelling) for name in islice(names, _SHOWN) for spelling in near_spellings(name))
+    chained = ring.digest_of_owner if target.users else ring.suppressed_record_digest
+    digests = {
+        chained(key): spelling
+        for key, (_, spelling) in _row_keys(transaction, target, spellings, excluded=()).items()
+    }
+    found = tables.suppressed_among(transaction.session, list(digests))
+    listed = [repr(spelling) for digest, spelling in digests.items() if digest in found]
     return f"; similar names that were forgotten: {', '.join(listed[:_SHOWN])}" if listed else ""
 
 
