@@ -33,7 +33,6 @@ _LOOK_ALIKE: list[Any] = [
     {ord("'"): "\u2019"},
     *(str.maketrans(one, other) for one, other in ("O0", "0O", "o0", "l1", "1l", "I1", "1I", "Il", "lI")),
     str.maketrans(_CYRILLIC, _LATIN),
-    str.maketrans(_LATIN, _CYRILLIC),
 ]
 """Characters that look alike, as tables for `str.translate`."""
 
@@ -71,6 +70,7 @@ def _unwrapped(name: str) -> Iterator[str]:
     """The name without white space and quotes around it."""
     bare = name.strip().translate(_INVISIBLE).strip()
     yield bare
+    yield bare.removeprefix("+")
     if len(bare) > 2 and bare[0] + bare[-1] in _QUOTES:
         yield bare[1:-1].strip()
 
@@ -85,6 +85,7 @@ def _respelled(name: str) -> Iterator[str]:
     yield " ".join(words)
     if len(words) > 1:
         yield from (between.join(words) for between in ("", "  ", "\u00a0", "_", "-", "."))
+    yield from (name.replace(between, " ") for between in "_-.")
     yield from _floats(name)
     number = _NUMBER.fullmatch(name)
     if number is not None:

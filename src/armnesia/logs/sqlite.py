@@ -58,8 +58,11 @@ class SqliteSource(TableSource):
             return "", ()
         marks = ", ".join("?" * len(alternatives))
         name = quoted(column)
-        not_plain = [] if selection.plain is None else _NOT_PLAIN[selection.user_type]
-        others = "".join(f" OR {name} GLOB '{pattern}'" for pattern in not_plain)
+        others = ""
+        if selection.plain is not None:
+            patterns = "".join(f" OR {name} GLOB '{each}'" for each in _NOT_PLAIN[selection.user_type])
+            # GLOB and length end at a NUL character; bytes are also more than characters outside ASCII.
+            others = f"{patterns} OR length(CAST({name} AS BLOB)) > length({name})"
         return f" WHERE {name} IN ({marks}) OR {name} >= x''{others}", tuple(alternatives)
 
     @contextmanager

@@ -42,9 +42,10 @@ def refuse_similar_names(
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):
         found = _row_keys(transaction, target, some, excluded=own)
-        for key in tables.keys_with_records(transaction.session, target.row_column, list(found)):
-            name, spelling = found[key]
-            similar[name] = (*similar.get(name, ()), spelling)
+        with_rows = tables.keys_with_records(transaction.session, target.row_column, list(found))
+        for key, (name, spelling) in found.items():
+            if key in with_rows:
+                similar[name] = (*similar.get(name, ()), spelling)
     if similar:
         raise SimilarNameError(_refusal(target, similar), similar)
 
@@ -79,14 +80,23 @@ def similar_forgotten(transaction: Transaction, target: ErasureTarget, names: It
         for key, (_, spelling) in _row_keys(transaction, target, spellings, excluded=()).items()
     }
     found = tables.suppressed_among(transaction.session, list(digests))
-    listed = [repr(spelling) for digest, spelling in digests.items() if digest in found]
+    listed = [_shown(spelling) for digest, spelling in digests.items() if digest in found]
     return f"; similar names that were forgotten: {', '.join(listed[:_SHOWN])}" if listed else ""
+
+
+def _shown(name: str) -> str:
+    """A name as a message shows it; letters outside ASCII also by number, because they may look alike.
+
+    >>> print(_shown("ann"), _shown("Zoe" + chr(0x308)))
+    'ann' 'Zoë' ('Zoe\\u0308')
+    """
+    return repr(name) if name.isascii() else f"{name!r} ({name!a})"
 
 
 def _refusal(target: ErasureTarget, similar: dict[str, tuple[str, ...]]) -> str:
     kind = "user" if target.users else "record"
     shown = [
-        f"{' and '.join(map(repr, spellings[:_SHOWN]))}, which may be {kind} {name!r}"
+        f"{' and '.join(map(_shown, spellings[:_SHOWN]))}, which may be {kind} {name!r}"
         for name, spellings in list(similar.items())[:_SHOWN]
     ]
     more = f", and of {len(similar) - _SHOWN} more" if len(similar) > _SHOWN else ""
