@@ -16,7 +16,7 @@ def test_init_makes_files_for_their_owner_only(run: Any, clicks: Path) -> None:
     assert made["configuration"]["actions"] is None
     assert made["head"].startswith("1:")
     names = {path.name for path in folder.iterdir()}
-    assert names == {"clicks.csv", "vault.db", "vault.db.keys", "vault.db.keys.head"}
+    assert names == {"clicks.csv", "vault.db", "vault.db-queue", "vault.db.keys", "vault.db.keys.head"}
     assert {mode_of(folder / name) for name in names - {"clicks.csv"}} == {0o600}
 
 
