@@ -1,4 +1,4 @@
-"""The benchmark of the vault still runs, and its rival for retraining is the fastest that we know."""
+"""The benchmarks of the vault still run, and the rival for retraining is the fastest that we know."""
 
 import importlib.util
 import re
@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from armnesia.core.units import UNIT
 from armnesia.vault import Configuration
@@ -69,3 +71,16 @@ def test_both_ways_to_retrain_give_the_same(place: Place) -> None:
         vault.ingest(log)
         grouped, in_one_pass = (values(vault, sql) for sql in benchmark.RETRAINING.values())
     assert [int(value) for row in sorted(grouped) for value in row[1:]] == [int(v) for v in in_one_pass[0]]
+
+
+@pytest.mark.slow
+def test_the_peak_memory_of_every_command_is_printed(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("vault_memory.py")
+    size = ("--rows", "2000", "--entries", "30", "--folder", str(tmp_path))
+    ran = subprocess.run(
+        [sys.executable, str(program), *size, "--sqlite"], capture_output=True, text=True, check=True
+    )
+    lines = re.findall(r"^  (\S.*?) +([0-9.]+) s +([0-9]+) MB$", ran.stdout, re.MULTILINE)
+    assert len(lines) == len(ran.stdout.splitlines()) - 1 == 16
+    assert all(20 < int(memory) < 600 for *_, memory in lines)
+    assert list(tmp_path.iterdir()) == []
