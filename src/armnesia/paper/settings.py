@@ -4,6 +4,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.simulation import Environment
 from armnesia.unlearners import (
     Adaptive,
+    CentredGaussian,
     FrozenRollback,
     Gaussian,
     ImitationRollback,
@@ -36,6 +37,7 @@ METHODS: dict[str, Unlearner | None] = {
     "multi_source": MultiSource.as_in_the_paper(),
     "imitation": ImitationRollback(),
     "gaussian joint": Gaussian(sensitivity="paper"),
+    "centred_gaussian": CentredGaussian(),
     "strict_adaptive": StrictAdaptive(),
     "frozen_rollback": FrozenRollback(),
     "tilt": Tilt(),
