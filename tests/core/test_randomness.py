@@ -91,8 +91,8 @@ def test_many_weights_have_their_exact_fractions(kind: str) -> None:
     rng = np.random.default_rng(5)
     weights = {
         "alike": odd_multiples(700),
-        "far apart": np.concatenate([10.0 ** rng.uniform(-320, 300, 300), [5e-324, 0.0, 1.5e308]]),
-        "few bits": rng.integers(0, 6, 1300) / 8,
+        "far apart": np.concatenate([10.0 ** rng.uniform(-320, 300, 100), [5e-324, 0.0, 1.5e308]]),
+        "few bits": rng.choice([0, 1, 2, 3, 5, 7], 820) / 8,
     }[kind]
     check_shares(weights)
 
