@@ -61,6 +61,7 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
         "requests",
         "claims",
         "Beyond the paper",
+        "What a guarantee level costs",
         "predictive",
         "A year of monthly deletions",
     ):
@@ -71,8 +72,17 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
     names += ["beyond", "beyond-distance", "beyond-epsilon", "tradeoff", "year"]
     assert pictures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     rows = read_csv(tmp_path / "results.csv")
-    assert {row["figure"] for row in rows} == {"1", "2", "3", "table2", "beyond", "tradeoff", "year"}
+    assert {row["figure"] for row in rows} == {
+        "1",
+        "2",
+        "3",
+        "table2",
+        "beyond",
+        "level_costs",
+        "tradeoff",
+        "year",
+    }
     assert len(read_parquet(tmp_path / "results.parquet")) == len(rows)
     assert len(found["claims"]) == 18
     assert {name for name, _, _ in steps} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}
-    assert len(PARTS) == 11
+    assert len(PARTS) == 12

@@ -41,6 +41,7 @@ METHODS: dict[str, Unlearner | None] = {
     "strict_adaptive": StrictAdaptive(),
     "frozen_rollback": FrozenRollback(),
     "tilt": Tilt(),
+    "tilt retained": Tilt(assumed_share=0.95, predictive="nothing_or_share"),
     **{
         f"mixing {ratio:g}": Mixing(ratio=ratio, sensitivity="paper") for ratio in (0.0, 0.25, 0.5, 0.75, 1.0)
     },
