@@ -12,7 +12,7 @@ from armnesia.simulation.estimates import Evaluation
 from armnesia.simulation.evaluation import evaluate, evaluate_all
 from armnesia.simulation.exact import exact_release
 from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
-from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms
+from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms, TiltedArm
 
 __all__ = [
     "AcrossArms",
@@ -29,6 +29,7 @@ __all__ = [
     "RequestModel",
     "RewardDistribution",
     "SeveralArms",
+    "TiltedArm",
     "draw_data_sets",
     "evaluate",
     "evaluate_all",
