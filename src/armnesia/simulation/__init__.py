@@ -13,7 +13,7 @@ from armnesia.simulation.evaluation import evaluate, evaluate_all
 from armnesia.simulation.exact import exact_release
 from armnesia.simulation.exact_tilt import predictive_error
 from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
-from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms
+from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms, TiltedArm
 
 __all__ = [
     "AcrossArms",
@@ -30,6 +30,7 @@ __all__ = [
     "RequestModel",
     "RewardDistribution",
     "SeveralArms",
+    "TiltedArm",
     "draw_data_sets",
     "evaluate",
     "evaluate_all",

@@ -84,7 +84,7 @@ class Release:
                 "draw takes the release of one data set;"
                 f" this one holds {self.probabilities.size // len(self.actions)}"
             )
-        return self.actions[draw_index(self.probabilities.tolist())]
+        return self.actions[draw_index(self.probabilities)]
 
     def to_dict(self) -> dict[str, Any]:
         """Write the release of one data set as JSON holds it."""
