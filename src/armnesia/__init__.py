@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         UNLEARNERS,
         Adaptive,
         Branch,
+        CentredGaussian,
         FrozenRollback,
         Gaussian,
         ImitationRollback,
@@ -69,8 +70,8 @@ else:
         "armnesia.logs": "Log read_log",
         "armnesia.privacy": "Budget Guarantee Level PrivacyCurve calibrate hockey_stick privacy_curve"
         " smallest_epsilon",
-        "armnesia.unlearners": "UNLEARNERS Adaptive Branch FrozenRollback Gaussian ImitationRollback Mixing"
-        " MultiSource Release Rollback StrictAdaptive Tilt Unlearner",
+        "armnesia.unlearners": "UNLEARNERS Adaptive Branch CentredGaussian FrozenRollback Gaussian"
+        " ImitationRollback Mixing MultiSource Release Rollback StrictAdaptive Tilt Unlearner",
         "armnesia.unlearners.stream": "Stream",
     }
     _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
@@ -99,6 +100,7 @@ __all__ = [
     "Audit",
     "Branch",
     "Budget",
+    "CentredGaussian",
     "Comparison",
     "ConfidenceLearner",
     "Decision",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from armnesia.unlearners import noisy_argmax as noisy_argmax_module
+from armnesia.unlearners import winning_integrals
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 from tests.quick import quick_only
 
@@ -163,7 +163,7 @@ def test_a_batch_is_its_rows_one_by_one(chunk: int | None, monkeypatch: pytest.M
     sigma = rng.choice([0.0, 0.01, 0.3, 2.0], size=(6, 7, 5))
     rows = [noisy_argmax(f, s) for f, s in zip(scores.reshape(-1, 5), sigma.reshape(-1, 5), strict=True)]
     if chunk is not None:
-        monkeypatch.setattr(noisy_argmax_module, "_CHUNK", chunk)
+        monkeypatch.setattr(winning_integrals, "_CHUNK", chunk)
     batch = noisy_argmax(scores, sigma)
     assert batch.shape == scores.shape
     np.testing.assert_allclose(batch.reshape(-1, 5), rows, rtol=0, atol=1e-14)
@@ -173,7 +173,7 @@ def test_more_rows_than_one_chunk_holds() -> None:
     """3000 rows of five noised arms exceed the real chunk size."""
     rng = np.random.default_rng(4)
     scores, sigma = rng.normal(size=(3000, 5)), np.full(5, 0.4)
-    assert noisy_argmax_module._CHUNK < 3000 * 35 * 14 * 5
+    assert winning_integrals._CHUNK < 3000 * 5 * winning_integrals._FIRST_PANELS
     batch = noisy_argmax(scores, sigma)
     np.testing.assert_allclose(batch.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
     for row in (0, 1499, 2999):

@@ -57,9 +57,14 @@ MANY_RECORDS: dict[str, list[Arm]] = {
 }
 LEARNERS: dict[str, ConfidenceLearner] = {"lcb": LCB(confidence=0.3), "kl_lcb": KLLCB(confidence=0.3)}
 each_quickly = pytest.mark.parametrize(
-    ("name", "learner"), quick_only([("flat", "lcb")], product(PREDICTIVES, LEARNERS))
+    ("name", "learner"),
+    quick_only([("flat", "lcb"), ("nothing_or_share", "lcb")], product(PREDICTIVES, LEARNERS)),
 )
-BELIEFS = {"flat": flat_belief, "empirical_bayes": empirical_bayes_belief}
+BELIEFS = {
+    "flat": flat_belief,
+    "empirical_bayes": empirical_bayes_belief,
+    "nothing_or_share": flat_belief,
+}
 DRAWS = 10**6
 
 
@@ -81,12 +86,17 @@ def simulated(
     sums, counts = np.array([float(arm.ones) for arm in arms]), np.array([arm.left for arm in arms])
     ones, zeros = BELIEFS[name](sums, counts)
     best, winner = np.full(DRAWS, -np.inf), np.zeros(DRAWS, dtype=np.int64)
+    nothing = np.random.default_rng(seed + 1).random(DRAWS) < (0.5 if name == "nothing_or_share" else 0.0)
     for a, arm in enumerate(arms):
         deleted_ones = rng.binomial(arm.deleted, rng.beta(ones[a], zeros[a], DRAWS)) if arm.deleted else 0
         before = arm.left + arm.deleted
         possible = (arm.ones + more_ones * (arm.deleted > 0) + np.arange(arm.deleted + 1)) / max(before, 1)
         table = learner.lower_bounds(np.minimum(possible, 1.0), np.array(max(before, 1)), len(arms))
         scores = table[deleted_ones] if before else np.full(DRAWS, -1.0)
+        left = learner.lower_bounds(
+            np.array([arm.ones / max(arm.left, 1)]), np.array([max(arm.left, 1)]), len(arms)
+        )
+        scores = np.where(nothing, left[0] if arm.left else -1.0, scores)
         winner[scores > best] = a
         best = np.maximum(best, scores)
     return np.bincount(winner, minlength=len(arms)) / DRAWS

@@ -17,7 +17,16 @@ from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.privacy import Level
 from armnesia.unlearners import Release
 from armnesia.unlearners.stream import Penalty, Stream
-from armnesia.vault import Configuration, Forgotten, Ingested, LedgerCopy, Policy, Preview, Vault
+from armnesia.vault import (
+    Configuration,
+    Forgotten,
+    Ingested,
+    LedgerCopy,
+    Policy,
+    Preview,
+    UserType,
+    Vault,
+)
 from armnesia.vault.ledger.certificate import Certificate
 from tests.databases import fresh_place
 from tests.vault.plain_vault import (
@@ -51,6 +60,7 @@ class Setting:
     def configuration(self, mode: str) -> Configuration:
         return Configuration(
             actions=ACTIONS,
+            user_type=UserType.TEXT,
             confidence=0.5,  # low, so that a few records decide
             unlearner=self.unlearner,
             penalty=self.penalty,

@@ -1,5 +1,7 @@
 """The error classes. A message names the parameter, the value it got and what would be accepted."""
 
+from collections.abc import Mapping
+
 
 class ArmnesiaError(Exception):
     """The base class of all errors that armnesia raises."""
@@ -27,6 +29,17 @@ class VaultError(ArmnesiaError):
 
 class VaultBusyError(VaultError):
     """Another process is changing the vault. Nothing was changed; the operation can be tried again."""
+
+
+class SimilarNameError(VaultError):
+    """A request names somebody whom the vault may hold in another spelling. Nothing was changed.
+
+    `similar` has the spellings that the vault holds, by the name in the request.
+    """
+
+    def __init__(self, message: str, similar: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__(message)
+        self.similar = dict(similar)
 
 
 class MissingExtraError(ArmnesiaError, ImportError):

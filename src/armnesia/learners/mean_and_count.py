@@ -142,6 +142,11 @@ class FrozenPenalty(PenaltyLearner):
         """The inner learner."""
         return self.inner
 
+    @property
+    def reveals(self) -> str:
+        """What the inner learner reveals; the counts in the penalty are public by declaration."""
+        return self.inner.reveals
+
     def supports(self, kind: type) -> bool:
         """What the inner learner supports."""
         return self.inner.supports(kind)

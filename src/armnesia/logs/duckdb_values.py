@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs.values import LARGEST_EXACT
+from armnesia.core.identifiers import LARGEST_EXACT
 
 _NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _FLOATS = {"FLOAT", "DOUBLE"}

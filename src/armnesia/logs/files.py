@@ -13,6 +13,7 @@ import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -21,7 +22,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.duckdb_values import FileColumn
 from armnesia.logs.file_formats import open_files
 from armnesia.logs.log import Log
-from armnesia.logs.source import RawRows, Selection, Source
+from armnesia.logs.source import CHUNK, RawRows, Selection, Source
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
 
 # The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
@@ -30,6 +31,7 @@ _UNITS = (
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
 )
 _TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
+_LONGEST_INTEGER = 64
 
 
 class FileSource(Source):
@@ -49,6 +51,8 @@ class FileSource(Source):
                 raise InvalidLogError(f"{self.described(role)} is in the source more than once")
             self._column_of[role] = every[names.index(name)]
             self._column_of[role].check(role, self.described(role))
+        if "user" in self._column_of and self._column_of["user"].type == "FLOAT":
+            self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
         in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
         self._others = [c for c in in_order if c != self._column_of["reward"]] if whole else None
 
@@ -79,12 +83,24 @@ class FileSource(Source):
                 yield self._raw(range(first, first + len(rows)), rows)
                 first += len(rows)
             return
+        # Rows in another spelling of a user are among those that are not plain; `selected` finds them.
+        other_spellings = "" if selection.plain is None else " OR NOT regexp_full_match(user_text, $plain)"
+        parameters = {} if selection.plain is None else {"plain": selection.plain}
         # Numbered before they are selected: a message must name the row of the file.
         numbered = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
-        condition = f"{selection.role}_text IN (SELECT unnest($texts))"
+        condition = f"{selection.role}_text IN (SELECT unnest($texts)){other_spellings}"
         sql = f"SELECT {columns}, position FROM ({numbered}) WHERE {condition} ORDER BY position"
-        for rows in self._files.stream(sql, chunk, texts=sorted(selection.texts)):
-            yield self._raw([row[-1] for row in rows], [row[:-1] for row in rows])
+        for rows in self._files.stream(sql, chunk, texts=sorted(selection.texts), **parameters):
+            raw = self._raw([row[-1] for row in rows], [row[:-1] for row in rows]).selected(selection)
+            if raw.positions:
+                yield raw
+
+    def user_texts(self) -> Iterator[list[str | None]]:
+        """Stream the user column, without the rest of long names: they are no integers."""
+        text = self._column_of["user"].text()
+        sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._files.table}"
+        for rows in self._files.stream(sql, CHUNK):
+            yield [user for (user,) in rows]
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""

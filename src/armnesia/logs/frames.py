@@ -12,6 +12,7 @@ import numpy as np
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.core.units import to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
@@ -41,6 +42,7 @@ class FrameSource(Source):
             name: _sliceable(column, what_of.setdefault(name, f"column {name!r}"))
             for name, column in given.items()
         }
+        self.user_integers_below = _exact_below(self._columns.get(found.named().get("user", "")))
         rules.check_lengths({what_of[name]: len(column) for name, column in self._columns.items()})
         self._others = sorted(name for name in given if name != found.reward) if whole else None
         if is_bandit_feedback(frame):
@@ -77,6 +79,13 @@ class FrameSource(Source):
             raw = raw_rows_of(values, self.columns, first, self._others).selected(selection)
             if raw.positions:
                 yield raw
+
+    def user_texts(self) -> Iterator[list[str | None]]:
+        """Cut the user column into chunks."""
+        user, what = self.columns.named()["user"], self.described("user")
+        for first in range(0, self.n_rows(), CHUNK):
+            values = self._values(user, first, CHUNK)
+            yield rules.label_texts(values, what, range(first, first + len(values)))
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check the columns as a whole; labels stay Python values."""
@@ -190,6 +199,16 @@ def _sliceable(column: Any, what: str) -> Any:
     numeric = type(column) is np.ndarray and column.ndim == 1 and column.dtype.kind in "biuf"
     is_narwhals = type(column).__module__.partition(".")[0] == "narwhals"
     return column if numeric or is_narwhals else python_values(column, what)
+
+
+def _exact_below(column: Any) -> int | None:
+    """Where the whole numbers of a column of short floats begin to stand for several; None for any other.
+
+    >>> _exact_below(np.array([1.0], dtype=np.float32)), _exact_below(np.array([1.0])), _exact_below([1.0])
+    (16777216, None, None)
+    """
+    kind = str(getattr(column, "dtype", "")).lower()
+    return {"float16": 2**11, "float32": SHORT_FLOATS_EXACT_BELOW}.get(kind)
 
 
 def _length(column: Any) -> int | None:

@@ -1,12 +1,14 @@
 """Decisions in a table on a PostgreSQL server."""
 
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.logs.columns import Columns
+from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import without_password
 
@@ -35,6 +37,8 @@ class PostgresSource(TableSource):
         self._url = url
         self._type_of: dict[str, str] = {}
         super().__init__(without_password(url), table, columns, whole_rows=whole_rows)
+        if self._type_of.get(self.columns.named().get("user", "")) == "float4":
+            self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
 
     def _available(self) -> list[str]:
         with self._connected() as connection:
@@ -61,8 +65,11 @@ class PostgresSource(TableSource):
             while rows := cursor.fetchmany(size):
                 yield rows
 
-    def _condition(self, column: str, texts: Collection[str]) -> tuple[str, tuple[Any, ...]]:
-        type_, values = self._type_of[column], list[Any]()
+    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+        type_, values, texts = self._type_of[column], list[Any](), selection.texts
+        name, others = quoted(column), ""
+        if selection.plain is not None and type_ in _TEXTS:
+            others = f" OR {name}::text !~ '\\A({selection.plain})\\Z'"
         if type_ in _TEXTS:
             type_, values = _TEXTS[type_], [text for text in texts if "\0" not in text]
         elif type_ in _INTEGERS:
@@ -70,8 +77,8 @@ class PostgresSource(TableSource):
         elif type_ == "uuid":
             values = [text for text in texts if _is_uuid(text)]
         else:
-            return f" WHERE {quoted(column)} IS NOT NULL", ()
-        return f" WHERE {quoted(column)} = ANY ($1::{type_}[])", (values,)
+            return f" WHERE {name} IS NOT NULL", ()
+        return f" WHERE {name} = ANY ($1::{type_}[]){others}", (values,)
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:

@@ -13,12 +13,14 @@ import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
+from armnesia.logs.user_names import PLAIN, UserNames, with_users
 from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
 
 CHUNK = 50_000
@@ -31,6 +33,19 @@ class Selection(NamedTuple):
     role: str
     """The column that is compared: "user" or "id"."""
     texts: frozenset[str]
+    user_type: UserType = UserType.EXACT
+    """How users are named: all spellings of a name are selected."""
+
+    @property
+    def plain(self) -> str | None:
+        """Other spellings of the texts do not match this regular expression; None if there are none."""
+        return PLAIN.get(self.user_type) if self.role == "user" else None
+
+    def matches(self, label: str | None) -> bool:
+        """Whether a label is one of the texts, in any spelling."""
+        if label in self.texts:
+            return True
+        return label is not None and self.plain is not None and self.user_type.normalised(label) in self.texts
 
 
 @dataclass(frozen=True)
@@ -55,7 +70,7 @@ class RawRows:
         if selection is None:
             return self
         labels = (self.users if selection.role == "user" else self.ids) or []
-        places = [place for place, label in enumerate(labels) if label in selection.texts]
+        places = [place for place, label in enumerate(labels) if selection.matches(label)]
         return RawRows(
             [self.positions[place] for place in places],
             [self.actions[place] for place in places],
@@ -95,10 +110,14 @@ class Source(ABC):
     """Whether `reopen_source` can open it again from its description."""
     declared_actions: tuple[Hashable, ...] | None = None
     """The action set, where the source states it."""
+    user_integers_below: int | None = None
+    """In a user column of short floats, where whole numbers begin to stand for several integers."""
 
     def __init__(self, columns: Columns, whole_rows: Iterable[str] | None) -> None:
         self.columns = columns
-        self._heading = None if whole_rows is None else heading_of(columns, whole_rows)
+        names = None if whole_rows is None else list(whole_rows)
+        self._heading = None if names is None else heading_of(columns, names)
+        self._user_place = None if names is None else _place_of_user(columns, names)
 
     @property
     @abstractmethod
@@ -116,6 +135,11 @@ class Source(ABC):
     @abstractmethod
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Read all rows, or those of a selection, in chunks that are not empty."""
+
+    def user_texts(self) -> Iterator[list[str | None]]:
+        """Read the user column alone, in chunks; kinds that can do better than reading all override it."""
+        for raw in self.raw_rows(CHUNK, None):
+            yield raw.users
 
     def described(self, role: str) -> str:
         """Name a column in a message."""
@@ -166,16 +190,23 @@ class Source(ABC):
         chunk: int = CHUNK,
         users: Collection[str] | None = None,
         ids: Collection[str] | None = None,
+        user_names: UserNames | None = None,
+        every_spelling: bool = True,
     ) -> Iterator[Rows]:
         """Read all rows, or those of given users or with given ids, in chunks; refuse the first wrong row.
 
         Users and ids are given as text (`label_text`). Memory does not grow with the source. An id that
-        stands for two different decisions is refused, among the rows that are read.
+        stands for two different decisions is refused, among the rows that are read. `user_names` says how
+        users are spelled in the rows, by default as in the source; rows of given users are then found in
+        every spelling, or with `every_spelling=False` only in this one, which an index may answer.
         """
         if chunk < 1:
             raise InvalidInputError(f"chunk must be at least 1; got {chunk!r}")
+        names = user_names or UserNames()
         selection = self._selection(users, ids)
-        check = _Check(self, tuple(actions), checked_reward_range(reward_range))
+        if selection is not None and every_spelling:
+            selection = selection._replace(user_type=names.type)
+        check = _Check(self, tuple(actions), checked_reward_range(reward_range), names)
         return self._checked(check, chunk, selection)
 
     def _selection(self, users: Collection[str] | None, ids: Collection[str] | None) -> Selection | None:
@@ -212,6 +243,15 @@ class Source(ABC):
                     yield position, None
 
 
+def _place_of_user(columns: Columns, names: list[str]) -> int | None:
+    """Where the user stands in the content of a row, after the reward: columns are sorted by name."""
+    if "user" not in columns.named():
+        return None
+    others = sorted(names)
+    others.remove(columns.reward)
+    return others.index(columns.named()["user"])
+
+
 def heading_of(columns: Columns, names: Iterable[str]) -> str:
     """Begin the contents of rows whose columns have these names."""
     others = list(names)
@@ -223,8 +263,13 @@ class _Check:
     """The checks of one reading, against the declared actions and range."""
 
     def __init__(
-        self, source: Source, actions: tuple[Hashable, ...], reward_range: tuple[float, float]
+        self,
+        source: Source,
+        actions: tuple[Hashable, ...],
+        reward_range: tuple[float, float],
+        user_names: UserNames,
     ) -> None:
+        self._source, self._user_names = source, user_names
         self._described = source.described
         self._heading = source._heading
         self._actions = actions
@@ -233,6 +278,7 @@ class _Check:
 
     def rows(self, raw: RawRows) -> Rows:
         """Turn a chunk into arms and units; of several faults, the first of these checks reports its own."""
+        raw = self._with_normalised_users(raw)
         arms = self._arms(raw)
         what = self._described("reward")
         rewards = rules.reward_numbers(raw.rewards, what, raw.positions)
@@ -242,6 +288,19 @@ class _Check:
         if raw.others is not None:
             contents = [f"{self._heading}{u};{other}" for u, other in zip(units, raw.others, strict=True)]
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
+
+    def _with_normalised_users(self, raw: RawRows) -> RawRows:
+        source = self._source
+        if "user" not in source.columns.named():
+            return raw
+        what, below = self._described("user"), source.user_integers_below
+        users = self._user_names.normalise(raw.users, raw.positions, what, below)
+        if users is raw.users:
+            return raw
+        others = raw.others
+        if others is not None and source._user_place is not None:
+            others = with_users(others, source._user_place, raw.users, users)
+        return replace(raw, users=users, others=others)
 
     def _arms(self, raw: RawRows) -> list[int]:
         what = self._described("action")

@@ -3,17 +3,24 @@
 import os
 import sqlite3
 import urllib.parse
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns
+from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
 """SQLite takes 32,766 in one statement."""
+_NOT_PLAIN = {
+    UserType.INTEGER: ("*[^0-9]*", "0?*"),
+    UserType.TEXT: ("*[^ -~]*", " *", "* "),
+}
+"""Patterns of names that are not plain; one of them matches whatever `Selection.plain` does not."""
 
 
 class SqliteSource(TableSource):
@@ -44,13 +51,19 @@ class SqliteSource(TableSource):
             while rows := cursor.fetchmany(size):
                 yield rows
 
-    def _condition(self, column: str, texts: Collection[str]) -> tuple[str, tuple[Any, ...]]:
+    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.
-        alternatives = [value for text in texts for value in _values_of(text)]
+        alternatives = [value for text in selection.texts for value in _values_of(text)]
         if len(alternatives) > _MOST_PARAMETERS:
             return "", ()
         marks = ", ".join("?" * len(alternatives))
-        return f" WHERE {quoted(column)} IN ({marks}) OR {quoted(column)} >= x''", tuple(alternatives)
+        name = quoted(column)
+        others = ""
+        if selection.plain is not None:
+            patterns = "".join(f" OR {name} GLOB '{each}'" for each in _NOT_PLAIN[selection.user_type])
+            # GLOB and length end at a NUL character; bytes are also more than characters outside ASCII.
+            others = f"{patterns} OR length(CAST({name} AS BLOB)) > length({name})"
+        return f" WHERE {name} IN ({marks}) OR {name} >= x''{others}", tuple(alternatives)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

@@ -1,7 +1,7 @@
 """Decisions in a table of a database, read by a cursor of the database: what all databases have in common."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
@@ -51,7 +51,7 @@ class TableSource(Source):
         condition, parameters = "", ()
         if selection is not None:
             column = self.columns.named()[selection.role]
-            condition, parameters = self._condition(column, selection.texts)
+            condition, parameters = self._condition(column, selection)
         first = 0
         for rows in self._chunks(sql + condition, parameters, chunk):
             values = dict(zip(self._read, map(list, zip(*rows, strict=True)), strict=True))
@@ -73,8 +73,11 @@ class TableSource(Source):
         """Run a query, and yield its rows in chunks."""
 
     @abstractmethod
-    def _condition(self, column: str, texts: Collection[str]) -> tuple[str, tuple[Any, ...]]:
-        """A condition that holds for every row with one of these texts, and that an index can answer."""
+    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+        """A condition that holds for every row of a selection.
+
+        An index can answer it, unless other spellings of users are selected too.
+        """
 
 
 def quoted(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from armnesia.unlearners.adaptive import Adaptive
 from armnesia.unlearners.base import UNLEARNERS, Branch, Release, Unlearner
+from armnesia.unlearners.centred_gaussian import CentredGaussian
 from armnesia.unlearners.frozen_rollback import FrozenRollback
 from armnesia.unlearners.gaussian import Gaussian
 from armnesia.unlearners.mixing import Mixing
@@ -15,6 +16,7 @@ UNLEARNERS |= {
     for unlearner in (
         Rollback,
         Gaussian,
+        CentredGaussian,
         Adaptive,
         Mixing,
         MultiSource,
@@ -29,6 +31,7 @@ __all__ = [
     "UNLEARNERS",
     "Adaptive",
     "Branch",
+    "CentredGaussian",
     "FrozenRollback",
     "Gaussian",
     "ImitationRollback",

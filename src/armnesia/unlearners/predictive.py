@@ -127,7 +127,28 @@ def empirical_bayes(learner: MeanAndCountLearner, retained: ArmStatistics, shape
     return decision_under(empirical_bayes_belief(_sums(retained), retained.counts), learner, retained, shape)
 
 
-PREDICTIVES: dict[str, Predictive] = {"flat": flat, "empirical_bayes": empirical_bayes}
+def nothing_or_share(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q where it is not known whether records were deleted: the average of no deletion and `shape`, by flat.
+
+    It is for `Tilt(assumed_share=…)`, which does not see the request and answers empty ones as well. Without
+    a deletion, π(D) was the decision of D∖U.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
+    >>> flat(LCB(confidence=0.1), retained, np.array([900, 1080])).round(3)
+    array([0.329, 0.671])
+    >>> nothing_or_share(LCB(confidence=0.1), retained, np.array([900, 1080])).round(3)
+    array([0.165, 0.835])
+    """
+    unchanged = one_hot(learner.decide(retained).index, retained.n_actions)
+    return (unchanged + flat(learner, retained, shape)) / 2
+
+
+PREDICTIVES: dict[str, Predictive] = {
+    "flat": flat,
+    "empirical_bayes": empirical_bayes,
+    "nothing_or_share": nothing_or_share,
+}
 """The predictives by name."""
 
 

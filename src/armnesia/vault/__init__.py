@@ -1,5 +1,6 @@
 """The persistent system: a log in a database that can forget people, with a ledger and certificates."""
 
+from armnesia.core.identifiers import UserType
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate
@@ -68,6 +69,7 @@ __all__ = [
     "SigningKey",
     "Status",
     "Upgraded",
+    "UserType",
     "Vault",
     "Verification",
 ]

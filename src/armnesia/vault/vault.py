@@ -166,9 +166,14 @@ class Vault:
         options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        exactly: bool = False,
     ) -> Forgotten:
-        """Forget people, or single records by their id, permanently, with a certificate."""
-        asked = RequestOptions(unlearner, options, epsilon, delta)
+        """Forget people, or single records by their id, permanently, with a certificate.
+
+        A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
+        `exactly` states that the names are meant as they are.
+        """
+        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
         return forget(self._connection, ErasureTarget.of(users, records), asked)
 
     def preview(
@@ -180,9 +185,10 @@ class Vault:
         options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        exactly: bool = False,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, options, epsilon, delta)
+        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

@@ -26,4 +26,13 @@ def test_decide_by_imitation_and_by_given_confidence(run: Any, clicks: Path) -> 
     declared = ("decide", clicks, *COLUMNS, "--actions", "A,B,C", "--json")
     assert run(*declared, "--learner", "imitation").json["action"] == "A"
     learner = run(*declared, "--confidence", "0.05").json["learner"]
-    assert learner == {"name": "lcb", "confidence": 0.05}
+    assert learner == {"name": "lcb", "confidence": 0.05, "reveals": None}
+
+
+def test_decide_says_that_the_confidence_was_bound_to_the_log(run: Any, clicks: Path) -> None:
+    declared = ("decide", clicks, *COLUMNS, "--actions", "A,B,C")
+    said = "τ = 1/200 was taken from the log, so its size is public"
+    assert run(*declared, "--json").json["learner"]["reveals"] == said
+    assert f"Public: {said} (--confidence fixes τ beforehand)." in run(*declared).out
+    assert "Public" not in run(*declared, "--confidence", "0.05").out
+    assert "Public" not in run(*declared, "--learner", "imitation").out

@@ -22,6 +22,7 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
         "served": "B",
         "user_column": "person",
         "actions_fixed": None,
+        "user_type_fixed": "text",
         "head": run("ledger", "--head").out.strip(),
     }
     assert counts.err == ""

@@ -325,7 +325,9 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
         f"Level: {level}: {level.meaning}",
         'the arm served after the deletion, "B", was drawn once by tilt, with (ε = 1, δ = 1e-05)',
         "decisions released before the deletion",
-        "chosen by looking at published decisions",
+        "records of others that were collected while such a decision was served: they stay",
+        "requests of others that were chosen by looking at such a decision; requests that are chosen by"
+        " looking at the arm served after the deletion are covered",
         "statistics or scores published before and after",
         "backups, copies",
         "other accounts of the same person",

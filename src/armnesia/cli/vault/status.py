@@ -37,6 +37,7 @@ def status(
         ["unlearner", configuration.unlearner],
         ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
         ["penalty", configuration.penalty],
+        ["user type", configuration.user_type],
         ["policy", policy_text(configuration.requests)],
         ["on the suppression list", found.suppressed],
         ["erasure", found.erasure],

@@ -12,7 +12,10 @@ from armnesia.vault.keys.canonical_json import canonical
 CERTIFIED = ("forget", "nothing_held")
 NOT_COVERED = (
     "decisions released before the deletion: they were made with the records",
-    "requests that were chosen by looking at published decisions",
+    "records of others that were collected while such a decision was served: they stay, and which arms they"
+    " are of may depend on the deleted records",
+    "requests of others that were chosen by looking at such a decision; requests that are chosen by looking"
+    " at the arm served after the deletion are covered",
     "statistics or scores published before and after the deletion: their difference is what was deleted",
     "backups, copies, logs and models elsewhere",
     "other accounts of the same person",
@@ -43,7 +46,7 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
     ... }
     >>> print(claims_of("forget", facts)["guarantee"])
     the arm served after the deletion, "B", was drawn once by rollback, with (ε = 0, δ = 0) at level retained:
-    as if the records had never been there
+    as if only the other records had been there; which of these were collected is not undone
     """
     if kind not in CERTIFIED:
         raise InvalidInputError(f"the entry of a certificate must be {' or '.join(CERTIFIED)}; got {kind!r}")

@@ -8,6 +8,7 @@ from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations.public_keys import read_public_keys
+from armnesia.vault.operations.similar_names import similar_forgotten
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -16,10 +17,12 @@ from armnesia.vault.storage import tables
 def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
     """The certificate of a request, or of one name in a request, opened for that name alone."""
     with connection.reading() as transaction:
+        target = target.normalised(transaction.state.configuration.user_type)
         answer = _answer_to(transaction, target)
         if answer is None:
             raise VaultError(
                 "there is no certificate for exactly this request: it was not made, or with other names"
+                + similar_forgotten(transaction, target, target.names)
             )
         sequence, opening = answer
         tree = _read_tree(transaction, sequence, opening)
@@ -32,7 +35,8 @@ def certificates_of_each(
 ) -> Iterator[tuple[str, Certificate | None]]:
     """Each name of a request with its own certificate, opened for it alone; None if there is none."""
     with connection.reading() as transaction:
-        answers = [(one, _answer_to(transaction, one)) for one in target.each()]
+        normalised = target.normalised(transaction.state.configuration.user_type)
+        answers = [(one, _answer_to(transaction, one)) for one in normalised.each()]
     entry: int | None = None
     for one, answer in answers:
         sequence, opening = answer or (0, None)

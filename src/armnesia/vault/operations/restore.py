@@ -34,7 +34,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
 
     The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
     certificates and suppression list brought up to date. If that changes the statistics, the learner decides
-    again from what is left, which is rollback: as if the records had never been there.
+    again from what is left, which is rollback: as if only the other records had been there.
 
     A copy whose rows or state were changed by something else is refused, unless it is accepted `as_it_is`:
     then its records are counted again, and the ledger says so.

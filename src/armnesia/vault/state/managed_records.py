@@ -38,11 +38,11 @@ class ManagedRecordSet:
     """The rows of one request, in the vault."""
 
     def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._target, self._column, self._keys = target, target.row_column, target.row_keys(keyring)
+        self._target, self._keyring = target, keyring
 
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
-        sums = tables.sum_records(session, self._column, self._keys)
+        sums = tables.sum_records(session, *self._rows(state))
         if not sums:
             return None
         found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
@@ -50,11 +50,17 @@ class ManagedRecordSet:
 
     def delete(self, transaction: Transaction) -> DeletedRecords:
         """Delete the rows, check them against the tallies, and add them up."""
-        rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, self._target, self._keys)
+        target = self._target.normalised(transaction.state.configuration.user_type)
+        rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, target)
         sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
         statistics = transaction.state.known_stream.statistics if rows else None
         request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
         return DeletedRecords(request, rows, to_tallies)
+
+    def _rows(self, state: State) -> tuple[str, list[bytes]]:
+        """The column by which the rows are found, and its values."""
+        target = self._target.normalised(state.configuration.user_type)
+        return target.row_column, target.row_keys(self._keyring)
 
 
 class ManagedRecords(Records):

@@ -44,7 +44,7 @@ class ReplayedState:
             if kind == "init":
                 configuration = dict(entry["configuration"])
                 checks |= {1: entry["digest_key_check"]} if "digest_key_check" in entry else {}
-            elif kind in ("actions", "policy"):
+            elif kind in ("actions", "policy", "user_type"):
                 configuration[kind] = entry[kind]
             elif kind == "rotate_digest":
                 checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))

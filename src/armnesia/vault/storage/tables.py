@@ -495,6 +495,12 @@ def sum_records(session: Session, column: str, keys: Sequence[bytes]) -> list[Ro
     return _with_keys(session, f"SELECT {sums} FROM record WHERE ", column, keys, " GROUP BY arm")
 
 
+def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> set[bytes]:
+    """Which of these values any record has."""
+    found = _with_keys(session, f"SELECT DISTINCT {column} FROM record WHERE ", column, keys)
+    return {bytes(key) for (key,) in found}
+
+
 def count_keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> int:
     """How many of these values any record has."""
     found = _with_keys(session, f"SELECT count(DISTINCT {column}) FROM record WHERE ", column, keys)
