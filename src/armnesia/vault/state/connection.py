@@ -143,7 +143,7 @@ class VaultConnection:
             return stored.check_seal(newer)
 
     def schema_problems(self, session: Session, version: int = VERSION) -> list[str]:
-        """Where the tables are not as armnesia creates them; a version that never was is taken for this one."""
+        """Where the tables are not as armnesia creates them; an unknown version is taken for this one."""
         layout = self.records.layout
         expected = TABLES.get((layout, version), TABLES[layout, VERSION])
         return self.database.schema_problems(session, expected)
