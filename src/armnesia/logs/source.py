@@ -202,11 +202,10 @@ class Source(ABC):
         """
         if chunk < 1:
             raise InvalidInputError(f"chunk must be at least 1; got {chunk!r}")
-        names = user_names or UserNames()
         selection = self._selection(users, ids)
-        if selection is not None and every_spelling:
-            selection = selection._replace(user_type=names.type)
-        check = _Check(self, tuple(actions), checked_reward_range(reward_range), names)
+        if selection is not None and user_names is not None and every_spelling:
+            selection = selection._replace(user_type=user_names.type)
+        check = _Check(self, tuple(actions), checked_reward_range(reward_range), user_names)
         return self._checked(check, chunk, selection)
 
     def _selection(self, users: Collection[str] | None, ids: Collection[str] | None) -> Selection | None:
@@ -267,7 +266,7 @@ class _Check:
         source: Source,
         actions: tuple[Hashable, ...],
         reward_range: tuple[float, float],
-        user_names: UserNames,
+        user_names: UserNames | None,
     ) -> None:
         self._source, self._user_names = source, user_names
         self._described = source.described
@@ -290,11 +289,11 @@ class _Check:
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
 
     def _with_normalised_users(self, raw: RawRows) -> RawRows:
-        source = self._source
-        if "user" not in source.columns.named():
+        source, names = self._source, self._user_names
+        if names is None or "user" not in source.columns.named():
             return raw
         what, below = self._described("user"), source.user_integers_below
-        users = self._user_names.normalise(raw.users, raw.positions, what, below)
+        users = names.normalise(raw.users, raw.positions, what, below)
         if users is raw.users:
             return raw
         others = raw.others

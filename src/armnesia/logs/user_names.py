@@ -41,7 +41,9 @@ class UserNames:
         """
         distinct = [user for user in dict.fromkeys(users) if user is not None]
         one_spelling: dict[str | None, str | None] = {user: self.type.normalised(user) for user in distinct}
-        refused = {user for user in distinct if _is_refused(one_spelling[user], self.type, exact_below)}
+        refused = {user for user, name in one_spelling.items() if name is None}
+        if self.type is UserType.INTEGER and exact_below is not None:
+            refused |= {user for user, name in one_spelling.items() if name and abs(int(name)) >= exact_below}
         if refused:
             wrong = ((positions[row], user) for row, user in enumerate(users) if user in refused)
             raise not_integers(what, wrong, exact_below)
@@ -101,15 +103,10 @@ def not_integers(what: str, offences: rules.Offences, exact_below: int | None) -
     )
 
 
-def _is_refused(name: str | None, user_type: UserType, exact_below: int | None) -> bool:
-    if name is None:
-        return True
-    short_float = exact_below is not None and user_type is UserType.INTEGER and name
-    return bool(short_float) and abs(int(name)) >= (exact_below or 0)
-
-
 def _first(users: list[str | None], positions: Sequence[int], among: Iterable[str]) -> int | None:
     wanted = set(among)
+    if not wanted:
+        return None
     return next((positions[row] for row, user in enumerate(users) if user in wanted), None)
 
 
