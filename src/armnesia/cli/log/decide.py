@@ -51,4 +51,4 @@ def decide(
         "n_rows": statistics.total,
         "arms": arm_rows(statistics, decision),
     }
-    tell(result, as_json, arm_table(f"{log}: {statistics.total} decisions", statistics, decision))
+    tell(result, as_json, *arm_table(f"{log}: {statistics.total} decisions", statistics, decision))

@@ -9,7 +9,7 @@ from typing import Any
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.core.progress import Progress
-from armnesia.logs import CHUNK, Rows, Source, storable_labels
+from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensities
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.record_loader import RecordLoader
@@ -43,6 +43,7 @@ def ingest(
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     unnamed = not no_user and (source.columns.user is None or not user_is_named)
     state = _check_before_reading(connection, source, unnamed)
+    warn_of_propensities(source, stacklevel=4)
     actions = _actions(state, source)
     chunks = partial(
         source.rows, actions, state.configuration.reward_range, chunk=min(batch_rows or CHUNK, CHUNK)

@@ -85,7 +85,7 @@ class ExternalRecordSet:
     def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
         ring = self._keyring
         for description in sources:
-            source, statistics = reopen_source(description), state.known_stream.statistics
+            source, statistics = _reopened(description), state.known_stream.statistics
             if (source.columns.user if self._target.users else source.columns.id) is None:
                 continue  # no row of this source can be named by the request
             for rows in source.rows(
@@ -196,7 +196,7 @@ class ExternalRecords(Records):
         digests = state.digests._replace(record=0)
         transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
         for _, description in tables.read_table(session, "source"):
-            source = reopen_source(json.loads(description))
+            source = _reopened(json.loads(description))
             loader = RecordLoader(transaction, self, source, nothing.actions)
             for rows in source.rows(nothing.actions, nothing.reward_range):
                 loader.take(rows)
@@ -223,6 +223,17 @@ class ExternalRecords(Records):
                 raise unknown_source(name, known)
             for number in known[name]:
                 tables.delete_source(session, number)
+
+
+def _reopened(description: Mapping[str, Any]) -> Source:
+    """Open a source of the vault again; say what to do if it cannot be opened."""
+    try:
+        return reopen_source(description)
+    except ArmnesiaError as error:
+        raise VaultError(
+            f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
+            f" armnesia rebuild --without {source_name(description)}"
+        ) from None
 
 
 @dataclass
@@ -252,7 +263,7 @@ class _SourceComparison:
     ) -> None:
         """Read a source and compare each of its rows."""
         statistics = self._state.known_stream.statistics
-        for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
+        for rows in _reopened(description).rows(statistics.actions, statistics.reward_range):
             names = identities(self._ring.record_identity, rows)
             # An id that occurred before names the same row again.
             again = rows.ordinals if rows.ids is not None else [0] * len(names)
