@@ -64,14 +64,18 @@ class UserNames:
             self.spaced_row = _first(users, positions, spaced)
 
 
-def with_users(others: list[str], place: int, before: list[str | None], after: list[str | None]) -> list[str]:
+def with_users(
+    others: Sequence[str | None], place: int, before: list[str | None], after: list[str | None]
+) -> list[str | None]:
     """Put the normalised users into the texts of whole rows, whose user is the part at `place`.
+
+    A text that was too long to be kept is None.
 
     >>> with_users(["1:A3:1.03:x,y", "1:B-0:"], 1, ["1.0", None], ["1", None])
     ['1:A1:13:x,y', '1:B-0:']
     """
     return [
-        text if old == new else _with_part(text, place, new)
+        text if text is None or old == new else _with_part(text, place, new)
         for text, old, new in zip(others, before, after, strict=True)
     ]
 
