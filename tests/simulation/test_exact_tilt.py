@@ -19,7 +19,11 @@ from tests.simulation.all_data_sets import AllDataSets
 PAPER = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
 
 
-@pytest.mark.parametrize("unlearner", [FrozenRollback(), Tilt()], ids=lambda unlearner: unlearner.name)
+@pytest.mark.parametrize(
+    "unlearner",
+    [FrozenRollback(), Tilt(), Tilt(insurance=0), Tilt(insurance=1)],
+    ids=["frozen", "tilt", "not insured", "always insured"],
+)
 @pytest.mark.parametrize(
     ("means", "counts", "deleted"),
     [
@@ -34,7 +38,7 @@ PAPER = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
         ([0.6, 0.4], [2, 2], [2, 2]),
     ],
 )
-@pytest.mark.parametrize("budget", [(0.0, 0.0), (1.0, 1e-5), (0.3, 0.2), (6.0, 0.0)])
+@pytest.mark.parametrize("budget", [(0.0, 0.0), (1.0, 1e-5), (0.3, 0.2), (2.0, 1e-5), (6.0, 0.0)])
 def test_exact_is_the_average_over_every_data_set(
     unlearner: Unlearner,
     means: list[float],

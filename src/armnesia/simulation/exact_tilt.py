@@ -15,7 +15,7 @@ from armnesia.simulation.score_distribution import (
 from armnesia.unlearners import Tilt
 from armnesia.unlearners.beta_binomial import chance_of_at_least
 from armnesia.unlearners.predictive import flat_belief
-from armnesia.unlearners.tilt import best_reference, highest_allowed
+from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price
 
 
 def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
@@ -41,6 +41,7 @@ def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
     at_least = np.concatenate([[1.0], 1 - np.cumsum(binomial(k, p))])
     before = case.scores(arm, np.arange(n + 1), n)
     belief = flat_belief(kept[:, None].astype(np.float64), np.array(n - k))
+    affordable = tilt.insurance > 0 and insurance_price(np.array(2), case.budget) <= tilt.insurance
     chances = np.zeros(case.m)
     never_wins = ScoreDistribution(np.full(1, -np.inf), np.ones(1))
     others = [never_wins if other == arm else each for other, each in enumerate(distributions)]
@@ -54,7 +55,10 @@ def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
         q = chance_of_at_least(still_needed, np.array(k), belief)
         mine, other = (0, 1) if arm < rival else (1, 0)  # in arm order, because ties go to the first
         both = np.stack([q, 1 - q] if arm < rival else [1 - q, q], axis=-1)
-        raised = highest_allowed(best_reference(both, case.budget), case.budget)
+        # Both arms can have been served if the deleted ones decide; the other rows have one contender.
+        insured = affordable & ((still_needed >= 1) & (still_needed <= k))[..., None]
+        reference = best_reference(both, case.budget, np.broadcast_to(insured, both.shape))
+        raised = highest_allowed(reference, case.budget)
         was_served = at_least[np.clip(still_needed, 0, k + 1)]
         stays = was_served * raised[..., mine] + (1 - was_served) * (1 - raised[..., other])
         joint = kept_weights[kept][:, None] * weights
