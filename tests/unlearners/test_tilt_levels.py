@@ -29,7 +29,14 @@ World = tuple[ArmStatistics, DeletionRequest]
 BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
 
 
-TILTS = [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)]
+TILTS = [
+    Tilt(),
+    Tilt(predictive="empirical_bayes"),
+    Tilt(predictive=uniform),
+    Tilt(assumed_share=0.3),
+    Tilt(predictive=uniform, insurance=1),
+    Tilt(assumed_share=0.3, insurance=1),
+]
 
 
 @pytest.mark.parametrize("budget", quick_only([MODERATE], BUDGETS), ids=repr)
