@@ -1,4 +1,4 @@
-"""One tilt release for 5 and for 1000 arms, and 10⁵ vectorised ones, each as a ratio to rollback; a fifth of many arms."""
+"""Tilt releases for 5 and for many arms, and 10⁵ vectorised ones, each as a ratio to rollback."""
 
 import time
 from collections.abc import Callable
