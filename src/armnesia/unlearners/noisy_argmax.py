@@ -113,7 +113,7 @@ def _many_noised_arms(scores: FloatArray, sigma: FloatArray) -> FloatArray:
     f, s = scores[noised], sigma[noised]
     quiet = np.where(sigma > 0, -np.inf, scores)
     best_quiet = quiet.max()
-    probabilities = one_hot(np.argmax(quiet), scores.size)
+    probabilities = one_hot(np.asarray(np.argmax(quiet)), scores.size)
     probabilities *= ndtr((best_quiet - f) / s).prod()  # 0 if every arm is noised
     start = max(float(best_quiet), _first_possible(f, s))
     order = np.argsort(f + _REACH * s)
