@@ -1,9 +1,10 @@
-"""Exact evaluation of tilt, for a request of one arm."""
+"""Exact evaluation of tilt, for requests of one arm or of two."""
 
 import numpy as np
 
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import UnsupportedError
+from armnesia.simulation.exact_tilt_of_two import exact_tilt_of_two
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.score_distribution import (
     NEGLIGIBLE,
@@ -14,27 +15,36 @@ from armnesia.simulation.score_distribution import (
 )
 from armnesia.unlearners import Tilt
 from armnesia.unlearners.beta_binomial import chance_of_at_least
-from armnesia.unlearners.predictive import flat_belief
+from armnesia.unlearners.predictive import MOST_DELETED, flat_belief
 from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price
 
 
 def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
-    """P(released arm) for a request of one arm: only that arm and the best of the others can be released.
+    """P(released arm): a sum over the kept sums of the requested arms and the best score of the others."""
+    requested = np.flatnonzero(case.deleted)
+    plain = tilt.assumed_share is None and tilt.predictive == "flat"
+    # For more records of two arms the predictive takes scores as normal.
+    few = len(requested) < 2 or (len(requested) == 2 and case.deleted.sum() <= MOST_DELETED)
+    if not few or not plain or case.budget.delta > 0.5:
+        raise UnsupportedError(
+            "exact evaluation of tilt is for one requested arm, or two with up to"
+            f" {MOST_DELETED} deleted records, the flat predictive, no assumed share and delta up to 1/2;"
+            " use the sampled protocol"
+        )
+    if len(requested) == 0 or case.m == 1:
+        return winner(case.score_distributions(case.counts))
+    if len(requested) == 2:
+        return exact_tilt_of_two(case, tilt, int(requested[0]), int(requested[1]))
+    return _exact_tilt_of_one(case, tilt, int(requested[0]))
+
+
+def _exact_tilt_of_one(case: FixedCase, tilt: Tilt, arm: int) -> FloatArray:
+    """One requested arm: only that arm and the best of the others can be released.
 
     Given the sum that is kept and the best other score c, the reference is known, and the old decision was
     the requested arm exactly if its deleted sum was large enough.
     """
-    requested = np.flatnonzero(case.deleted)
-    plain = tilt.assumed_share is None and tilt.predictive == "flat"
-    if len(requested) > 1 or not plain or case.budget.delta > 0.5:
-        raise UnsupportedError(
-            "exact evaluation of tilt is for one requested arm, the flat predictive, no assumed share and"
-            " delta up to 1/2; use the sampled protocol"
-        )
     distributions = case.score_distributions(case.counts)
-    if len(requested) == 0 or case.m == 1:
-        return winner(distributions)
-    arm = int(requested[0])
     n, k, p = int(case.counts[arm]), int(case.deleted[arm]), float(case.means[arm])
     kept_weights = binomial(n - k, p)
     kept = np.flatnonzero(kept_weights > NEGLIGIBLE)

@@ -21,7 +21,7 @@ from armnesia.unlearners.noisy_argmax import noisy_argmax
 Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray], FloatArray]
 """The probability that π(D) was each arm, given D∖U and the deleted counts."""
 
-_MOST_DELETED = 500
+MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
 _TABLE, _CHUNK = 2**20, 2**20  # scores in memory, and sorted, at once
@@ -90,7 +90,7 @@ def decision_under(
     """
     shape = np.broadcast_to(shape, retained.counts.shape)
     number = (shape > 0).sum(axis=-1)
-    one, few = number == 1, (number > 1) & (shape.sum(axis=-1) <= _MOST_DELETED)
+    one, few = number == 1, (number > 1) & (shape.sum(axis=-1) <= MOST_DELETED)
 
     def only(rows: BoolArray) -> IntArray:
         return np.where(rows[..., None], shape, 0)

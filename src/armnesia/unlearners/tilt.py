@@ -142,6 +142,22 @@ def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, 
     return least * reference + shared
 
 
+def tilted(reference: FloatArray, old: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
+    """The release for a reference: the old decision (one-hot) raised, the rest shared by the scores on D.
+
+    >>> reference, old = np.array([0.5, 0.3, 0.2]), np.array([0.0, 1.0, 0.0])
+    >>> tilted(reference, old, np.array([0.1, 0.3, 0.2]), Budget(epsilon=1.0, delta=0.0)).round(4)
+    array([0.1839, 0.7425, 0.0736])
+    """
+    kept = (old * reference).sum(axis=-1, keepdims=True)
+    rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
+    left_over = lowest_rest(kept, rest, budget)
+    others = share_out(left_over, (1 - old) * reference, scores, budget)
+    # 1 − left_over can exceed the allowed value by rounding, also where 0 is allowed.
+    raised = np.minimum(1 - left_over, highest_allowed(kept, budget))
+    return np.where(old > 0, raised, others)
+
+
 @dataclass(frozen=True)
 class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
@@ -209,13 +225,7 @@ class Tilt(Unlearner):
         """π(D) raised as far as allowed; the rest goes to the best of the others, as far as allowed."""
         reference = self.reference(learner, retained, budget, shape=request.counts)
         old = one_hot(learner.decide(statistics).index, statistics.n_actions)
-        kept = (old * reference).sum(axis=-1, keepdims=True)
-        rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
-        left_over = lowest_rest(kept, rest, budget)
-        others = share_out(left_over, (1 - old) * reference, learner.unit_scores(statistics), budget)
-        # 1 − left_over can exceed the allowed value by rounding, also where 0 is allowed.
-        raised = np.minimum(1 - left_over, highest_allowed(kept, budget))
-        return np.where(old > 0, raised, others), Branch.TILT
+        return tilted(reference, old, learner.unit_scores(statistics), budget), Branch.TILT
 
     def reference_probabilities(
         self,
