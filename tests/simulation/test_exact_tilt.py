@@ -128,7 +128,7 @@ def test_what_is_too_much_for_the_sum_over_two_arms_is_sampled() -> None:
         (FixedSample.round_robin(5000, 5), SeveralArms({0: 300, 1: 201})),
         (FixedSample.round_robin(50_000, 5), SeveralArms({0: 80, 1: 80})),
     ):
-        with pytest.raises(UnsupportedError, match="exact evaluation of tilt .*use the sampled protocol"):
+        with pytest.raises(UnsupportedError, match=r"exact evaluation of tilt .*use the sampled protocol"):
             evaluate(PAPER, model, request, Tilt(), budget, protocol="exact")
     few = SeveralArms({0: 2, 1: 2})
     by_chance = evaluate(PAPER, DistributionModel(60, (0.2,) * 5), few, Tilt(), budget, datasets=20)

@@ -20,7 +20,7 @@ from armnesia.unlearners.predictive import flat_belief
 from armnesia.unlearners.tilt import best_reference, insurance_price, tilted
 
 A, B, RIVAL = 0, 1, 2
-_ORDERS = tuple(permutations((A, B, RIVAL)))
+_ORDERS: tuple[tuple[int, ...], ...] = tuple(permutations((A, B, RIVAL)))
 _MOST_STATES = 20_000_000
 """They take about half a minute."""
 _LEFT_OUT = 1e-14
@@ -66,7 +66,7 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
                 old, ranks = np.eye(3)[order[0]] + 0 * r, -np.argsort(order) + 0 * r
                 released = tilted(r, old, ranks, case.budget)
                 chances[[first, second, rival]] += (joint * chance)[rows] @ released
-    return chances[:-1] / chances.sum()
+    return np.asarray(chances[:-1] / chances.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class _State:
         a_behind, b_behind = a_at_most[self.needed_a], np.take_along_axis(b_at_most, self.needed_b, -1)
         a_in_front, behind_with_b = a_at_most[-1] - a_behind, both[:, self.needed_a]
         in_front_of_b = both[:, -1:] - behind_with_b
-        found = {
+        found: dict[tuple[int, ...], FloatArray] = {
             (A, B, RIVAL): in_front_of_b - a_in_front * b_behind,
             (A, RIVAL, B): a_in_front * b_behind,
             (B, A, RIVAL): a_in_front * b_at_most[:, -1:] - in_front_of_b,
