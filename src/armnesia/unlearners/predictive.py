@@ -257,13 +257,16 @@ def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, a
 def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntArray:
     """How many of the rising values of each row are below (or equal to) each of `at`, by bisection."""
     n, number = values.shape
-    flat_values, start = values.ravel(), np.arange(n)[:, None] * number
-    low, high = np.zeros(at.shape, dtype=np.int64), np.full(at.shape, number)
-    for _ in range(number.bit_length()):
-        middle = (low + high) // 2
-        value = flat_values.take(start + np.minimum(middle, number - 1))
-        is_below = (value <= at if or_equal else value < at) & (low < high)
-        low, high = np.where(is_below, middle + 1, low), np.where(is_below, high, middle)
+    length = 2 ** number.bit_length()
+    padded = np.full((n, length), np.inf)
+    padded[:, 1 : number + 1] = values  # the first place stays empty: a count of 0 looks at no value
+    start = np.arange(n, dtype=np.int64)[:, None] * length
+    low = np.zeros(at.shape, dtype=np.int64)
+    step = length // 2
+    while step:
+        value = padded.ravel().take(start + low + step)
+        np.add(low, step, out=low, where=value <= at if or_equal else value < at)
+        step //= 2
     return low
 
 
