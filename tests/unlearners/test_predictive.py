@@ -185,6 +185,21 @@ def test_numbers_of_ones_are_beta_binomial() -> None:
     np.testing.assert_allclose(numbers_of_ones(deleted, (ones, zeros), most=60), exact, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("largest", [400, 499])
+def test_numbers_of_ones_where_most_are_ones_and_the_sizes_differ(largest: int) -> None:
+    """By products, and by logarithms where P(0) is too small; neither overflows beyond the deleted records."""
+    deleted, ones, zeros = (
+        np.array([1, largest, 30]),
+        np.array([300.0, 30.0, 900.0]),
+        np.array([0.1, 0.3, 40.0]),
+    )
+    for more in (1.0, 40.0):
+        exact = betabinom.pmf(np.arange(largest + 1), deleted[:, None], more * ones[:, None], zeros[:, None])
+        found = numbers_of_ones(deleted, (more * ones, zeros), most=largest)
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10)
+        assert np.isfinite(found).all()
+
+
 @pytest.mark.parametrize("name", PREDICTIVES)
 def test_untouched_arms_are_certain_and_ties_go_to_the_first(name: str) -> None:
     arms = [Arm(50, 20, 0), Arm(64, 32, 0), Arm(64, 32, 0)]
