@@ -187,7 +187,7 @@ def test_numbers_of_ones_are_beta_binomial() -> None:
 
 @pytest.mark.parametrize("largest", [400, 499])
 def test_numbers_of_ones_where_most_are_ones_and_the_sizes_differ(largest: int) -> None:
-    """By products, and by logarithms where P(0) is too small; neither overflows beyond the deleted records."""
+    """By products, and by logarithms where P(0) is too small; neither overflows."""
     deleted, ones, zeros = (
         np.array([1, largest, 30]),
         np.array([300.0, 30.0, 900.0]),
