@@ -1,5 +1,6 @@
 """Tilt's chance of keeping the old decision: no reference does better, and the bound is attained."""
 
+import itertools
 import math
 from itertools import product
 
@@ -7,15 +8,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linprog
 
-from armnesia import LCB, Tilt
+from armnesia import LCB, ArmStatistics, Tilt
 from armnesia.core.arrays import IntArray, one_hot
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.privacy import Budget
 from armnesia.simulation import Environment, exact_release, predictive_error
-from armnesia.theory import chance_of_keeping, lower_fixed, tilt_upper
+from armnesia.theory import (
+    chance_of_keeping,
+    insured_upper,
+    lower_fixed,
+    tilt_upper,
+    worst_chance_of_keeping,
+)
+from armnesia.unlearners.contenders import contenders
 from armnesia.unlearners.predictive import flat
-from armnesia.unlearners.tilt import best_reference, highest_allowed
+from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price, knee
 from tests.simulation.all_data_sets import AllDataSets
 from tests.theory.domination import Case, check
 
@@ -170,3 +180,77 @@ def test_bad_numbers() -> None:
     assert right.holds
     large = tilt_upper(contenders=2, budget=Budget(epsilon=1, delta=0), predictive_error=0.0, largest_gap=2.0)
     assert not large.holds
+
+
+@pytest.mark.parametrize("contenders", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.0, 3.0, 5.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
+def test_the_insured_bound_is_what_the_knee_leaves(contenders: int, epsilon: float, delta: float) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
+    bound = insured_upper(contenders=contenders, budget=budget, largest_gap=0.5, insurance=0.02)
+    h = (1 - delta) / (1 + math.exp(epsilon))
+    assert bound.value == pytest.approx(h / 2 if contenders > 1 else 0.0, abs=1e-15)
+    assert 1 - highest_allowed(np.array(h), budget) == pytest.approx(h, abs=1e-15)
+    assert bound.holds == (contenders * h <= 1 and (contenders - 1) * math.exp(-epsilon) * h <= 0.02)
+    assert bound.holds == bool(insurance_price(np.array(contenders), budget) <= 0.02)
+    assert not insured_upper(contenders=contenders, budget=budget, insurance=0).holds
+
+
+def kept_in_the_worst_case(served: list[int], m: int, epsilon: float, delta: float) -> float:
+    """The most that any unlearner keeps in the worst of these worlds, which look alike to its reference.
+
+    A linear program over r, one release p for each world and t: p keeps the served arm with probability t or
+    more, and r and p are within (ε, δ) of each other on every set of arms, both ways.
+    """
+    n, grow = len(served), math.exp(epsilon)
+    size = m * (n + 1) + 1
+    rows, right = [], []
+    for world, arm in enumerate(served):
+        row = np.zeros(size)
+        row[-1], row[m * (world + 1) + arm] = 1.0, -1.0
+        rows.append(row)
+        right.append(0.0)
+        for chosen in itertools.product([0.0, 1.0], repeat=m):
+            for signs in ((1.0, -grow), (-grow, 1.0)):
+                row = np.zeros(size)
+                row[m * (world + 1) : m * (world + 2)] = signs[0] * np.array(chosen)
+                row[:m] = signs[1] * np.array(chosen)
+                rows.append(row)
+                right.append(delta)
+    sums = np.zeros((n + 1, size))
+    for vector in range(n + 1):
+        sums[vector, m * vector : m * (vector + 1)] = 1.0
+    goal: NDArray[np.float64] = np.zeros(size)
+    goal[-1] = -1.0
+    solution = linprog(
+        goal, A_ub=np.array(rows), b_ub=right, A_eq=sums, b_eq=np.ones(n + 1), bounds=(0.0, 1.0)
+    )
+    assert solution.fun is not None, solution.message
+    return -float(solution.fun)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.0), (0.5, 0.0), (1.0, 1e-5), (2.0, 0.05), (3.0, 1e-5)]
+)
+def test_no_unlearner_keeps_more_in_the_worst_case(epsilon: float, delta: float) -> None:
+    """Small D∖U and shapes of three arms, with every π(D) that some deleted rewards lead to."""
+    rng, learner, found = np.random.default_rng(8), LCB(confidence=0.5), set()
+    budget = Budget(epsilon=epsilon, delta=delta)
+    for _ in range(12):
+        retained = ArmStatistics.from_rewards(
+            {a: [1] * ones + [0] * zeros for a, (ones, zeros) in enumerate(rng.integers(1, 4, size=(3, 2)))}
+        )
+        shape = rng.integers(0, 4, size=3)
+        served = []
+        for ones in itertools.product(*(range(k + 1) for k in shape)):
+            removed = {a: [1] * g + [0] * int(shape[a] - g) for a, g in enumerate(ones)}
+            served.append(int(learner.decide(retained.merge(ArmStatistics.from_rewards(removed))).index))
+        c = int(contenders(learner, retained, shape).sum())
+        assert c == len(set(served))
+        best = kept_in_the_worst_case(sorted(set(served)), 3, epsilon, delta)
+        assert worst_chance_of_keeping(contenders=c, budget=budget) == pytest.approx(best, abs=1e-7)
+        if c * knee(budget) <= 1:
+            value = min(1.0, 1 - math.exp(-epsilon) * (1 - 1 / c - delta))
+            assert best == pytest.approx(value, abs=1e-7)
+        found.add(c)
+    assert found == {1, 2, 3}

@@ -211,7 +211,7 @@ def by_linear_program(r: Floats, scores: Floats, epsilon: float) -> float:
 def test_no_release_near_the_reference_has_a_better_score(epsilon: float) -> None:
     """Of all p within (ε, 0) of r, tilt has the highest expected score on D; equal shares have not."""
     rng, budget = np.random.default_rng(33), Budget(epsilon=epsilon, delta=0.0)
-    uneven = Tilt(predictive=at_random)  # a bad guess, so that π(D) often has a small r
+    uneven = Tilt(predictive=at_random, insurance=0)  # a bad guess: π(D) often has a small r
     world = random_worlds(rng, 60, 6, 0.5)
     result = audit(uneven, LEARNER, *world, budget)
     assert result.holds
@@ -270,6 +270,12 @@ def test_a_raise_too_high_is_caught(wrong: Callable[[Floats, Budget], Floats]) -
     world = random_worlds(np.random.default_rng(32), 200, 4, 0.6)
     assert audit(Tilt(), LEARNER, *world, MODERATE).holds
     assert not audit(RaisedTooHigh(), LEARNER, *world, MODERATE).holds
+
+
+@pytest.mark.parametrize("insurance", [-0.01, 1.5, math.nan, "0.1", None])
+def test_no_insurance_outside_of_zero_and_one(insurance: float) -> None:
+    with pytest.raises(InvalidInputError, match=r"insurance must lie in \[0, 1\]; got"):
+        Tilt(insurance=insurance)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 1.5, math.nan])

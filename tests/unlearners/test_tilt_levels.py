@@ -36,6 +36,8 @@ TILTS = [
     Tilt(predictive=uniform),
     Tilt(assumed_share=0.3),
     RECOMMENDED,
+    Tilt(predictive=uniform, insurance=1),
+    Tilt(assumed_share=0.3, insurance=1),
 ]
 
 

@@ -1,4 +1,6 @@
-"""The loss of tilt: the probability that it does not keep the old decision, and a bound on it (ours)."""
+"""The loss of tilt: the probability that it does not keep the old decision, and bounds on it (ours)."""
+
+import math
 
 import numpy as np
 
@@ -6,7 +8,7 @@ from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
 from armnesia.theory.bound import Bound, Condition, check_count
-from armnesia.unlearners.tilt import best_reference, highest_allowed
+from armnesia.unlearners.tilt import best_reference, highest_allowed, knee
 
 
 def chance_of_keeping(predictive: FloatArray, budget: Budget) -> float:
@@ -60,3 +62,50 @@ def tilt_upper(
         kind="upper",
         note="in expectation over data whose predictive differs from q by at most predictive_error",
     )
+
+
+def insured_upper(
+    *, contenders: int, budget: Budget, largest_gap: float = 1.0, insurance: float = 0.02
+) -> Bound:
+    """An upper bound on the sub-optimality that insured tilt adds, for every request, however chosen.
+
+    Insured, every one of c contenders has r_a ≥ h = (1−δ)/(1+e^ε), and one of them is π(D). It is kept with
+    probability at least hi(h) = 1 − h, so at most h·Δ_max is lost. There is no condition on the predictive,
+    the number of deleted records or their rewards. `insurance` is that of the unlearner.
+
+    >>> round(insured_upper(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)).value, 6)
+    0.047426
+    >>> insured_upper(contenders=2, budget=Budget(epsilon=1.0, delta=0.0)).unmet[0].text
+    'price (c-1)e^-eps*h <= insurance: 0.098938 <= 0.02'
+    """
+    check_count("contenders", contenders, least=1)
+    first_piece = knee(budget)
+    price = (contenders - 1) * first_piece * math.exp(-budget.epsilon)
+    return Bound(
+        name=f"Insured tilt, excess over no deletion, {contenders} contenders",
+        value=(first_piece if contenders > 1 else 0.0) * largest_gap,
+        conditions=(
+            Condition(f"c*h <= 1: {contenders * first_piece:g}", bool(contenders * first_piece <= 1)),
+            Condition(
+                f"price (c-1)e^-eps*h <= insurance: {price:g} <= {insurance:g}",
+                insurance > 0 and price <= insurance,
+            ),
+            Condition(f"0 <= largest gap <= 1: {largest_gap:g}", 0 <= largest_gap <= 1),
+        ),
+        reference="ours; the proof is in docs/theory.md",
+        kind="upper",
+        note="for every request that leaves a record",
+    )
+
+
+def worst_chance_of_keeping(*, contenders: int, budget: Budget) -> float:
+    """hi(1/c): the most that an unlearner at `request_shape` keeps π(D) in the worst of c cases.
+
+    For c·h ≤ 1 it is 1 − e^{−ε}(1 − 1/c − δ). The uniform reference on the contenders attains it; with any
+    other reference some contender has less than 1/c and is kept less often.
+
+    >>> round(worst_chance_of_keeping(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)), 6)
+    0.975106
+    """
+    check_count("contenders", contenders, least=1)
+    return float(highest_allowed(np.array(1 / contenders), budget))
