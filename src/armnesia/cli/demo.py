@@ -59,7 +59,7 @@ def demo(
         result,
         as_json,
         _introduction(log),
-        arm_table("1. Decide: the highest lower confidence bound is served", statistics, decision),
+        *arm_table("1. Decide: the highest lower confidence bound is served", statistics, decision),
         _table(f"2. Forget the aircraft {', '.join(four_busiest)}", single),
         f"   Without these {one_request.counts.sum()} flights, retraining serves {retrained.action}; tilt"
         f" keeps {decision.action} and still forgets the rewards.\n",

@@ -59,5 +59,9 @@ class UndeclaredActionsWarning(UserWarning):
     """The action set was taken from the data. Declare it: deleting rows must not change it."""
 
 
+class ConfoundedLogWarning(UserWarning):
+    """The log has propensities that depend on more than the action, and decisions do not use them."""
+
+
 class UnprovedCalibrationWarning(UserWarning):
     """The classic Gaussian calibration is used at ε > 1, where its proof does not apply."""

@@ -59,10 +59,12 @@ def near_spellings(name: str) -> list[str]:
     [True, True, True, True, True]
     """
     bare = _distinct([name, *_unwrapped(name)])
-    respelled = _distinct([each for one in bare for each in (one, *_respelled(one))])
-    cased = [each for one in respelled for each in _cases(one)]
-    wrapped = [wrapping.format(each) for one in bare for each in _cases(one) for wrapping in _WRAPPINGS]
-    forms = [unicodedata.normalize(form, one) for form in _FORMS for one in cased if not one.isascii()]
+    cases = _distinct([each for one in bare for each in _cases(one)])
+    respelled = _distinct([each for one in bare for each in _respelled(one)])
+    cased = _distinct([*cases, *respelled, *map(str.lower, respelled), *map(str.upper, respelled)])
+    wrapped = [wrapping.format(one) for one in cases for wrapping in _WRAPPINGS]
+    others = [one for one in cased if not one.isascii()]
+    forms = [unicodedata.normalize(form, one) for form in _FORMS for one in others]
     return _others(name, [*same_spellings(name), *cased, *wrapped, *forms])
 
 
@@ -75,8 +77,8 @@ def _unwrapped(name: str) -> Iterator[str]:
         yield bare[1:-1].strip()
 
 
-def _cases(name: str) -> Iterable[str]:
-    return dict.fromkeys([name, name.lower(), name.upper(), name.title(), name.capitalize(), name.casefold()])
+def _cases(name: str) -> tuple[str, ...]:
+    return name, name.lower(), name.upper(), name.title(), name.capitalize(), name.casefold()
 
 
 def _respelled(name: str) -> Iterator[str]:

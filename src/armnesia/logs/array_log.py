@@ -38,12 +38,12 @@ class LabelCodes(dict[Hashable, int]):
         self[label] = code
         return code
 
-    def encode(self, labels: Sequence[Any], what: str) -> IntArray:
-        """Give the code of each label; refuse labels that cannot be hashed."""
+    def encode(self, labels: Sequence[Any], what: str, first: int = 0) -> IntArray:
+        """Give the code of each label, of which the first is at row `first`; refuse what cannot be hashed."""
         try:
             return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
         except TypeError:
-            offences = ((row, label) for row, label in enumerate(labels) if not _is_hashable(label))
+            offences = ((row, label) for row, label in enumerate(labels, first) if not _is_hashable(label))
             raise rules.unusable_labels(what, offences) from None
 
 

@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.messages import listed
+from armnesia.logs.csv_records import CsvFault, CsvRecords, scan_csv
 from armnesia.logs.duckdb_engine import query, stream
 from armnesia.logs.urls import redacted
 
@@ -39,6 +40,15 @@ FORMATS = {
 }
 
 
+LARGEST_EXPANDED, MOST_EXPANSION = 1 << 30, 100
+"""The most bytes of a column in a Parquet row group, if they are compressed more than so many times."""
+
+
+class _Description(NamedTuple):
+    columns: tuple[tuple[str, str], ...]
+    records: CsvRecords
+
+
 @dataclass(frozen=True)
 class LogFiles:
     """The files of one log, in order, as they were when the log was opened."""
@@ -47,6 +57,10 @@ class LogFiles:
     format: Format
     columns: tuple[tuple[str, str], ...]
     """Name and DuckDB type of each column of the first file; everything is text in CSV."""
+    n_rows: int
+    """How many rows the files have, counted independently of the reading."""
+    mixed_line_ends: bool
+    """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
     stamps: tuple[tuple[int, int], ...]
     """Size and time of change of each file."""
 
@@ -65,13 +79,17 @@ class LogFiles:
             return f"read_parquet($files, {options}) AS t({', '.join(numbered)})"
         types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
         options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"
+        if self.mixed_line_ends:
+            options += ", strict_mode = false"
         rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
         return f"read_csv($files, {rules_of_csv}, {options}, columns = {{{types}}})"
 
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
         self._check_unchanged()
-        return query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
+        rows = query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
+        self._check_unchanged()
+        return rows
 
     def stream(self, sql: str, size: int, **parameters: Any) -> Iterator[list[tuple[Any, ...]]]:
         """Run SQL over the files and yield the rows in chunks; refuse files that change meanwhile."""
@@ -84,6 +102,17 @@ class LogFiles:
             format_name=self.format.name,
         )
         self._check_unchanged()
+
+    def check_count(self, n_read: int) -> None:
+        """Refuse files of which not every row was read."""
+        if n_read != self.n_rows:
+            where = f"source {self.paths[0]!r}" + (
+                f" and {len(self.paths) - 1} more files" * (len(self.paths) > 1)
+            )
+            raise InvalidLogError(
+                f"{where} cannot be read as {self.format.name}: {n_read} rows were read where the file has"
+                f" {self.n_rows}; write the file again, with every field of text in quotes"
+            )
 
     def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
         # Escaped, because DuckDB would take "a[1].csv" for a pattern and read "a1.csv".
@@ -101,18 +130,24 @@ def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFi
     Parquet files need to agree only in the `wanted` columns; None stands for all.
     """
     paths = _paths(os.path.expanduser(os.fspath(source)))
+    stamps = tuple(map(_stamp, paths))
     formats = {path: _format(path) for path in paths}
     if len(set(formats.values())) > 1:
         raise InvalidLogError(
             f"source must match files of one format; got {listed(map(os.path.basename, paths))}"
         )
-    columns = {path: tuple(_columns(path, formats[path])) for path in paths}
+    is_csv = formats[paths[0]].delimiter is not None
+    described = {
+        path: _describe_csv(path, formats[path]) if is_csv else _describe_parquet(path, formats[path], wanted)
+        for path in paths
+    }
+    columns = {path: found.columns for path, found in described.items()}
     first, *others = paths
     for other in others:
         # CSV columns are read by position, Parquet columns by name.
         left, right = (
             columns[path]
-            if formats[path].delimiter
+            if is_csv
             else {pair for pair in columns[path] if wanted is None or pair[0] in wanted}
             for path in (first, other)
         )
@@ -122,7 +157,15 @@ def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFi
                 f" {_with_types(columns[first])}, {os.path.basename(other)!r} has"
                 f" {_with_types(columns[other])}"
             )
-    return LogFiles(tuple(paths), formats[first], columns[first], tuple(map(_stamp, paths)))
+    records = [found.records for found in described.values()]
+    return LogFiles(
+        tuple(paths),
+        formats[first],
+        columns[first],
+        sum(each.count for each in records),
+        any(each.mixed_line_ends for each in records),
+        stamps,
+    )
 
 
 def _paths(path: str) -> list[str]:
@@ -153,33 +196,47 @@ def _stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _columns(path: str, format_: Format) -> Iterator[tuple[str, str]]:
-    if format_.delimiter is None:
-        described = query(
-            "DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)",
-            {"file": [glob.escape(path)]},
-            shown=path,
-            format_name=format_.name,
-        )
-        return ((name, type_) for name, type_, *_ in described)
-    return ((name, "VARCHAR") for name in _header(path, format_))
+def _describe_parquet(path: str, format_: Format, wanted: set[str] | None) -> _Description:
+    """Ask for the columns and for the number of rows; refuse wanted columns that expand too much."""
+
+    def ask(sql: str) -> list[tuple[Any, ...]]:
+        return query(sql, {"file": [glob.escape(path)]}, shown=path, format_name=format_.name)
+
+    columns = ask("DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)")
+    ((n_rows,),) = ask("SELECT num_rows FROM parquet_file_metadata($file)")
+    expanding = ask(
+        "SELECT row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
+        f" FROM parquet_metadata($file) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
+        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
+    )
+    for row_group, column, compressed, size in expanding:
+        if wanted is None or column in wanted:
+            raise _unreadable(
+                path,
+                f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
+                f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
+                f" {MOST_EXPANSION}-fold",
+            )
+    return _Description(tuple((name, type_) for name, type_, *_ in columns), CsvRecords(int(n_rows)))
 
 
-def _header(path: str, format_: Format) -> list[str]:
-    """Read the first line of a CSV file, and all of a compressed one: DuckDB does not verify checksums."""
+def _describe_csv(path: str, format_: Format) -> _Description:
+    """Scan the file and read its header; this reads all of a compressed file and checks its checksum."""
     try:
         with _opened(path, format_) as stream:
+            records = scan_csv(stream, format_.delimiter or ",")
+            stream.seek(0)
             lines = (line.decode("utf-8-sig") for line in stream)
             header = next(csv.reader(lines, delimiter=format_.delimiter or ",", strict=True), [])
-            while format_.compression == "gzip" and stream.read(1 << 20):
-                pass
     except UnicodeDecodeError:
         raise _unreadable(path, "its header is not UTF-8 text") from None
+    except CsvFault as fault:
+        raise _unreadable(path, str(fault)) from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
     if not header:
         raise _unreadable(path, "it has no header line")
-    return header
+    return _Description(tuple((name, "VARCHAR") for name in header), records)
 
 
 def _opened(path: str, format_: Format) -> IO[bytes] | gzip.GzipFile:

@@ -21,8 +21,9 @@ from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.duckdb_values import FileColumn
 from armnesia.logs.file_formats import open_files
+from armnesia.logs.limits import CHUNK, LONGEST_CONTENT, LONGEST_LABEL
 from armnesia.logs.log import Log
-from armnesia.logs.source import CHUNK, RawRows, Selection, Source
+from armnesia.logs.source import RawRows, Selection, Source
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
 
 # The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
@@ -30,19 +31,23 @@ _UNITS = (
     "CASE WHEN reward BETWEEN $low AND $high"
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
 )
-_TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
+_COUNT_SUM_BINARY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
 _LONGEST_INTEGER = 64
+_LONGEST_REFUSED = 200
+"""How many characters of a reward that is no number are read, for the message."""
 
 
 class FileSource(Source):
     """CSV or Parquet files, by a path or glob; a glob's files follow each other in sorted order."""
 
-    def __init__(self, path: str | os.PathLike[str], columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], columns: Columns, *, table: str | None, whole_rows: bool
+    ) -> None:
+        rules.refuse_table(table)
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
-        whole = whole_rows and columns.id is None
-        self._files = open_files(path, None if whole else columns.wanted())
+        self._files = open_files(path, None if whole_rows and columns.id is None else columns.wanted())
         names = [name for name, _ in self._files.columns]
-        super().__init__(columns.found_in(names), names if whole else None)
+        super().__init__(columns, names, whole_rows=whole_rows)
         is_text = self._files.format.delimiter is not None
         every = [FileColumn(f"c{at}", type_, is_text) for at, (_, type_) in enumerate(self._files.columns)]
         self._column_of: dict[str, FileColumn] = {}
@@ -53,20 +58,20 @@ class FileSource(Source):
             self._column_of[role].check(role, self.described(role))
         if "user" in self._column_of and self._column_of["user"].type == "FLOAT":
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
+        self._propensity_of = {name: every[names.index(name)] for name in self._propensities}
+        self._known_ranges: dict[str, list[tuple[float | None, float | None]]] = {}
         in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
-        self._others = [c for c in in_order if c != self._column_of["reward"]] if whole else None
+        others = [column for column in in_order if column != self._column_of["reward"]]
+        self._others = others if self.reads_whole_rows else None
 
     @property
     def description(self) -> Mapping[str, Any]:
         """The absolute path or glob."""
         return {"kind": "file", "location": self._location, "table": None, "columns": vars(self.columns)}
 
-    def n_rows(self) -> int | None:
-        """Ask a Parquet file, which knows; a CSV file would have to be read."""
-        if self._files.format.delimiter is not None:
-            return None
-        ((number,),) = self._files.query(f"SELECT count(*) FROM {self._files.table}")
-        return int(number)
+    def n_rows(self) -> int:
+        """Take what was counted when the files were opened."""
+        return self._files.n_rows
 
     def distinct_actions(self) -> Iterable[Any]:
         """Ask DuckDB for the distinct actions, in an order that does not depend on its threads."""
@@ -82,18 +87,24 @@ class FileSource(Source):
             for rows in self._files.stream(f"SELECT {columns} FROM {self._files.table}", chunk):
                 yield self._raw(range(first, first + len(rows)), rows)
                 first += len(rows)
+            self._files.check_count(first)
             return
         # Rows in another spelling of a user are among those that are not plain; `selected` finds them.
         other_spellings = "" if selection.plain is None else " OR NOT regexp_full_match(user_text, $plain)"
-        parameters = {} if selection.plain is None else {"plain": selection.plain}
+        parameters: dict[str, Any] = {} if selection.plain is None else {"plain": selection.plain}
         # Numbered before they are selected: a message must name the row of the file.
         numbered = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
-        condition = f"{selection.role}_text IN (SELECT unnest($texts)){other_spellings}"
+        # The last row is read in any case, and shows that all were.
+        condition = f"{selection.role}_text IN (SELECT unnest($texts)){other_spellings} OR position >= $last"
         sql = f"SELECT {columns}, position FROM ({numbered}) WHERE {condition} ORDER BY position"
+        n_read = 0
+        parameters["last"] = self._files.n_rows - 1
         for rows in self._files.stream(sql, chunk, texts=sorted(selection.texts), **parameters):
+            n_read = rows[-1][-1] + 1
             raw = self._raw([row[-1] for row in rows], [row[:-1] for row in rows]).selected(selection)
             if raw.positions:
                 yield raw
+        self._files.check_count(n_read)
 
     def user_texts(self) -> Iterator[list[str | None]]:
         """Stream the user column, without the rest of long names: they are no integers."""
@@ -105,11 +116,17 @@ class FileSource(Source):
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""
         declared = None if actions is None else arm_of_text(actions)
+        longest = [f"max({role}_size)" for role in self._sized_roles()]
+        extremes = [f"min({name}), max({name})" for name in self._propensity_names().values()]
         found = self.query(
-            "SELECT action_label, count(*), sum(units), count(*) - count(units)"
+            f"SELECT {', '.join(['action_label, count(*), sum(units), count(units)', *longest, *extremes])}"
             " FROM decisions GROUP BY action_label",
             reward_range,
         )
+        self._files.check_count(sum(count for _, count, *_ in found))
+        first = 4 + len(longest)
+        for at, name in enumerate(self._propensities):
+            self._known_ranges[name] = [row[first + 2 * at :][:2] for row in found]
         if not found:
             raise rules.empty_log()
         what = self.described("action")
@@ -117,6 +134,9 @@ class FileSource(Source):
         if len(labels) < len(found):
             offences = self._first_rows("NULL", "action_text IS NULL", reward_range)
             raise rules.missing_actions(what, offences)
+        for at, role in enumerate(self._sized_roles()):
+            if max(row[4 + at] or 0 for row in found) > LONGEST_LABEL:
+                self._refuse_long_labels(role, reward_range)
         if actions is None:
             actions = checked_actions(sorted_if_comparable(labels))
         arm_of = declared or arm_of_text(actions)
@@ -125,9 +145,9 @@ class FileSource(Source):
             condition = "action_text IN (SELECT unnest($texts))"
             offences = self._first_rows("action_label", condition, reward_range, texts=undeclared)
             raise rules.undeclared_actions(what, offences, actions)
-        if any(refused for *_, refused in found):
+        if any(row[1] > row[3] for row in found):
             raise self._refused_rewards(reward_range)
-        totals = _statistics(((label, n, total) for label, n, total, _ in found), actions, reward_range)
+        totals = _statistics((row[:3] for row in found), actions, reward_range)
         return FileLog(actions, reward_range, self.columns.user is not None, self, totals)
 
     def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
@@ -138,10 +158,14 @@ class FileSource(Source):
         a number of the range. Numbering reads the files in order; leave it out where order does not matter.
         """
         reward = self._column_of["reward"]
-        expressions = {"reward": reward.reward(), "reward_text": f"CAST({reward.name} AS VARCHAR)"}
+        refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
+        expressions = {"reward": reward.reward(), "reward_text": refused}
         for role in self._column_of.keys() - {"reward"}:
             expressions[f"{role}_label"] = self._column_of[role].label()
-            expressions[f"{role}_text"] = self._column_of[role].text()
+            expressions[f"{role}_text"] = self._column_of[role].label_text()
+            expressions[f"{role}_size"] = self._column_of[role].size() or "NULL"
+        for column, name in self._propensity_names().items():
+            expressions[name] = self._propensity_of[column].propensity()
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
         low, high = reward_range
         return self._files.query(
@@ -159,6 +183,30 @@ class FileSource(Source):
         """Find the first rows that satisfy a condition, and the value of a column there."""
         sql = f"SELECT position, {value} FROM numbered WHERE {condition} ORDER BY position LIMIT 4"
         return [(row, found) for row, found in self.query(sql, reward_range, **parameters)]
+
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Ask DuckDB, if `read` has not done so."""
+        if name not in self._known_ranges:
+            value, label = self._propensity_of[name].propensity(), self._column_of["action"].label()
+            sql = f"SELECT min({value}), max({value}) FROM {self._files.table} GROUP BY {label}"
+            self._known_ranges[name] = [(low, high) for low, high in self._files.query(sql)]
+        return self._known_ranges[name]
+
+    def _propensity_names(self) -> dict[str, str]:
+        """The columns of propensities, and their names among the decisions."""
+        return {name: f"propensity_{at}" for at, name in enumerate(self._propensities)}
+
+    def _sized_roles(self) -> list[str]:
+        """The columns of labels that may be too long."""
+        return [
+            role for role in ("action", "user") if role in self._column_of and self._column_of[role].size()
+        ]
+
+    def _refuse_long_labels(self, role: str, reward_range: tuple[float, float]) -> None:
+        """Refuse labels that were cut; a label of so many bytes may still have fewer characters."""
+        rows = self._first_rows("NULL", f"length({role}_text) > {LONGEST_LABEL}", reward_range)
+        if rows:
+            raise rules.long_labels(self.described(role), (row for row, _ in rows))
 
     def _refused_rewards(self, reward_range: tuple[float, float]) -> InvalidLogError:
         """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
@@ -178,14 +226,17 @@ class FileSource(Source):
         reward = self._column_of["reward"]
         yield self._column_of["action"].label()
         yield reward.reward()
-        yield f"CASE WHEN {reward.reward()} IS NULL THEN CAST({reward.name} AS VARCHAR) END"
+        refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
+        yield f"CASE WHEN {reward.reward()} IS NULL THEN {refused} END"
         for role in ("user", "id"):
-            text = self._column_of[role].text() if role in self._column_of else "NULL"
+            text = self._column_of[role].label_text() if role in self._column_of else "NULL"
             yield f"{text} AS {role}_text"
         if self._others is not None:
             texts = [column.text() for column in self._others]
+            # Not a sum, whose expression would be nested too deeply.
+            length = f"list_sum([{', '.join(f'length({text})' for text in texts)}])"
             sizes = ", ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
-            yield f"concat({sizes})"
+            yield f"CASE WHEN coalesce({length}, 0) <= {LONGEST_CONTENT} THEN concat({sizes}) END"
 
     def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
         actions, rewards, refused, users, ids, *others = (list(column) for column in zip(*rows, strict=True))
@@ -218,19 +269,19 @@ class FileLog(Log):
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}
         found = self._query(
-            f"SELECT user_text, action_label, {_TALLY} FROM decisions"
+            f"SELECT user_text, action_label, {_COUNT_SUM_BINARY} FROM decisions"
             " WHERE user_text IN (SELECT unnest($texts)) GROUP BY user_text, action_label",
             texts=[text for text in user_of if text is not None],
         )
         known = {text for text, *_ in found}
         if len(known) < len(user_of):
             raise rules.unknown_users(user for text, user in user_of.items() if text not in known)
-        return self._request(tally for _, *tally in found)
+        return self._request(sums for _, *sums in found)
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(
             self._query(
-                f"SELECT action_label, {_TALLY} FROM numbered"
+                f"SELECT action_label, {_COUNT_SUM_BINARY} FROM numbered"
                 " WHERE position IN (SELECT unnest($rows)) GROUP BY action_label",
                 rows=rows,
             )
@@ -248,10 +299,10 @@ class FileLog(Log):
             )
         )
 
-    def _request(self, tallies: Iterable[Iterable[Any]]) -> DeletionRequest:
-        tallied = [tuple(tally) for tally in tallies]
-        records = ((label, n, total) for label, n, total, _ in tallied)
-        binary = all(binary for *_, binary in tallied)
+    def _request(self, found: Iterable[Iterable[Any]]) -> DeletionRequest:
+        per_action = [tuple(row) for row in found]
+        records = ((label, n, total) for label, n, total, _ in per_action)
+        binary = all(binary for *_, binary in per_action)
         return DeletionRequest(_statistics(records, self.actions, self.reward_range), binary)
 
     def _query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
@@ -259,13 +310,15 @@ class FileLog(Log):
 
 
 def _statistics(
-    tallies: Iterable[tuple[Any, int, int]], actions: tuple[Hashable, ...], reward_range: tuple[float, float]
+    sums_of_labels: Iterable[tuple[Any, int, int]],
+    actions: tuple[Hashable, ...],
+    reward_range: tuple[float, float],
 ) -> ArmStatistics:
     """Put counts and sums by action label in the order of the declared actions."""
     arm_of = arm_of_text(actions)
     counts = np.zeros(len(actions), dtype=np.int64)
     sums = np.zeros(len(actions), dtype=object)  # Python integers: a sum over many files can exceed int64
-    for label, n, total in tallies:
+    for label, n, total in sums_of_labels:
         arm = arm_of[str(label_text(label))]
         counts[arm] += n
         sums[arm] += total

@@ -17,11 +17,14 @@ from armnesia.core.units import to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
+from armnesia.logs.limits import LONGEST_LABEL, in_chunks
 from armnesia.logs.log import Log
-from armnesia.logs.source import CHUNK, RawRows, Selection, Source
+from armnesia.logs.source import RawRows, Selection, Source, joined
 from armnesia.logs.values import joined_texts, python_values, sorted_if_comparable
 
 _ARROW_BACKENDS = ("pyarrow", "polars", "pandas")
+_PIECE = 2048
+"""How many rows become Python values at a time."""
 
 
 class FrameSource(Source):
@@ -29,28 +32,28 @@ class FrameSource(Source):
 
     can_be_reopened: ClassVar[bool] = False
 
-    def __init__(self, frame: Any, columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(self, frame: Any, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
+        rules.refuse_table(table)
         self._kind = type(frame).__name__
-        whole = whole_rows and columns.id is None
-        if isinstance(frame, Mapping):
-            found, given = _columns_of_mapping(frame, columns, whole=whole)
-        else:
-            found, given = _columns_of_frame(frame, columns, whole=whole)
-        super().__init__(found, given if whole else None)
-        what_of = {name: self.described(role) for role, name in found.named().items()}
+        wrapped: _Mapping | _Frame = _Mapping(frame) if isinstance(frame, Mapping) else _Frame(frame)
+        super().__init__(columns, wrapped.names(), whole_rows=whole_rows)
+        named = self.columns.named()
+        chosen = list(dict.fromkeys(wrapped.names() if self.reads_whole_rows else named.values()))
+        given = wrapped.columns([*chosen, *(name for name in self._propensities if name not in chosen)])
+        what_of = {name: self.described(role) for role, name in named.items()}
         self._columns = {
-            name: _sliceable(column, what_of.setdefault(name, f"column {name!r}"))
-            for name, column in given.items()
+            name: _sliceable(given[name], what_of.setdefault(name, f"column {name!r}")) for name in chosen
         }
-        self.user_integers_below = _exact_below(self._columns.get(found.named().get("user", "")))
+        self.user_integers_below = _exact_below(self._columns.get(named.get("user", "")))
         rules.check_lengths({what_of[name]: len(column) for name, column in self._columns.items()})
-        self._others = sorted(name for name in given if name != found.reward) if whole else None
+        self._others = sorted(set(chosen) - {self.columns.reward}) if self.reads_whole_rows else None
+        self._propensity_of = {name: given[name] for name in self._propensities}
         if is_bandit_feedback(frame):
             if self.n_rows() != frame["n_rounds"]:
                 raise InvalidLogError(
                     f"n_rounds must be the number of rows, {self.n_rows()}; got {frame['n_rounds']!r}"
                 )
-            if found.action == "action":
+            if self.columns.action == "action":
                 self.declared_actions = tuple(range(int(frame["n_actions"])))
 
     @property
@@ -65,27 +68,47 @@ class FrameSource(Source):
     def distinct_actions(self) -> Iterable[Any]:
         """Collect the distinct actions."""
         found: dict[str | None, Any] = {}
-        for first in range(0, self.n_rows(), CHUNK):
-            values = self._values(self.columns.action, first, CHUNK)
-            texts = rules.label_texts(values, self.described("action"), range(first, first + len(values)))
+        what = self.described("action")
+        for first, values in self._pieces(self.columns.action):
+            positions = range(first, first + len(values))
+            texts = rules.label_texts(values, what, positions)
+            rules.check_label_lengths(texts, what, positions)
             for text, value in zip(texts, values, strict=True):
                 found.setdefault(text, value)
         return found.values()
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Cut the columns into chunks, and look for the selected rows in each."""
-        for first in range(0, self.n_rows(), chunk):
-            values = {name: self._values(name, first, chunk) for name in self._columns}
+        first = 0
+        for rows in in_chunks(self._rows(), chunk):
+            values = dict(zip(self._columns, map(list, zip(*rows, strict=True)), strict=True))
             raw = raw_rows_of(values, self.columns, first, self._others).selected(selection)
+            first += len(rows)
             if raw.positions:
                 yield raw
 
     def user_texts(self) -> Iterator[list[str | None]]:
         """Cut the user column into chunks."""
         user, what = self.columns.named()["user"], self.described("user")
-        for first in range(0, self.n_rows(), CHUNK):
-            values = self._values(user, first, CHUNK)
+        for first, values in self._pieces(user):
             yield rules.label_texts(values, what, range(first, first + len(values)))
+
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Take the lowest and the highest of each action; none if the column does not hold numbers."""
+        column = self._propensity_of[name]
+        column = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+        if column.shape != (self.n_rows(),) or column.dtype.kind not in "biuf":
+            return []
+        codes, ranges = LabelCodes(), dict[int, tuple[float, float]]()
+        for first, values in self._pieces(self.columns.action):
+            arms = codes.encode(values, self.described("action"))
+            propensities = column[first : first + len(values)].astype(np.float64)
+            for arm in np.unique(arms).tolist():
+                some = propensities[(arms == arm) & np.isfinite(propensities)]
+                if some.size:
+                    low, high = ranges.get(arm, (np.inf, -np.inf))
+                    ranges[arm] = min(low, float(some.min())), max(high, float(some.max()))
+        return list(ranges.values())
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check the columns as a whole; labels stay Python values."""
@@ -96,20 +119,20 @@ class FrameSource(Source):
         rewards = rules.reward_numbers(rewards, self.described("reward"))
         if not rewards.size:
             raise rules.empty_log()
-        declared, arms = self._encoded_actions(python_values(column_of["action"], "action"), actions)
+        declared, arms = self._encoded_actions(actions)
         rules.check_rewards(rewards, self.described("reward"), reward_range, range(rewards.size))
         users, user_codes = LabelCodes(), np.empty(0, np.int64)
         if "user" in names:
-            user_codes = users.encode(python_values(column_of["user"], "user"), self.described("user"))
+            user_codes = self._encoded("user", users)
         units = to_units(rewards, reward_range)
         return ArrayLog(declared, reward_range, "user" in names, arms, units, user_codes, tuple(users.labels))
 
     def _encoded_actions(
-        self, labels: list[Any], declared: tuple[Hashable, ...] | None
+        self, declared: tuple[Hashable, ...] | None
     ) -> tuple[tuple[Hashable, ...], IntArray]:
         """Number the actions by their place in the declared set, or in the sorted one if none is declared."""
         what, seen = self.described("action"), LabelCodes()
-        codes = seen.encode(labels, what)
+        codes = self._encoded("action", seen)
         missing = np.flatnonzero(codes == MISSING)
         if missing.size:
             raise rules.missing_actions(what, ((int(row), None) for row in missing))
@@ -122,8 +145,27 @@ class FrameSource(Source):
             raise rules.undeclared_actions(what, offences, actions)
         return actions, arms
 
-    def _values(self, name: str, first: int, length: int) -> list[Any]:
-        return python_values(self._columns[name][first : first + length], name)
+    def _encoded(self, role: str, seen: LabelCodes) -> IntArray:
+        """Number the labels of a column, a piece at a time: Python values take more memory than numbers."""
+        what, parts = self.described(role), []
+        for first, values in self._pieces(self.columns.named()[role]):
+            n_known = len(seen.labels)
+            parts.append(seen.encode(values, what, first))
+            long = [n for n, label in enumerate(seen.labels[n_known:], n_known) if _is_long(label)]
+            if long:
+                raise rules.long_labels(what, (first + int(np.argmax(parts[-1] == long[0])),))
+        return joined(parts)
+
+    def _pieces(self, name: str) -> Iterator[tuple[int, list[Any]]]:
+        """Make Python values of a column, a few rows at a time, with the position of the first."""
+        column = self._columns[name]
+        for first in range(0, self.n_rows(), _PIECE):
+            yield first, python_values(column[first : first + _PIECE], name)
+
+    def _rows(self) -> Iterator[list[tuple[Any, ...]]]:
+        """Make Python values of all columns, a few rows at a time."""
+        for pieces in zip(*map(self._pieces, self._columns), strict=True):
+            yield list(zip(*(values for _, values in pieces), strict=True))
 
 
 class ArraySource(FrameSource):
@@ -131,7 +173,7 @@ class ArraySource(FrameSource):
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         columns = Columns("action", "reward", "user" if "user" in arrays else None)
-        super().__init__(arrays, columns, whole_rows=False)
+        super().__init__(arrays, columns, table=None, whole_rows=False)
 
     def described(self, role: str) -> str:
         """Name an array in a message."""
@@ -167,31 +209,46 @@ def raw_rows_of(
         values[columns.reward],
         [None] * len(positions) if users is None else users,
         ids,
-        None if others is None else joined_texts([values[name] for name in others]),
+        None if others is None else list(joined_texts([values[name] for name in others])),
     )
 
 
-def _columns_of_mapping(
-    source: Mapping[Any, Any], columns: Columns, *, whole: bool
-) -> tuple[Columns, dict[str, Any]]:
-    found = columns.found_in(list(source))
-    names = list(dict.fromkeys(found.named().values()))
-    if whole:
-        # Feedback of the Open Bandit Pipeline also holds numbers and tables of actions.
-        rounds = source["n_rounds"] if is_bandit_feedback(source) else None
-        names = [n for n in source if n in names or rounds is None or _length(source[n]) == rounds]
-    return found, {str(name): source[name] for name in names}
+class _Mapping:
+    """A mapping from names to columns."""
+
+    def __init__(self, source: Mapping[Any, Any]) -> None:
+        self._source = source
+
+    def names(self) -> list[Any]:
+        """The columns; feedback of the Open Bandit Pipeline also holds numbers and tables of actions."""
+        if not is_bandit_feedback(self._source):
+            return list(self._source)
+        rounds = self._source["n_rounds"]
+        named = ("action", "reward")
+        return [name for name in self._source if name in named or _length(self._source[name]) == rounds]
+
+    def columns(self, names: Iterable[Any]) -> dict[str, Any]:
+        """The columns with these names."""
+        return {str(name): self._source[name] for name in names}
 
 
-def _columns_of_frame(source: Any, columns: Columns, *, whole: bool) -> tuple[Columns, dict[str, Any]]:
-    """Take the named columns, or all; a lazy dataframe is asked for these columns only."""
-    nw = _narwhals()
-    frame = _narwhals_frame(nw, source)
-    found = columns.found_in(frame.collect_schema().names())
-    chosen = frame if whole else frame.select(list(dict.fromkeys(found.named().values())))
-    if isinstance(chosen, nw.LazyFrame):
-        chosen = chosen.collect()
-    return found, {name: chosen[name] for name in chosen.columns}
+class _Frame:
+    """A dataframe; a lazy one is asked for the columns that are read, once."""
+
+    def __init__(self, source: Any) -> None:
+        self._narwhals = _narwhals()
+        self._frame = _narwhals_frame(self._narwhals, source)
+
+    def names(self) -> list[str]:
+        """All columns."""
+        return list(self._frame.collect_schema().names())
+
+    def columns(self, names: Iterable[str]) -> dict[str, Any]:
+        """The columns with these names."""
+        chosen = self._frame.select(list(names))
+        if isinstance(chosen, self._narwhals.LazyFrame):
+            chosen = chosen.collect()
+        return {name: chosen[name] for name in chosen.columns}
 
 
 def _sliceable(column: Any, what: str) -> Any:
@@ -209,6 +266,10 @@ def _exact_below(column: Any) -> int | None:
     """
     kind = str(getattr(column, "dtype", "")).lower()
     return {"float16": 2**11, "float32": SHORT_FLOATS_EXACT_BELOW}.get(kind)
+
+
+def _is_long(label: Any) -> bool:
+    return isinstance(label, str | bytes) and len(label) > LONGEST_LABEL
 
 
 def _length(column: Any) -> int | None:

@@ -12,19 +12,19 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from armnesia.core.actions import checked_actions
+from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
+from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
+from armnesia.logs.propensities import propensity_columns, vary
 from armnesia.logs.user_names import PLAIN, UserNames, with_users
 from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
-
-CHUNK = 50_000
-"""How many rows are read at a time."""
 
 
 class Selection(NamedTuple):
@@ -57,8 +57,8 @@ class RawRows:
     rewards: list[Any]
     users: list[str | None]
     ids: list[str | None] | None
-    others: list[str] | None
-    """The text of all columns but the reward, where a row is known by its content."""
+    others: list[str | None] | None
+    """The text of all columns but the reward, where a row is known by its content; None if it is too long."""
 
     def selected(self, selection: Selection | None) -> "RawRows":
         """Keep the rows of a selection.
@@ -103,7 +103,8 @@ class Rows:
 class Source(ABC):
     """Decisions in a file, a dataframe or a table.
 
-    `whole_rows` are the names of all columns of a row if the source must tell rows apart by their content.
+    `available` are the names of all columns. With `whole_rows`, rows without an id are told apart by the
+    content of all columns.
     """
 
     can_be_reopened: ClassVar[bool] = True
@@ -113,11 +114,13 @@ class Source(ABC):
     user_integers_below: int | None = None
     """In a user column of short floats, where whole numbers begin to stand for several integers."""
 
-    def __init__(self, columns: Columns, whole_rows: Iterable[str] | None) -> None:
-        self.columns = columns
-        names = None if whole_rows is None else list(whole_rows)
-        self._heading = None if names is None else heading_of(columns, names)
-        self._user_place = None if names is None else _place_of_user(columns, names)
+    def __init__(self, columns: Columns, available: Sequence[str], *, whole_rows: bool) -> None:
+        self.columns = columns.found_in(available)
+        self.reads_whole_rows = whole_rows and columns.id is None
+        self._heading = heading_of(self.columns, available) if self.reads_whole_rows else None
+        used = set(self.columns.named().values())
+        self._propensities = [name for name in propensity_columns(available) if name not in used]
+        self._user_place = _place_of_user(self.columns, available) if self.reads_whole_rows else None
 
     @property
     @abstractmethod
@@ -141,9 +144,23 @@ class Source(ABC):
         for raw in self.raw_rows(CHUNK, None):
             yield raw.users
 
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Give the lowest and the highest propensity of each action; kinds that cannot say give none."""
+        return ()
+
     def described(self, role: str) -> str:
         """Name a column in a message."""
         return self.columns.described(role)
+
+    def varying_propensity(self) -> str | None:
+        """Find a column of propensities that differ among rows of the same action.
+
+        >>> from armnesia.logs import open_source
+        >>> log = {"action": ["A", "A"], "reward": [1, 0], "pscore": [0.2, 0.7]}
+        >>> open_source(log, action="action", reward="reward").varying_propensity()
+        'pscore'
+        """
+        return next((name for name in self._propensities if vary(self.propensity_ranges(name))), None)
 
     def action_labels(self) -> list[Hashable]:
         """List the actions, distinct by their text: the declared ones, or else those that occur, sorted."""
@@ -175,9 +192,9 @@ class Source(ABC):
             declared,
             checked_reward_range(reward_range),
             self.columns.user is not None,
-            np.concatenate(arms),
-            np.concatenate(units),
-            np.concatenate(users),
+            joined(arms),
+            joined(units),
+            joined(users),
             tuple(user_codes.labels),
             users_by_text=True,
         )
@@ -202,11 +219,10 @@ class Source(ABC):
         """
         if chunk < 1:
             raise InvalidInputError(f"chunk must be at least 1; got {chunk!r}")
-        names = user_names or UserNames()
         selection = self._selection(users, ids)
-        if selection is not None and every_spelling:
-            selection = selection._replace(user_type=names.type)
-        check = _Check(self, tuple(actions), checked_reward_range(reward_range), names)
+        if selection is not None and user_names is not None and every_spelling:
+            selection = selection._replace(user_type=user_names.type)
+        check = _Check(self, tuple(actions), checked_reward_range(reward_range), user_names)
         return self._checked(check, chunk, selection)
 
     def _selection(self, users: Collection[str] | None, ids: Collection[str] | None) -> Selection | None:
@@ -243,13 +259,20 @@ class Source(ABC):
                     yield position, None
 
 
-def _place_of_user(columns: Columns, names: list[str]) -> int | None:
+def _place_of_user(columns: Columns, names: Sequence[str]) -> int | None:
     """Where the user stands in the content of a row, after the reward: columns are sorted by name."""
     if "user" not in columns.named():
         return None
     others = sorted(names)
     others.remove(columns.reward)
     return others.index(columns.named()["user"])
+
+
+def joined(parts: list[IntArray]) -> IntArray:
+    """Join arrays and empty their list, so that they are in memory twice for a moment only."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def heading_of(columns: Columns, names: Iterable[str]) -> str:
@@ -267,10 +290,11 @@ class _Check:
         source: Source,
         actions: tuple[Hashable, ...],
         reward_range: tuple[float, float],
-        user_names: UserNames,
+        user_names: UserNames | None,
     ) -> None:
         self._source, self._user_names = source, user_names
         self._described = source.described
+        self._has_users = source.columns.user is not None
         self._heading = source._heading
         self._actions = actions
         self._arm_of = arm_of_text(actions)
@@ -284,17 +308,20 @@ class _Check:
         rewards = rules.reward_numbers(raw.rewards, what, raw.positions)
         rules.check_rewards(rewards, what, self._range, raw.positions)
         units = to_units(rewards, self._range).tolist()
+        if self._has_users:
+            rules.check_label_lengths(raw.users, self._described("user"), raw.positions)
         contents = None
         if raw.others is not None:
+            rules.check_contents(raw.others, raw.positions)
             contents = [f"{self._heading}{u};{other}" for u, other in zip(units, raw.others, strict=True)]
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
 
     def _with_normalised_users(self, raw: RawRows) -> RawRows:
-        source = self._source
-        if "user" not in source.columns.named():
+        source, names = self._source, self._user_names
+        if names is None or "user" not in source.columns.named():
             return raw
         what, below = self._described("user"), source.user_integers_below
-        users = self._user_names.normalise(raw.users, raw.positions, what, below)
+        users = names.normalise(raw.users, raw.positions, what, below)
         if users is raw.users:
             return raw
         others = raw.others
@@ -305,6 +332,7 @@ class _Check:
     def _arms(self, raw: RawRows) -> list[int]:
         what = self._described("action")
         texts: list[Any] = rules.label_texts(raw.actions, what, raw.positions)
+        rules.check_label_lengths(texts, what, raw.positions)
         arms = [self._arm_of.get(text, -1) for text in texts]
         if -1 in arms:
             wrong = [row for row, arm in enumerate(arms) if arm < 0]
@@ -322,4 +350,5 @@ class _Check:
         if len(ids) < len(raw.ids):
             missing = ((raw.positions[row], None) for row, id_ in enumerate(raw.ids) if id_ is None)
             raise rules.missing_ids(self._described("id"), missing)
+        rules.check_label_lengths(ids, self._described("id"), raw.positions)
         return ids

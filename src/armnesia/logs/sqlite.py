@@ -10,6 +10,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns
+from armnesia.logs.limits import LONGEST_CONTENT
 from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
@@ -21,19 +22,23 @@ _NOT_PLAIN = {
     UserType.TEXT: ("*[^ -~]*", " *", "* "),
 }
 """Patterns of names that are not plain; one of them matches whatever `Selection.plain` does not."""
+_LONGEST_VALUE = 4 * LONGEST_CONTENT
+"""The most bytes of a value; `limits` has the most characters of labels and rows."""
+_PIECE = 64
+"""How many rows become Python values at a time."""
 
 
 class SqliteSource(TableSource):
     """A table or view in an SQLite file, which is opened read-only."""
 
-    def __init__(self, url: str, table: str, columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         path = url.removeprefix("sqlite:///")
         if path == url or not path or may_hold_password(path):
             raise InvalidInputError(
                 f"the URL of an SQLite source must be sqlite:///FILE; got {redacted(url)!r}"
             )
         self._path = os.path.abspath(path)
-        super().__init__(f"sqlite:///{self._path}", table, columns, whole_rows=whole_rows)
+        super().__init__(f"sqlite:///{self._path}", columns, table=table, whole_rows=whole_rows)
 
     def _available(self) -> list[str]:
         with self._connected() as connection:
@@ -41,15 +46,28 @@ class SqliteSource(TableSource):
                 cursor = connection.execute(f"SELECT * FROM {self._quoted} LIMIT 0")
             except sqlite3.OperationalError as error:
                 if "no such table" in str(error) or "unknown database" in str(error):
-                    raise no_table(self._table, self._path) from None
+                    raise no_table(self._table, self._path, _tables(connection)) from None
                 raise
             return [name for name, *_ in cursor.description]
 
-    def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
+    def _number(self, name: str) -> str:
+        return f"CASE WHEN typeof({quoted(name)}) IN ('integer', 'real') THEN {quoted(name)} END"
+
+    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        n_read = 0
         with self._connected() as connection:
-            cursor = connection.execute(sql, parameters)
-            while rows := cursor.fetchmany(size):
-                yield rows
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            try:
+                cursor = connection.execute(sql, parameters)
+                while rows := cursor.fetchmany(_PIECE):
+                    yield rows
+                    n_read += len(rows)
+            except sqlite3.DataError:
+                raise InvalidLogError(
+                    f"source {self._path!r} cannot be read as SQLite: one of the rows from {n_read} on has a"
+                    f" value of more than {_LONGEST_VALUE:,} bytes in a column that is read; shorten it, or"
+                    " name a column of ids with id=... (--id-column)"
+                ) from None
 
     def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.
@@ -81,6 +99,12 @@ class SqliteSource(TableSource):
         finally:
             if connection is not None:
                 connection.close()
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    """The names of all tables and views."""
+    sql = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+    return [name for (name,) in connection.execute(sql) if not name.startswith("sqlite_")]
 
 
 def _values_of(text: str) -> Iterator[str | float | int]:

@@ -5,24 +5,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
 from armnesia.logs.frames import raw_rows_of
+from armnesia.logs.limits import in_chunks
 from armnesia.logs.source import RawRows, Selection, Source
 
 
 class TableSource(Source):
     """A table or view."""
 
-    def __init__(self, location: str, table: str, columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
+        if table is None:
+            raise InvalidInputError("a database needs the name of a table, such as table='clicks'; got none")
         self._location = location
         self._table = table
         self._quoted = ".".join(map(quoted, _parts(table)))
         available = self._available()
-        whole = whole_rows and columns.id is None
-        found = columns.found_in(available)
-        super().__init__(found, available if whole else None)
-        self._read = available if whole else list(dict.fromkeys(found.named().values()))
-        self._others = sorted(name for name in available if name != found.reward) if whole else None
+        super().__init__(columns, available, whole_rows=whole_rows)
+        whole, named = self.reads_whole_rows, self.columns.named()
+        self._read = available if whole else list(dict.fromkeys(named.values()))
+        self._others = sorted(name for name in available if name != named["reward"]) if whole else None
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -36,14 +39,20 @@ class TableSource(Source):
 
     def n_rows(self) -> int:
         """Ask the database."""
-        ((number,),) = next(self._chunks(f"SELECT count(*) FROM {self._quoted}", (), 1))
+        ((number,),) = next(self._pieces(f"SELECT count(*) FROM {self._quoted}"))
         return int(number)
 
     def distinct_actions(self) -> Iterable[Any]:
         """Ask the database for the distinct actions."""
         action = self._selected(self.columns.action)
-        for chunk in self._chunks(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1", (), 1000):
-            yield from (label for (label,) in chunk)
+        for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
+            yield from (label for (label,) in piece)
+
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Ask the database for the lowest and the highest of each action."""
+        value, action = self._number(name), quoted(self.columns.action)
+        for piece in self._pieces(f"SELECT min({value}), max({value}) FROM {self._quoted} GROUP BY {action}"):
+            yield from ((low, high) for low, high in piece)
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows of one snapshot, in the order of the database; positions count what it returns."""
@@ -53,7 +62,7 @@ class TableSource(Source):
             column = self.columns.named()[selection.role]
             condition, parameters = self._condition(column, selection)
         first = 0
-        for rows in self._chunks(sql + condition, parameters, chunk):
+        for rows in in_chunks(self._pieces(sql + condition, parameters), chunk):
             values = dict(zip(self._read, map(list, zip(*rows, strict=True)), strict=True))
             raw = raw_rows_of(values, self.columns, first, self._others).selected(selection)
             first += len(rows)
@@ -65,12 +74,16 @@ class TableSource(Source):
         return quoted(name)
 
     @abstractmethod
+    def _number(self, name: str) -> str:
+        """A column as a number in SQL; NULL where it holds none."""
+
+    @abstractmethod
     def _available(self) -> list[str]:
         """The names of the table's columns."""
 
     @abstractmethod
-    def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Run a query, and yield its rows in chunks."""
+    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        """Run a query, and yield a few of its rows at a time."""
 
     @abstractmethod
     def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
@@ -89,10 +102,10 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def no_table(table: str, location: str) -> InvalidLogError:
-    """Refuse a table that the database does not have."""
+def no_table(table: str, location: str, existing: Iterable[str]) -> InvalidLogError:
+    """Refuse a table that the database does not have, and list those that it has."""
     return InvalidLogError(
-        f"source {location!r} has no table {table!r}; give the name of one, or schema.table"
+        f"source {location!r} has no table {table!r}; it has {listed(existing, 20) or 'no tables'}"
     )
 
 

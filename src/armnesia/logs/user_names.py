@@ -41,7 +41,9 @@ class UserNames:
         """
         distinct = [user for user in dict.fromkeys(users) if user is not None]
         one_spelling: dict[str | None, str | None] = {user: self.type.normalised(user) for user in distinct}
-        refused = {user for user in distinct if _is_refused(one_spelling[user], self.type, exact_below)}
+        refused = {user for user, name in one_spelling.items() if name is None}
+        if self.type is UserType.INTEGER and exact_below is not None:
+            refused |= {user for user, name in one_spelling.items() if name and abs(int(name)) >= exact_below}
         if refused:
             wrong = ((positions[row], user) for row, user in enumerate(users) if user in refused)
             raise not_integers(what, wrong, exact_below)
@@ -62,14 +64,18 @@ class UserNames:
             self.spaced_row = _first(users, positions, spaced)
 
 
-def with_users(others: list[str], place: int, before: list[str | None], after: list[str | None]) -> list[str]:
+def with_users(
+    others: Sequence[str | None], place: int, before: list[str | None], after: list[str | None]
+) -> list[str | None]:
     """Put the normalised users into the texts of whole rows, whose user is the part at `place`.
+
+    A text that was too long to be kept is None.
 
     >>> with_users(["1:A3:1.03:x,y", "1:B-0:"], 1, ["1.0", None], ["1", None])
     ['1:A1:13:x,y', '1:B-0:']
     """
     return [
-        text if old == new else _with_part(text, place, new)
+        text if text is None or old == new else _with_part(text, place, new)
         for text, old, new in zip(others, before, after, strict=True)
     ]
 
@@ -101,15 +107,10 @@ def not_integers(what: str, offences: rules.Offences, exact_below: int | None) -
     )
 
 
-def _is_refused(name: str | None, user_type: UserType, exact_below: int | None) -> bool:
-    if name is None:
-        return True
-    short_float = exact_below is not None and user_type is UserType.INTEGER and name
-    return bool(short_float) and abs(int(name)) >= (exact_below or 0)
-
-
 def _first(users: list[str | None], positions: Sequence[int], among: Iterable[str]) -> int | None:
     wanted = set(among)
+    if not wanted:
+        return None
     return next((positions[row] for row, user in enumerate(users) if user in wanted), None)
 
 

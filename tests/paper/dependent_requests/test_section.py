@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_the_insured_bound_is_no_deletion_plus_h_times_the_largest_gap(found: tu
 
 def test_the_picture_has_every_method_and_the_bound(found: tuple[Run, Section]) -> None:
     rows: list[Row] = list(found[0].rows)
-    figure = picture_of_dependent_requests(rows)
+    figure: Any = picture_of_dependent_requests(rows)
     assert legend_of(figure) == [*(style_of(name).name for name in COMPARED_METHODS), BOUND_NAME]
     assert len(figure.axes) == len(SHOWN)
     for axis, setting in zip(figure.axes, SHOWN, strict=True):

@@ -10,7 +10,7 @@ from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.progress import Progress
-from armnesia.logs import CHUNK, Rows, Source, storable_labels
+from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
@@ -45,6 +45,7 @@ def ingest(
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     unnamed = not no_user and (source.columns.user is None or not user_is_named)
     state = _check_before_reading(connection, source, unnamed)
+    warn_of_propensities(source, stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames(user_type or UserType.TEXT)
     chunks = partial(

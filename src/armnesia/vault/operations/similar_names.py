@@ -87,8 +87,8 @@ def similar_forgotten(transaction: Transaction, target: ErasureTarget, names: It
 def _shown(name: str) -> str:
     """A name as a message shows it; letters outside ASCII also by number, because they may look alike.
 
-    >>> print(_shown("ann"), _shown("Zoe" + chr(0x308)))
-    'ann' 'Zoë' ('Zoe\\u0308')
+    >>> print(_shown("ann"), _shown("caf" + chr(0xE9)))
+    'ann' 'café' ('caf\\xe9')
     """
     return repr(name) if name.isascii() else f"{name!r} ({name!a})"
 

@@ -143,8 +143,10 @@ class VaultConnection:
             return stored.check_seal(newer)
 
     def schema_problems(self, session: Session, version: int = VERSION) -> list[str]:
-        """Where the tables are not as armnesia creates them."""
-        return self.database.schema_problems(session, TABLES[self.records.layout, version])
+        """Where the tables are not as armnesia creates them; an unknown version is taken for this one."""
+        layout = self.records.layout
+        expected = TABLES.get((layout, version), TABLES[layout, VERSION])
+        return self.database.schema_problems(session, expected)
 
     def refuse_foreign_schema(self, session: Session) -> None:
         """Refuse tables that no readable version of armnesia creates: a trigger, say, could copy rows."""

@@ -98,7 +98,7 @@ class ExternalRecordSet:
         """
         ring, target = self._keyring, self._target.normalised(state.configuration.user_type)
         for description in sources:
-            source, statistics = reopen_source(description), state.known_stream.statistics
+            source, statistics = _reopened(description), state.known_stream.statistics
             if (source.columns.user if target.users else source.columns.id) is None:
                 continue  # no row of this source can be named by the request
             for rows in source.rows(
@@ -221,7 +221,7 @@ class ExternalRecords(Records):
         digests = state.digests._replace(record=0)
         transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
         for _, description in tables.read_table(session, "source"):
-            source = reopen_source(json.loads(description))
+            source = _reopened(json.loads(description))
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
             names = UserNames(user_type or UserType.TEXT)
@@ -252,6 +252,17 @@ class ExternalRecords(Records):
                 tables.delete_source(session, number)
 
 
+def _reopened(description: Mapping[str, Any]) -> Source:
+    """Open a source of the vault again; say what to do if it cannot be opened."""
+    try:
+        return reopen_source(description)
+    except ArmnesiaError as error:
+        raise VaultError(
+            f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
+            f" armnesia rebuild --without {source_name(description)}"
+        ) from None
+
+
 @dataclass
 class _RowCounts:
     """The rows of a source against what the vault counted of it.
@@ -279,7 +290,7 @@ class _SourceComparison:
     ) -> None:
         """Read a source and compare each of its rows."""
         statistics = self._state.known_stream.statistics
-        for rows in reopen_source(description).rows(
+        for rows in _reopened(description).rows(
             statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
         ):
             names = identities(self._ring.record_identity, rows)
