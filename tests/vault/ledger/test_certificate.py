@@ -190,6 +190,7 @@ def test_certificates_of_old_signing_keys_stay_valid() -> None:
     [
         ({"schema": "armnesia.certificate/2"}, "the certificate's schema must be armnesia.certificate/1"),
         ({"sequence": 8}, "the certificate's sequence is not that of its ledger entry"),
+        ({"sequence": 7.0}, "the certificate's sequence is not that of its ledger entry"),
         ({"vault": "v-2"}, "the certificate's vault is not that of its ledger entry"),
         ({"entry_hash": "0" * 64}, "the certificate's entry_hash is not that of its ledger entry"),
         ({"entry": []}, "the certificate's ledger entry cannot be read"),

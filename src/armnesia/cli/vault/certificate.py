@@ -159,8 +159,8 @@ def verify(
         as_json,
         *([found.words()] if found is not None and checked.valid else []),
         *(f"Problem: {problem}" for problem in checked.problems),
-        f"The certificate is {verdict}",
         *(f"Note: {note}" for note in checked.notes),
+        f"The certificate is {verdict}",
     )
     if not checked.valid:
         raise typer.Exit(1)

@@ -346,7 +346,7 @@ class Certificate:
             ("vault", entry.vault),
             ("sequence", entry.sequence),
         ):
-            if self.body.get(name) != of_entry:
+            if self.body.get(name) != of_entry or type(self.body[name]) is not type(of_entry):
                 yield f"the certificate's {name} is not that of its ledger entry"
         if "terms" in entry.fields:  # entries of 0.1.0 lack it, and their certificates the head of issue
             yield from terms_problems(self.body, entry)

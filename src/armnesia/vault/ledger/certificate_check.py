@@ -106,10 +106,14 @@ class Issue:
                 f"the certificate's entry {self.entry.sequence} is later than its key {key.version}, which"
                 f" signed {key.range_words}"
             )
-        elif self.erasure == "complete" and self.entry.sequence > _erased_through(key):
+
+    def erasure_problems(self, key: SigningKey) -> Iterator[str]:
+        """Whether it says more of erasure than the entry that retired its key."""
+        through = key.erased_through
+        if through is not None and self.erasure == "complete" and self.entry.sequence > through:
             yield (
                 "the certificate says that erasure is complete, but when its key"
-                f" {key.version} was retired, it was complete up to entry {key.erased_through} only"
+                f" {key.version} was retired, it was complete up to entry {through} only"
             )
 
     def date_problems(self, key: SigningKey) -> Iterator[str]:
@@ -125,7 +129,8 @@ class Issue:
 
     def key_problems(self, key: SigningKey, *, with_ledger: bool) -> Iterator[str]:
         """Everything that its key has against it."""
-        yield from self.range_problems(key)
+        outside = list(self.range_problems(key))
+        yield from outside or self.erasure_problems(key)
         yield from self.date_problems(key)
         yield from self.reissue_problems(key, with_ledger=with_ledger)
 
@@ -269,8 +274,3 @@ def _notes(issue: Issue, keys: Sequence[str], ledger: LedgerCopy | None, head: H
             " key could have changed them. Ask the operator to issue it again."
         )
     return notes
-
-
-def _erased_through(key: SigningKey) -> float:
-    """Up to which entry the key may say that erasure is complete."""
-    return float("inf") if key.erased_through is None else key.erased_through
