@@ -8,12 +8,8 @@ an action was collected by a policy that looked at the context, or that changed 
 import re
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from armnesia.core.errors import ConfoundedLogWarning
-
-if TYPE_CHECKING:
-    from armnesia.logs.source import Source
 
 _NAMES = {
     *("p", "prob", "probability", "pscore", "propensity", "propensities", "propensityscore"),
@@ -51,9 +47,8 @@ def vary(ranges: Iterable[tuple[float | None, float | None]]) -> bool:
     return any(high - low > _TOLERANCE * high for low, high in known)
 
 
-def warn_of_propensities(source: "Source", stacklevel: int) -> None:
-    """Name the assumption that decisions make, if the source has propensities that speak against it."""
-    name = source.varying_propensity()
+def warn_of_propensities(name: str | None, stacklevel: int) -> None:
+    """Name the assumption that decisions make, if a column of propensities (`name`) speaks against it."""
     if name is not None:
         warnings.warn(
             f"column {name!r} holds propensities that differ among rows of the same action, and they are not"

@@ -45,7 +45,7 @@ def ingest(
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     unnamed = not no_user and (source.columns.user is None or not user_is_named)
     state = _check_before_reading(connection, source, unnamed)
-    warn_of_propensities(source, stacklevel=4)
+    warn_of_propensities(source.varying_propensity(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames(user_type or UserType.TEXT)
     chunks = partial(
