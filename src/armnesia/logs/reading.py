@@ -59,7 +59,7 @@ def read_log(
             UndeclaredActionsWarning,
             stacklevel=2,
         )
-    warn_of_propensities(opened, stacklevel=3)
+    warn_of_propensities(opened.varying_propensity(), stacklevel=3)
     return log
 
 
