@@ -140,8 +140,8 @@ def nothing_or_share(learner: MeanAndCountLearner, retained: ArmStatistics, shap
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
     >>> flat(LCB(confidence=0.1), retained, np.array([900, 1080])).round(3)
     array([0.329, 0.671])
-    >>> nothing_or_share(LCB(confidence=0.1), retained, np.array([900, 1080])).round(3)
-    array([0.165, 0.835])
+    >>> nothing_or_share(LCB(confidence=0.1), retained, np.array([900, 1080])).round(2)
+    array([0.16, 0.84])
     """
     unchanged = one_hot(learner.decide(retained).index, retained.n_actions)
     return (unchanged + flat(learner, retained, shape)) / 2
