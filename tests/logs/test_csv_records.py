@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -174,5 +175,5 @@ def test_a_stream_that_returns_a_few_bytes_at_a_time() -> None:
 def test_without_numpy_2_bits_are_counted_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     content = HEADER + b'"A\n",1\r\n' * 1000
     expected = scan_csv(io.BytesIO(content), ",")
-    monkeypatch.delattr(module.np, "bitwise_count", raising=False)
+    monkeypatch.delattr(np, "bitwise_count", raising=False)
     assert scan_csv(io.BytesIO(content), ",") == expected == CsvRecords(1000, mixed_line_ends=True)

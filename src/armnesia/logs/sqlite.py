@@ -9,14 +9,13 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.columns import Columns
-from armnesia.logs.limits import LONGEST_CONTENT
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
 """SQLite takes 32,766 in one statement."""
-_LONGEST_VALUE = 4 * LONGEST_CONTENT
-"""The most bytes of a value; `limits` has the most characters of labels and rows."""
+_LONGEST_VALUE = 1 << 20
+"""The most bytes of a value that SQLite hands over; a shorter one is checked with its row and column."""
 _PIECE = 64
 """How many rows become Python values at a time."""
 
