@@ -51,7 +51,7 @@ def test_rows_that_duckdb_drops_are_noticed_by_their_number(
     """Without the limit of the scan, the number of rows alone shows that one is missing."""
     monkeypatch.setattr("armnesia.logs.csv_records.LONGEST_LINE", 1 << 30)
     for read in every_reading(long_last_line):
-        refused(read, "cannot be read as CSV: 1000 rows were read where the file has 1001; write the file")
+        refused(read, "cannot be read as CSV: 1000 rows were read where there are 1001; write it again, with")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
@@ -68,7 +68,7 @@ def test_another_number_of_rows_is_refused(suffix: str, difference: int, tmp_pat
         lambda: list(source.rows(["A"], (0, 1), users={"u"})),
         lambda: list(source.rows(["A"], (0, 1), users={"nobody"})),
     ):
-        refused(read, f"5 rows were read where the file has {5 + difference}; write the file again")
+        refused(read, f"5 rows were read where there are {5 + difference}; write it again")
 
 
 def test_several_files_are_counted_together(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_parquet_file_that_miscounts_its_rows_is_refused(tmp_path: Path) -> No
     content[place : place + len(written)] = _varint(2 * (n - 1))
     path.write_bytes(content)
     for read in every_reading(path):
-        refused(read, f"{n} rows were read where the file has {n - 1}")
+        refused(read, f"{n} rows were read where there are {n - 1}; write it again$")
 
 
 def _varint(number: int) -> bytes:

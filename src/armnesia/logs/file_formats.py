@@ -105,12 +105,11 @@ class LogFiles:
     def check_count(self, n_read: int) -> None:
         """Refuse files of which not every row was read."""
         if n_read != self.n_rows:
-            where = f"source {self.paths[0]!r}" + (
-                f" and {len(self.paths) - 1} more files" * (len(self.paths) > 1)
-            )
+            others = f" and {len(self.paths) - 1} more files" if self.parts else ""
+            quotes = ", with every field of text in quotes" if self.format.delimiter else ""
             raise InvalidLogError(
-                f"{where} cannot be read as {self.format.name}: {n_read} rows were read where the file has"
-                f" {self.n_rows}; write the file again, with every field of text in quotes"
+                f"source {self.paths[0]!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
+                f" read where there are {self.n_rows}; write it again{quotes}"
             )
 
     def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:

@@ -106,23 +106,9 @@ class FileSource(Source):
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""
         declared = None if actions is None else arm_of_text(actions)
-        # In Parquet files these were checked before.
-        sized = [role for role in ("action", "user") if role in self._column_of and self._is_csv]
-        asked = ["action_label", "count(*)", "sum(units)", "count(units)"]
-        asked += [f"max(strlen({role}_text))" for role in sized]
-        asked += [f"min({name}), max({name})" for name in self._propensity_names().values()]
-        found = self.query(f"SELECT {', '.join(asked)} FROM decisions GROUP BY action_label", reward_range)
-        self._files.check_count(sum(count for _, count, *_ in found))
-        for at, name in enumerate(self._propensities):
-            self._known_ranges[name] = [row[4 + len(sized) + 2 * at :][:2] for row in found]
+        found = self._sums_of_actions(reward_range)
         if not found:
             raise rules.empty_log()
-        for at, role in enumerate(sized):
-            if max(row[4 + at] or 0 for row in found) > LONGEST_TEXT:
-                ((row, _), *_) = self._first_rows(
-                    "NULL", f"strlen({role}_text) > {LONGEST_TEXT}", reward_range
-                )
-                raise rules.long_label(self.described(role), row)
         what = self.described("action")
         labels = [label for label, *_ in found if label is not None]
         if len(labels) < len(found):
@@ -136,10 +122,28 @@ class FileSource(Source):
             condition = "action_text IN (SELECT unnest($texts))"
             offences = self._first_rows("action_label", condition, reward_range, texts=undeclared)
             raise rules.undeclared_actions(what, offences, actions)
-        if any(row[1] > row[3] for row in found):
+        if any(count > valid for _, count, _, valid in found):
             raise self._refused_rewards(reward_range)
         totals = _statistics((row[:3] for row in found), actions, reward_range)
         return FileLog(actions, reward_range, self.columns.user is not None, self, totals)
+
+    def _sums_of_actions(self, reward_range: tuple[float, float]) -> list[tuple[Any, int, int, int]]:
+        """Per action: its label, its rows, the sum of their units, and the rows with a valid reward."""
+        # In Parquet files these were checked before.
+        sized = [role for role in ("action", "user") if role in self._column_of and self._is_csv]
+        asked = ["action_label", "count(*)", "sum(units)", "count(units)"]
+        asked += [f"max(strlen({role}_text))" for role in sized]
+        asked += [f"min({name}), max({name})" for name in self._propensity_names().values()]
+        found = self.query(f"SELECT {', '.join(asked)} FROM decisions GROUP BY action_label", reward_range)
+        self._files.check_count(sum(count for _, count, *_ in found))
+        for at, role in enumerate(sized):
+            if max((row[4 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
+                condition = f"strlen({role}_text) > {LONGEST_TEXT}"
+                ((first, _), *_) = self._first_rows("NULL", condition, reward_range)
+                raise rules.long_label(self.described(role), first)
+        for at, name in enumerate(self._propensities):
+            self._known_ranges[name] = [row[4 + len(sized) + 2 * at :][:2] for row in found]
+        return [row[:4] for row in found]
 
     def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
