@@ -49,7 +49,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "space.csv": (b'action,reward\n "A",1\n', "CSV: line 2 has a space before an opening quote"),
     "cut_in_row.csv": (b"action,reward\nA,1\nA,1\r", "CSV: line 3 has a carriage return without a line"),
     "mixed_long.csv": (b"action,reward\nA,1\r\nA,1,x\n", "CSV: line 3 has 3 columns where the header has 2"),
-    "mixed_quotes.csv": (b'action,reward\nA"B,1\r\nA,1\n', "CSV: its lines end in LF and in CR LF, and"),
+    "mixed_quotes.csv": (b'action,reward\nA"B,1\r\nA,1\n', "CSV: lines end in LF and in CR LF, and it has"),
     "two_lines.csv": (b'action,reward\n"A\nA,1\nA,1\n', "CSV: line 2 opens a quote that is never closed"),
     "cut.csv.gz": (gzip.compress(b"action,reward\nA,1\n")[:-3], "cannot be read as CSV: .*ended before"),
     "bits.csv.gz": (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.core.arrays import IntArray, read_only
+from armnesia.core.arrays import IntArray
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -59,8 +59,8 @@ class ArrayLog(Log):
     """Whether the labels of users are their text, as in a table; otherwise they are Python values."""
 
     def __post_init__(self) -> None:
-        for name in ("action_codes", "units", "user_codes"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+        for array in (self.action_codes, self.units, self.user_codes):
+            array.flags.writeable = False  # not a copy: they were made for this log, and may be large
 
     def __len__(self) -> int:
         return len(self.units)

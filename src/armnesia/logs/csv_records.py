@@ -48,8 +48,10 @@ class CsvRecords:
     """Whether some lines end in CR LF and others in LF; DuckDB reads these in its lenient mode only."""
 
 
-def scan_csv(stream: Any, delimiter: str) -> CsvRecords:
+def scan_csv(stream: Any, delimiter: str, *, lenient: bool = False) -> CsvRecords:
     r"""Count the records of an open CSV file; refuse lines that readers of CSV understand differently.
+
+    `lenient` also refuses what the lenient mode of DuckDB, in which mixed line ends are read, misreads.
 
     >>> import io
     >>> scan_csv(io.BytesIO(b'arm,won\r\nA,1\r\n\r\n"B\n",0'), ",")
@@ -58,14 +60,15 @@ def scan_csv(stream: Any, delimiter: str) -> CsvRecords:
     Traceback (most recent call last):
     armnesia.logs.csv_records.CsvFault: line 2 has a carriage return without a line feed; ...
     """
-    try:
-        records = scan_blocks(stream, delimiter)
-    except _NeedsLineScan:
-        records = None
-    if records is None or records.mixed_line_ends:
+    if not lenient:
+        try:
+            records = scan_blocks(stream, delimiter)
+        except _NeedsLineScan:
+            records = None
+        if records is not None and not records.mixed_line_ends:
+            return records
         stream.seek(0)
-        records = scan_lines(stream, delimiter)
-    return records
+    return scan_lines(stream, delimiter, lenient=lenient)
 
 
 def scan_blocks(stream: Any, delimiter: str) -> CsvRecords:
@@ -79,7 +82,7 @@ def scan_blocks(stream: Any, delimiter: str) -> CsvRecords:
     return scan.finish()
 
 
-def scan_lines(stream: Any, delimiter: str) -> CsvRecords:
+def scan_lines(stream: Any, delimiter: str, *, lenient: bool = False) -> CsvRecords:
     r"""The scan line by line, for files with quotes inside fields that are not quoted, or mixed line ends.
 
     >>> import io
@@ -91,7 +94,7 @@ def scan_lines(stream: Any, delimiter: str) -> CsvRecords:
         stream.seek(0)
     while line := stream.readline(LONGEST_LINE + 1):
         scan.take(line)
-    return scan.finish()
+    return scan.finish(lenient)
 
 
 class _BlockScan:
@@ -242,17 +245,17 @@ class _LineScan:
             self._take_record()
         self._first_line = self._fields = self._length = 0
 
-    def finish(self) -> CsvRecords:
+    def finish(self, lenient: bool) -> CsvRecords:
         """The counts of the whole file."""
         if self._opened_at is not None:
             raise CsvFault(f"line {self._opened_at} opens a quote that is never closed")
         mixed = 0 < self._ends_with_return < self._ends
-        if mixed and self._has_loose_quotes:
+        if (mixed or lenient) and self._has_loose_quotes:
             raise CsvFault(
-                "its lines end in LF and in CR LF, and it has quotes inside fields that are not quoted;"
-                " write it with one kind of line ends"
+                "lines end in LF and in CR LF, and it has quotes inside fields that are not quoted; write it"
+                " with one kind of line ends"
             )
-        if mixed and self._uneven is not None:  # the lenient mode of DuckDB ignores further fields
+        if (mixed or lenient) and self._uneven is not None:  # further fields would be ignored
             raise self._uneven
         return CsvRecords(max(self._records - 1, 0), mixed)
 

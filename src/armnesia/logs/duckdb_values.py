@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.identifiers import LARGEST_EXACT
-from armnesia.logs.limits import LONGEST_LABEL
 
 _NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _FLOATS = {"FLOAT", "DOUBLE"}
@@ -52,27 +51,23 @@ class FileColumn:
             raise InvalidLogError(f"{what} must hold numbers; it holds {self.type}")
 
     def size(self) -> str | None:
-        """At least as many bytes as its text has; None if a value of this type is never long."""
-        return {"VARCHAR": f"strlen({self.name})", "BLOB": f"4 * octet_length({self.name})"}.get(self.type)
+        """The number of bytes of its text, or for binary data fewer; None where a text is never long."""
+        if self.type == "VARCHAR":
+            return f"strlen({self.name})"
+        if self.type == "BLOB":
+            return f"octet_length({self.name})"
+        return None if self.type in _PYTHON_LABELS | _TEXT_LABELS else f"strlen({self.text()})"
 
     def label(self) -> str:
-        """The label as a log shows it; NULL where it is missing.
-
-        A label that is too long is cut after one character too many, so that it can be refused: a text that
-        many rows share is in a Parquet file once, but in a result once per row.
-        """
+        """The label as a log shows it; NULL where it is missing."""
         if self.type in _TEXT_LABELS:
-            return self.label_text()
+            return self.text()
         if self.type in _FLOATS:
             return f"CASE WHEN NOT isnan({self.name}) THEN CAST({self.name} AS DOUBLE) END"
-        return self.name if self.size() is None else _cut(self.name)
-
-    def label_text(self) -> str:
-        """The text of a label, cut like the label."""
-        return self.text() if self.size() is None else _cut(self.text())
+        return self.name
 
     def text(self) -> str:
-        """The text that `values.label_text` writes; NULL where the value is missing."""
+        """The text that `label_text` writes; NULL where the value is missing."""
         plain = f"CAST({self.name} AS VARCHAR)"
         if self.type == "BOOLEAN":
             return f"CASE WHEN {self.name} THEN 'True' WHEN NOT {self.name} THEN 'False' END"
@@ -107,10 +102,3 @@ class FileColumn:
         if not self.is_text and self.type not in _NUMBERS:
             return "NULL::DOUBLE"
         return f"CASE WHEN isfinite({self.reward()}) THEN {self.reward()} END"
-
-
-def _cut(text: str) -> str:
-    # strlen counts bytes, and is not slower for a long text.
-    return (
-        f"CASE WHEN strlen({text}) > {LONGEST_LABEL} THEN left({text}, {LONGEST_LABEL + 1}) ELSE {text} END"
-    )

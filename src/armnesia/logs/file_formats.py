@@ -8,11 +8,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.messages import listed
-from armnesia.logs.csv_records import CsvFault, CsvRecords, scan_csv
+from armnesia.logs.csv_records import CsvFault, scan_csv
 from armnesia.logs.duckdb_engine import query, stream
 from armnesia.logs.urls import redacted
 
@@ -44,11 +44,6 @@ LARGEST_EXPANDED, MOST_EXPANSION = 1 << 30, 100
 """The most bytes of a column in a Parquet row group, if they are compressed more than so many times."""
 
 
-class _Description(NamedTuple):
-    columns: tuple[tuple[str, str], ...]
-    records: CsvRecords
-
-
 @dataclass(frozen=True)
 class LogFiles:
     """The files of one log, in order, as they were when the log was opened."""
@@ -59,10 +54,12 @@ class LogFiles:
     """Name and DuckDB type of each column of the first file; everything is text in CSV."""
     n_rows: int
     """How many rows the files have, counted independently of the reading."""
-    mixed_line_ends: bool
-    """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
     stamps: tuple[tuple[int, int], ...]
     """Size and time of change of each file."""
+    mixed_line_ends: bool = False
+    """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
+    parts: tuple["LogFiles", ...] = ()
+    """Each file for itself, if there are several."""
 
     @property
     def table(self) -> str:
@@ -75,7 +72,9 @@ class LogFiles:
         if self.format.delimiter is None:
             # The statistics in a Parquet file leave NaN out; by default DuckDB concludes from them that there
             # is none, and a NaN reward would pass every comparison.
-            options = "can_have_nan = true, union_by_name = true, hive_partitioning = false"
+            options = "can_have_nan = true, hive_partitioning = false"
+            if self.parts:  # for one file it would only copy every text
+                options += ", union_by_name = true"
             return f"read_parquet($files, {options}) AS t({', '.join(numbered)})"
         types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
         options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"
@@ -106,12 +105,11 @@ class LogFiles:
     def check_count(self, n_read: int) -> None:
         """Refuse files of which not every row was read."""
         if n_read != self.n_rows:
-            where = f"source {self.paths[0]!r}" + (
-                f" and {len(self.paths) - 1} more files" * (len(self.paths) > 1)
-            )
+            others = f" and {len(self.paths) - 1} more files" if self.parts else ""
+            quotes = ", with every field of text in quotes" if self.format.delimiter else ""
             raise InvalidLogError(
-                f"{where} cannot be read as {self.format.name}: {n_read} rows were read where the file has"
-                f" {self.n_rows}; write the file again, with every field of text in quotes"
+                f"source {self.paths[0]!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
+                f" read where there are {self.n_rows}; write it again{quotes}"
             )
 
     def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
@@ -130,42 +128,35 @@ def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFi
     Parquet files need to agree only in the `wanted` columns; None stands for all.
     """
     paths = _paths(os.path.expanduser(os.fspath(source)))
-    stamps = tuple(map(_stamp, paths))
-    formats = {path: _format(path) for path in paths}
-    if len(set(formats.values())) > 1:
+    formats = set(map(_format, paths))
+    if len(formats) > 1:
         raise InvalidLogError(
             f"source must match files of one format; got {listed(map(os.path.basename, paths))}"
         )
-    is_csv = formats[paths[0]].delimiter is not None
-    described = {
-        path: _describe_csv(path, formats[path]) if is_csv else _describe_parquet(path, formats[path], wanted)
-        for path in paths
-    }
-    columns = {path: found.columns for path, found in described.items()}
-    first, *others = paths
+    (format_,) = formats
+    is_csv = format_.delimiter is not None
+    files = [_open_csv(path, format_) if is_csv else _open_parquet(path, format_, wanted) for path in paths]
+    mixed = any(file.mixed_line_ends for file in files)
+    if mixed and len(files) > 1:  # all are read in the lenient mode, so all must be fit for it
+        files = [_open_csv(path, format_, lenient=True) for path in paths]
+    first, *others = files
     for other in others:
         # CSV columns are read by position, Parquet columns by name.
         left, right = (
-            columns[path]
-            if is_csv
-            else {pair for pair in columns[path] if wanted is None or pair[0] in wanted}
-            for path in (first, other)
+            file.columns if is_csv else {c for c in file.columns if wanted is None or c[0] in wanted}
+            for file in (first, other)
         )
         if left != right:
             raise InvalidLogError(
-                f"source must match files with the same columns; {os.path.basename(first)!r} has"
-                f" {_with_types(columns[first])}, {os.path.basename(other)!r} has"
-                f" {_with_types(columns[other])}"
+                f"source must match files with the same columns; {os.path.basename(first.paths[0])!r} has"
+                f" {_with_types(first.columns)}, {os.path.basename(other.paths[0])!r} has"
+                f" {_with_types(other.columns)}"
             )
-    records = [found.records for found in described.values()]
-    return LogFiles(
-        tuple(paths),
-        formats[first],
-        columns[first],
-        sum(each.count for each in records),
-        any(each.mixed_line_ends for each in records),
-        stamps,
-    )
+    if not others:
+        return first
+    stamps = tuple(stamp for file in files for stamp in file.stamps)
+    n_rows = sum(file.n_rows for file in files)
+    return LogFiles(tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files))
 
 
 def _paths(path: str) -> list[str]:
@@ -196,8 +187,9 @@ def _stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _describe_parquet(path: str, format_: Format, wanted: set[str] | None) -> _Description:
+def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFiles:
     """Ask for the columns and for the number of rows; refuse wanted columns that expand too much."""
+    stamp = _stamp(path)
 
     def ask(sql: str) -> list[tuple[Any, ...]]:
         return query(sql, {"file": [glob.escape(path)]}, shown=path, format_name=format_.name)
@@ -217,14 +209,15 @@ def _describe_parquet(path: str, format_: Format, wanted: set[str] | None) -> _D
                 f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
                 f" {MOST_EXPANSION}-fold",
             )
-    return _Description(tuple((name, type_) for name, type_, *_ in columns), CsvRecords(int(n_rows)))
+    return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
 
 
-def _describe_csv(path: str, format_: Format) -> _Description:
+def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
     """Scan the file and read its header; this reads all of a compressed file and checks its checksum."""
+    stamp = _stamp(path)
     try:
         with _opened(path, format_) as stream:
-            records = scan_csv(stream, format_.delimiter or ",")
+            records = scan_csv(stream, format_.delimiter or ",", lenient=lenient)
             stream.seek(0)
             lines = (line.decode("utf-8-sig") for line in stream)
             header = next(csv.reader(lines, delimiter=format_.delimiter or ",", strict=True), [])
@@ -236,7 +229,8 @@ def _describe_csv(path: str, format_: Format) -> _Description:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
     if not header:
         raise _unreadable(path, "it has no header line")
-    return _Description(tuple((name, "VARCHAR") for name in header), records)
+    columns = tuple((name, "VARCHAR") for name in header)
+    return LogFiles((path,), format_, columns, records.count, (stamp,), records.mixed_line_ends)
 
 
 def _opened(path: str, format_: Format) -> IO[bytes] | gzip.GzipFile:

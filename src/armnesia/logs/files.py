@@ -20,8 +20,8 @@ from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.duckdb_values import FileColumn
-from armnesia.logs.file_formats import open_files
-from armnesia.logs.limits import CHUNK, LONGEST_CONTENT, LONGEST_LABEL
+from armnesia.logs.file_formats import LogFiles, open_files
+from armnesia.logs.limits import CHUNK, LONGEST_TEXT
 from armnesia.logs.log import Log
 from armnesia.logs.source import RawRows, Selection, Source
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
@@ -48,8 +48,10 @@ class FileSource(Source):
         self._files = open_files(path, None if whole_rows and columns.id is None else columns.wanted())
         names = [name for name, _ in self._files.columns]
         super().__init__(columns, names, whole_rows=whole_rows)
-        is_text = self._files.format.delimiter is not None
-        every = [FileColumn(f"c{at}", type_, is_text) for at, (_, type_) in enumerate(self._files.columns)]
+        self._is_csv = self._files.format.delimiter is not None
+        every = [
+            FileColumn(f"c{at}", type_, self._is_csv) for at, (_, type_) in enumerate(self._files.columns)
+        ]
         self._column_of: dict[str, FileColumn] = {}
         for role, name in self.columns.named().items():
             if names.count(name) > 1:
@@ -63,6 +65,8 @@ class FileSource(Source):
         in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
         others = [column for column in in_order if column != self._column_of["reward"]]
         self._others = others if self.reads_whole_rows else None
+        if not self._is_csv:
+            self._check_sizes()
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -116,17 +120,7 @@ class FileSource(Source):
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""
         declared = None if actions is None else arm_of_text(actions)
-        longest = [f"max({role}_size)" for role in self._sized_roles()]
-        extremes = [f"min({name}), max({name})" for name in self._propensity_names().values()]
-        found = self.query(
-            f"SELECT {', '.join(['action_label, count(*), sum(units), count(units)', *longest, *extremes])}"
-            " FROM decisions GROUP BY action_label",
-            reward_range,
-        )
-        self._files.check_count(sum(count for _, count, *_ in found))
-        first = 4 + len(longest)
-        for at, name in enumerate(self._propensities):
-            self._known_ranges[name] = [row[first + 2 * at :][:2] for row in found]
+        found = self._sums_of_actions(reward_range)
         if not found:
             raise rules.empty_log()
         what = self.described("action")
@@ -134,9 +128,6 @@ class FileSource(Source):
         if len(labels) < len(found):
             offences = self._first_rows("NULL", "action_text IS NULL", reward_range)
             raise rules.missing_actions(what, offences)
-        for at, role in enumerate(self._sized_roles()):
-            if max(row[4 + at] or 0 for row in found) > LONGEST_LABEL:
-                self._refuse_long_labels(role, reward_range)
         if actions is None:
             actions = checked_actions(sorted_if_comparable(labels))
         arm_of = declared or arm_of_text(actions)
@@ -145,10 +136,28 @@ class FileSource(Source):
             condition = "action_text IN (SELECT unnest($texts))"
             offences = self._first_rows("action_label", condition, reward_range, texts=undeclared)
             raise rules.undeclared_actions(what, offences, actions)
-        if any(row[1] > row[3] for row in found):
+        if any(count > valid for _, count, _, valid in found):
             raise self._refused_rewards(reward_range)
         totals = _statistics((row[:3] for row in found), actions, reward_range)
         return FileLog(actions, reward_range, self.columns.user is not None, self, totals)
+
+    def _sums_of_actions(self, reward_range: tuple[float, float]) -> list[tuple[Any, int, int, int]]:
+        """Per action: its label, its rows, the sum of their units, and the rows with a valid reward."""
+        # In Parquet files these were checked before.
+        sized = [role for role in ("action", "user") if role in self._column_of and self._is_csv]
+        asked = ["action_label", "count(*)", "sum(units)", "count(units)"]
+        asked += [f"max(strlen({role}_text))" for role in sized]
+        asked += [f"min({name}), max({name})" for name in self._propensity_names().values()]
+        found = self.query(f"SELECT {', '.join(asked)} FROM decisions GROUP BY action_label", reward_range)
+        self._files.check_count(sum(count for _, count, *_ in found))
+        for at, role in enumerate(sized):
+            if max((row[4 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
+                condition = f"strlen({role}_text) > {LONGEST_TEXT}"
+                ((first, _), *_) = self._first_rows("NULL", condition, reward_range)
+                raise rules.long_label(self.described(role), first)
+        for at, name in enumerate(self._propensities):
+            self._known_ranges[name] = [row[4 + len(sized) + 2 * at :][:2] for row in found]
+        return [row[:4] for row in found]
 
     def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
@@ -162,8 +171,7 @@ class FileSource(Source):
         expressions = {"reward": reward.reward(), "reward_text": refused}
         for role in self._column_of.keys() - {"reward"}:
             expressions[f"{role}_label"] = self._column_of[role].label()
-            expressions[f"{role}_text"] = self._column_of[role].label_text()
-            expressions[f"{role}_size"] = self._column_of[role].size() or "NULL"
+            expressions[f"{role}_text"] = self._column_of[role].text()
         for column, name in self._propensity_names().items():
             expressions[name] = self._propensity_of[column].propensity()
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
@@ -196,17 +204,43 @@ class FileSource(Source):
         """The columns of propensities, and their names among the decisions."""
         return {name: f"propensity_{at}" for at, name in enumerate(self._propensities)}
 
-    def _sized_roles(self) -> list[str]:
-        """The columns of labels that may be too long."""
-        return [
-            role for role in ("action", "user") if role in self._column_of and self._column_of[role].size()
-        ]
+    def _check_sizes(self) -> None:
+        """Refuse Parquet files with long texts before any is read.
 
-    def _refuse_long_labels(self, role: str, reward_range: tuple[float, float]) -> None:
-        """Refuse labels that were cut; a label of so many bytes may still have fewer characters."""
-        rows = self._first_rows("NULL", f"length({role}_text) > {LONGEST_LABEL}", reward_range)
-        if rows:
-            raise rules.long_labels(self.described(role), (row for row, _ in rows))
+        A text that many rows share is in such a file once, but in every reading once per row.
+        """
+        first = 0
+        for file in self._files.parts or (self._files,):
+            names = [name for name, _ in file.columns]
+            every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.columns)]
+            sizes = {
+                role: every[names.index(name)].size()
+                for role, name in self.columns.named().items()
+                if role != "reward"
+            }
+            if self.reads_whole_rows:  # not a sum, whose expression would be nested too deeply
+                content = ", ".join(filter(None, (column.size() for column in every)))
+                sizes["content"] = f"list_sum([{content}])" if content else None
+            found = self._long_text(file, {what: size for what, size in sizes.items() if size is not None})
+            if found is not None:
+                what, row = found
+                if what == "content":
+                    raise rules.long_content(first + row)
+                raise rules.long_label(self.described(what), first + row)
+            first += file.n_rows
+
+    @staticmethod
+    def _long_text(file: LogFiles, sizes: Mapping[str, str]) -> tuple[str, int] | None:
+        """Find what is too long in a file, and the first row where it is."""
+        for what, size in sizes.items():
+            # One query each: an expression that two of them share would make DuckDB copy the texts.
+            ((most,),) = file.query(f"SELECT max({size}) FROM {file.table}")
+            if most is not None and most > LONGEST_TEXT:
+                # Not by numbering rows in DuckDB, which would copy the texts, too.
+                chunks = file.stream(f"SELECT {size} FROM {file.table}", CHUNK)
+                lengths = enumerate(length for chunk in chunks for (length,) in chunk)
+                return what, next(row for row, length in lengths if length and length > LONGEST_TEXT)
+        return None
 
     def _refused_rewards(self, reward_range: tuple[float, float]) -> InvalidLogError:
         """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
@@ -229,14 +263,13 @@ class FileSource(Source):
         refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
         yield f"CASE WHEN {reward.reward()} IS NULL THEN {refused} END"
         for role in ("user", "id"):
-            text = self._column_of[role].label_text() if role in self._column_of else "NULL"
+            text = self._column_of[role].text() if role in self._column_of else "NULL"
             yield f"{text} AS {role}_text"
         if self._others is not None:
             texts = [column.text() for column in self._others]
-            # Not a sum, whose expression would be nested too deeply.
-            length = f"list_sum([{', '.join(f'length({text})' for text in texts)}])"
-            sizes = ", ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
-            yield f"CASE WHEN coalesce({length}, 0) <= {LONGEST_CONTENT} THEN concat({sizes}) END"
+            # A missing value is left out by concat. Not an expression per column: each would be a copy.
+            parts = ", ".join(f"coalesce(length({text}) || ':', '-'), {text}" for text in texts)
+            yield f"concat({parts})"
 
     def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
         actions, rewards, refused, users, ids, *others = (list(column) for column in zip(*rows, strict=True))

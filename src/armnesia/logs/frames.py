@@ -17,12 +17,14 @@ from armnesia.core.units import to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
-from armnesia.logs.limits import LONGEST_LABEL, in_chunks
+from armnesia.logs.limits import LONGEST_TEXT, in_chunks, is_longer
 from armnesia.logs.log import Log
 from armnesia.logs.source import RawRows, Selection, Source, joined
-from armnesia.logs.values import joined_texts, python_values, sorted_if_comparable
+from armnesia.logs.values import joined_texts, label_text, python_values, sorted_if_comparable
 
 _ARROW_BACKENDS = ("pyarrow", "polars", "pandas")
+_FEEDBACK = {"n_actions", "n_rounds", "action", "reward"}
+"""What the feedback of the Open Bandit Pipeline always has."""
 _PIECE = 2048
 """How many rows become Python values at a time."""
 
@@ -35,6 +37,7 @@ class FrameSource(Source):
     def __init__(self, frame: Any, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
         self._kind = type(frame).__name__
+        frame = _as_mapping(frame)
         wrapped: _Mapping | _Frame = _Mapping(frame) if isinstance(frame, Mapping) else _Frame(frame)
         super().__init__(columns, wrapped.names(), whole_rows=whole_rows)
         named = self.columns.named()
@@ -153,7 +156,7 @@ class FrameSource(Source):
             parts.append(seen.encode(values, what, first))
             long = [n for n, label in enumerate(seen.labels[n_known:], n_known) if _is_long(label)]
             if long:
-                raise rules.long_labels(what, (first + int(np.argmax(parts[-1] == long[0])),))
+                raise rules.long_label(what, first + int(np.argmax(parts[-1] == long[0])))
         return joined(parts)
 
     def _pieces(self, name: str) -> Iterator[tuple[int, list[Any]]]:
@@ -186,7 +189,15 @@ def is_bandit_feedback(source: Any) -> bool:
     >>> is_bandit_feedback({"n_rounds": 1, "n_actions": 2, "action": [0], "reward": [1]})
     True
     """
-    return isinstance(source, Mapping) and {"n_actions", "n_rounds", "action", "reward"} <= set(source)
+    return isinstance(source, Mapping) and set(source) >= _FEEDBACK
+
+
+def _as_mapping(source: Any) -> Any:
+    """Turn a data set of the Open Bandit Pipeline, which has its feedback as attributes, into a mapping."""
+    is_frame = isinstance(source, Mapping) or hasattr(source, "columns")
+    if is_frame or not hasattr(source, "__dict__") or not all(hasattr(source, name) for name in _FEEDBACK):
+        return source
+    return {**vars(source), **{name: getattr(source, name) for name in sorted(_FEEDBACK)}}
 
 
 def raw_rows_of(
@@ -209,7 +220,7 @@ def raw_rows_of(
         values[columns.reward],
         [None] * len(positions) if users is None else users,
         ids,
-        None if others is None else list(joined_texts([values[name] for name in others])),
+        None if others is None else joined_texts([values[name] for name in others]),
     )
 
 
@@ -269,7 +280,7 @@ def _exact_below(column: Any) -> int | None:
 
 
 def _is_long(label: Any) -> bool:
-    return isinstance(label, str | bytes) and len(label) > LONGEST_LABEL
+    return isinstance(label, str | bytes) and is_longer(label_text(label), LONGEST_TEXT)
 
 
 def _length(column: Any) -> int | None:

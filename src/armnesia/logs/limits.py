@@ -12,10 +12,8 @@ CHUNK = 50_000
 """How many rows are read at a time."""
 CHUNK_TEXT = 1 << 24
 """How many characters are read at a time, in fewer rows."""
-LONGEST_LABEL = 1 << 16
-"""The most characters of an action, a user or an id."""
-LONGEST_CONTENT = 1 << 18
-"""The most characters of all columns of a row together, where rows have no id and are known by them."""
+LONGEST_TEXT = 1 << 16
+"""The most bytes of an action, a user or an id in UTF-8; and of all columns of a row that has no id."""
 
 _SIZED = {str, bytes, list, dict}
 
@@ -43,6 +41,17 @@ def in_chunks(
             chunk, text = [], 0
     if chunk:
         yield chunk
+
+
+def is_longer(text: str | None, most: int) -> bool:
+    """Tell whether a text has more than so many bytes in UTF-8.
+
+    >>> is_longer("abc", 3), is_longer("abcd", 3), is_longer("äöü", 3), is_longer(None, 3)
+    (False, True, True, False)
+    """
+    if text is None or 4 * len(text) <= most:  # a character has at most four bytes
+        return False
+    return len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most
 
 
 def text_size(rows: list[tuple[Any, ...]]) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.logs.columns import Columns
-from armnesia.logs.limits import LONGEST_CONTENT, text_size
+from armnesia.logs.limits import LONGEST_TEXT, text_size
 from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import without_password
@@ -77,8 +77,8 @@ class PostgresSource(TableSource):
             return value
         # A value that is too long is cut one character later, so that it is refused without being sent.
         return (
-            f"CASE WHEN octet_length({value}) > {LONGEST_CONTENT}"
-            f" THEN substring({value} FROM 1 FOR {LONGEST_CONTENT + 1}) ELSE {value} END"
+            f"CASE WHEN octet_length({value}) > {LONGEST_TEXT}"
+            f" THEN substring({value} FROM 1 FOR {LONGEST_TEXT + 1}) ELSE {value} END"
         )
 
     def _number(self, name: str) -> str:

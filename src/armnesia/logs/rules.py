@@ -12,7 +12,7 @@ import numpy as np
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed, shown
-from armnesia.logs.limits import LONGEST_CONTENT, LONGEST_LABEL
+from armnesia.logs.limits import LONGEST_TEXT, is_longer
 from armnesia.logs.values import is_missing, label_text, python_values
 
 Offences = Iterable[tuple[int, Any]]
@@ -67,23 +67,20 @@ def check_label_lengths(texts: Sequence[str | None], what: str, positions: Seque
 
     >>> check_label_lengths(["ann", "b" * 70_000], "user", range(100, 102))
     Traceback (most recent call last):
-    armnesia.core.errors.InvalidLogError: user must hold labels of at most 65,536 characters; got a longer one
-    at row 101
+    armnesia.core.errors.InvalidLogError: user must hold labels of at most 65,536 bytes; got a longer one at
+    row 101
     """
-    if max(map(len, filter(None, texts)), default=0) > LONGEST_LABEL:
-        rows = (positions[row] for row, text in enumerate(texts) if text and len(text) > LONGEST_LABEL)
-        raise long_labels(what, rows)
+    if 4 * max(map(len, filter(None, texts)), default=0) > LONGEST_TEXT:
+        for row, text in enumerate(texts):
+            if is_longer(text, LONGEST_TEXT):
+                raise long_label(what, positions[row])
 
 
-def check_contents(texts: Sequence[str | None], positions: Sequence[int]) -> None:
+def check_contents(texts: Sequence[str], positions: Sequence[int]) -> None:
     """Refuse rows without an id whose columns are too long together."""
     for row, text in enumerate(texts):
-        if text is None or len(text) > LONGEST_CONTENT:
-            raise InvalidLogError(
-                f"row {positions[row]} must have at most {LONGEST_CONTENT:,} characters in all columns"
-                " together, because rows without an id are known by all columns; shorten it, or name a column"
-                " of ids with id=... (--id-column)"
-            )
+        if is_longer(text, LONGEST_TEXT):
+            raise long_content(positions[row])
 
 
 def reward_numbers(column: Any, what: str, positions: Sequence[int] | None = None) -> FloatArray:
@@ -176,11 +173,18 @@ def unusable_labels(what: str, offences: Offences) -> InvalidLogError:
     )
 
 
-def long_labels(what: str, rows: Iterable[int]) -> InvalidLogError:
-    """Refuse labels that are longer than any sensible label."""
+def long_label(what: str, row: int) -> InvalidLogError:
+    """Refuse a label that is longer than any sensible one."""
     return InvalidLogError(
-        f"{what} must hold labels of at most {LONGEST_LABEL:,} characters; got a longer one at row"
-        f" {next(iter(rows))}"
+        f"{what} must hold labels of at most {LONGEST_TEXT:,} bytes; got a longer one at row {row}"
+    )
+
+
+def long_content(row: int) -> InvalidLogError:
+    """Refuse a row without an id whose columns are too long together."""
+    return InvalidLogError(
+        f"rows without an id are known by all their columns, which must have at most {LONGEST_TEXT:,}"
+        f" bytes together; row {row} has more: name a column of ids with id=... (--id-column)"
     )
 
 

@@ -57,8 +57,8 @@ class RawRows:
     rewards: list[Any]
     users: list[str | None]
     ids: list[str | None] | None
-    others: list[str | None] | None
-    """The text of all columns but the reward, where a row is known by its content; None if it is too long."""
+    others: list[str] | None
+    """The text of all columns but the reward, where a row is known by its content."""
 
     def selected(self, selection: Selection | None) -> "RawRows":
         """Keep the rows of a selection.

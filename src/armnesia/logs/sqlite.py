@@ -10,7 +10,6 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns
-from armnesia.logs.limits import LONGEST_CONTENT
 from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
@@ -22,8 +21,8 @@ _NOT_PLAIN = {
     UserType.TEXT: ("*[^ -~]*", " *", "* "),
 }
 """Patterns of names that are not plain; one of them matches whatever `Selection.plain` does not."""
-_LONGEST_VALUE = 4 * LONGEST_CONTENT
-"""The most bytes of a value; `limits` has the most characters of labels and rows."""
+_LONGEST_VALUE = 1 << 20
+"""The most bytes of a value that SQLite hands over; a shorter one is checked with its row and column."""
 _PIECE = 64
 """How many rows become Python values at a time."""
 

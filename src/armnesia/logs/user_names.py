@@ -65,17 +65,15 @@ class UserNames:
 
 
 def with_users(
-    others: Sequence[str | None], place: int, before: list[str | None], after: list[str | None]
-) -> list[str | None]:
+    others: Sequence[str], place: int, before: list[str | None], after: list[str | None]
+) -> list[str]:
     """Put the normalised users into the texts of whole rows, whose user is the part at `place`.
-
-    A text that was too long to be kept is None.
 
     >>> with_users(["1:A3:1.03:x,y", "1:B-0:"], 1, ["1.0", None], ["1", None])
     ['1:A1:13:x,y', '1:B-0:']
     """
     return [
-        text if text is None or old == new else _with_part(text, place, new)
+        text if old == new else _with_part(text, place, new)
         for text, old, new in zip(others, before, after, strict=True)
     ]
 

@@ -74,3 +74,12 @@ def test_the_first_ingest_says_which_actions_are_fixed(run: Any) -> None:
 def test_declared_actions_need_no_warning(run: Any) -> None:
     run("init", "--actions", "A,B")
     assert run(*INGEST).err == ""
+
+
+def test_propensities_that_differ_are_named(run: Any) -> None:
+    Path("log.csv").write_text("action,reward,user,pscore\nA,1,ann,0.9\nA,0,bob,0.2\n")
+    run("init", "--actions", "A,B")
+    done = run("ingest", "log.csv", "--json")
+    assert (done.code, done.json["added"]) == (0, 2)
+    assert done.err.startswith("armnesia: warning: column 'pscore' holds propensities that differ among rows")
+    assert done.err.count("\n") == 1
