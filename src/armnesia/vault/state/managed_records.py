@@ -33,6 +33,9 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, RecordLayout
 
+_AT_ONCE = 10_000
+"""Deleted records that are in memory at the same time."""
+
 
 class ManagedRecordSet:
     """The rows of one request, in the vault."""
@@ -127,17 +130,30 @@ class ManagedRecords(Records):
         if state.stream is None:
             return state
         statistics = _statistics(scan, state.stream.statistics)
-        deleted = tables.delete_records(transaction.session, self.layout, "identity", scan.forgotten)
-        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in deleted)
+        digests, sums = state.digests, []
+        for start in range(0, len(scan.forgotten), _AT_ONCE):
+            some = scan.forgotten[start : start + _AT_ONCE]
+            deleted = tables.delete_records(transaction.session, self.layout, "identity", some)
+            digests = digests.update(transaction.ring, "record", deleted)
+            sums += _sums(deleted)
         forgotten = DeletionRequest.from_sums(statistics, sums)
         if forgotten is not None:
             statistics = statistics.without(forgotten)
-            state = replace(state, digests=state.digests.update(transaction.ring, "record", deleted))
+            state = replace(state, digests=digests)
         return state.with_stream(replace(state.known_stream, statistics=statistics))
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """None: the rows are here."""
         return ()
+
+
+def _sums(rows: Iterable[Row]) -> list[tuple[int, int, int, bool]]:
+    """Per arm: how many rows, the sum of their units, and whether all are the lowest or the highest."""
+    found: dict[int, tuple[int, int, bool]] = {}
+    for *_, arm, units in rows:
+        count, total, binary = found.get(arm, (0, 0, True))
+        found[arm] = (count + 1, total + units, binary and units in (0, UNIT))
+    return [(arm, *numbers) for arm, numbers in found.items()]
 
 
 class _RecordObserver:
