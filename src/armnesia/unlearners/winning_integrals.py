@@ -39,7 +39,7 @@ def probabilities_of_winning(scores: FloatArray, sigma: FloatArray, at_least: Fl
     np.float64(3.6064970862...e-100)
     """
     n_rows, n_arms = scores.shape
-    n_chunks = -(-n_rows * n_arms * _FIRST_PANELS // _CHUNK)
+    n_chunks = min(n_rows, -(-n_rows * n_arms * _FIRST_PANELS // _CHUNK))
     parts = np.array_split(np.arange(n_rows), n_chunks)
     return np.concatenate([_integrals(_Arms.make(scores[i], sigma[i]), at_least[i]) for i in parts])
 
