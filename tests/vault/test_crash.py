@@ -118,7 +118,7 @@ def test_rows_that_are_gone_without_a_ledger_entry_are_noticed(tmp_path: Path) -
     vault, before, after = _filled(tmp_path)
     with vault:
         with vault._connection.database.writing() as session:
-            ann = vault._connection.keyring.owner_digest("ann")
+            ann = vault._connection.all_keys.owner_digest("ann")
             assert session.execute("DELETE FROM record WHERE owner = ?", ann) == 2
         problems = half_done(vault, before, after)
         assert any(problem.startswith("verify: statistics") for problem in problems)
@@ -131,7 +131,7 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
     connection = vault._connection
     with vault:
         records = connection.records.select(
-            ErasureTarget.of(users=["ann"]), connection.keyring, connection.reading
+            ErasureTarget.of(users=["ann"]), connection.all_keys, connection.reading
         )
         with connection.writing() as transaction:
             state = transaction.state
@@ -139,7 +139,7 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
             assert found is not None
             stream = state.known_stream
             rolled_back = replace(stream, statistics=stream.statistics.without(found))
-            digests = state.digests.update(transaction.ring, "record", rows)
+            digests = state.digests.update(transaction.keyring, "record", rows)
             transaction.store(replace(state, stream=rolled_back, digests=digests), *to_tallies)
         assert vault.verify().holds
         assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))

@@ -49,7 +49,7 @@ def traces(text: str) -> list[str]:
 
 def in_bytes(vault: Vault, data: bytes) -> list[str]:
     """What of the person can be found in files: name, rows and rewards, as databases write them."""
-    ring = vault._connection.keyring
+    ring = vault._connection.all_keys
     rows = [ring.record_identity("id", row_id) for row_id in ROW_IDS]
     marks = {"name": [PERSON.encode()], "ids": [row_id.encode() for row_id in ROW_IDS], "rows": rows}
     marks["rewards"] = [units.to_bytes(4, "big") for units in UNITS]
@@ -131,7 +131,7 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
             vault.ingest(log | {"id": [f"{round_}-{user}" for user in users]}, user="user", id="id")
         gone, kept = users[:900], users[900:]
         rows = dict(values(vault, "SELECT owner, identity FROM record"))
-        ring = vault._connection.keyring
+        ring = vault._connection.all_keys
         for start in range(0, 300, 5):
             vault.forget(users=gone[start : start + 5])
         vault.forget(users=gone[300:])

@@ -169,7 +169,7 @@ def damage_index(place: Place, owner: bytes, *, rows: int = 1) -> None:
 @pytest.mark.parametrize("rows", [1, 2])
 def test_a_damaged_index_is_no_reason_to_certify_anything(sqlite_place: Place, rows: int) -> None:
     with filled(sqlite_place) as vault:
-        owner = vault._connection.keyring.owner_digest("ann")
+        owner = vault._connection.all_keys.owner_digest("ann")
     damage_index(sqlite_place, owner, rows=rows)
     with sqlite_place.open() as vault:
         with pytest.raises(VaultError, match=f"{NOT_COUNTED}|damaged"):
@@ -185,7 +185,7 @@ def test_a_damaged_index_is_no_reason_to_certify_anything(sqlite_place: Place, r
 
 def test_a_damaged_index_of_ids_is_confirmed_by_reading_all_rows(sqlite_place: Place) -> None:
     with filled(sqlite_place) as vault:
-        identity = vault._connection.keyring.record_identity("id", "r3")
+        identity = vault._connection.all_keys.record_identity("id", "r3")
         ((page,),) = values(
             vault, "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_record_1'"
         )
@@ -206,7 +206,7 @@ def test_a_damaged_index_of_ids_is_confirmed_by_reading_all_rows(sqlite_place: P
 @pytest.mark.parametrize("column", ["arm", "units", "owner"])
 def test_a_damaged_row_is_not_forgotten_as_if_it_were_whole(place: Place, column: str) -> None:
     with filled(place) as vault:
-        ring = vault._connection.keyring
+        ring = vault._connection.all_keys
         row = ring.record_identity("id", "r1")
         new = ring.owner_digest("zoe") if column == "owner" else 0 if column == "units" else 1
         assert change(vault, f"UPDATE record SET {column} = ? WHERE identity = ?", new, row) == 1

@@ -67,17 +67,17 @@ class ErasureTarget:
             ErasureTarget(records=(record,)) for record in self.records
         ]
 
-    def suppression_digests(self, ring: Keyring) -> list[tuple[bytes, str]]:
+    def suppression_digests(self, keyring: Keyring) -> list[tuple[bytes, str]]:
         """The digest and the kind of each name, as the suppression list holds them."""
         if self.users:
-            return [(ring.user_digest(user), "user") for user in self.users]
-        return [(ring.suppressed_record_digest(identity), "record") for identity in self.row_keys(ring)]
+            return [(keyring.user_digest(user), "user") for user in self.users]
+        return [(keyring.suppressed_record_digest(identity), "record") for identity in self.row_keys(keyring)]
 
-    def row_keys(self, ring: Keyring) -> list[bytes]:
+    def row_keys(self, keyring: Keyring) -> list[bytes]:
         """The value of `row_column` in the rows of each name."""
         if self.users:
-            return [ring.owner_digest(user) for user in self.users]
-        return [ring.record_identity("id", record) for record in self.records]
+            return [keyring.owner_digest(user) for user in self.users]
+        return [keyring.record_identity("id", record) for record in self.records]
 
     @property
     def row_column(self) -> str:

@@ -256,7 +256,7 @@ class Vault:
     def public_key(self, version: int | None = None) -> str:
         """The public key that certificates are verified with; by default the one in use."""
         in_use = self._state().signing_key  # which also loads keys that another process has made
-        return self._connection.keyring.public_key(in_use if version is None else version)
+        return self._connection.all_keys.public_key(in_use if version is None else version)
 
     def public_keys(self) -> PublicKeys:
         """The public keys used so far, and from which to which ledger entry each of them signed."""
@@ -334,7 +334,7 @@ class Vault:
         something other than armnesia is refused, unless it is accepted `as_it_is`.
         """
         connection = open_vault(url, keys, timeout=timeout, allow_older=True)
-        with closing(connection.database), ExportFile.opened(export, connection.keyring) as opened:
+        with closing(connection.database), ExportFile.opened(export, connection.all_keys) as opened:
             return restore(connection, opened, as_it_is=as_it_is)
 
     @classmethod

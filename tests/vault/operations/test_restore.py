@@ -26,7 +26,7 @@ def restored(place: Place, export: Path) -> int:
 
 def held(vault: Vault) -> list[str]:
     """The ids of the rows that a vault holds."""
-    ring = vault._connection.keyring
+    ring = vault._connection.all_keys
     names = {ring.record_identity("id", name): name for name in LOG["id"] + LATER["id"]}
     return sorted(names[identity] for (identity,) in values(vault, "SELECT identity FROM record"))
 

@@ -20,13 +20,13 @@ class StoredCertificate:
 
     @classmethod
     def read(
-        cls, sequence: int, body: object, signature: object, entry: str, ring: Keyring
+        cls, sequence: int, body: object, signature: object, entry: str, keyring: Keyring
     ) -> "StoredCertificate":
         """Read a row and the text of its ledger entry; refuse one that something else has changed."""
         try:
             if not isinstance(body, str) or not isinstance(signature, bytes | memoryview):
                 raise VaultError("its body or its signature has another type")
-            stored = cls._parse(body, bytes(signature), ring)
+            stored = cls._parse(body, bytes(signature), keyring)
             if stored.draft.body["sequence"] != sequence:
                 raise VaultError("it is stored under another entry than its own")
             own = Entry(stored.draft.body["entry"])
@@ -41,18 +41,18 @@ class StoredCertificate:
         return stored
 
     @classmethod
-    def _parse(cls, body: str, signature: bytes, ring: Keyring) -> "StoredCertificate":
+    def _parse(cls, body: str, signature: bytes, keyring: Keyring) -> "StoredCertificate":
         fields = read_json(body, "its body")
         if not isinstance(fields, dict):
             raise VaultError("its body must be a JSON object")
         if "signing_key" in fields:
             issued = Certificate.from_stored(body, signature)
-            keys = [ring.public_key(version + 1) for version in range(ring.signing_version)]
+            keys = [keyring.public_key(version + 1) for version in range(keyring.signing_version)]
             for problem in issued.verify(keys):
                 raise VaultError(problem)
             return cls(issued.draft, issued)
         draft = CertificateDraft(fields)
-        if draft.text != body or draft.seal(ring) != signature:
+        if draft.text != body or draft.seal(keyring) != signature:
             raise VaultError("its seal does not match: the draft has been changed")
         return cls(draft)
 

@@ -52,7 +52,7 @@ def certificates_of_each(
 
 def _answer_to(transaction: Transaction, target: ErasureTarget) -> tuple[int, Opening | None] | None:
     """The ledger entry that answered a request, and the opening of its commitment; None if none did."""
-    found = tables.read_request(transaction.session, transaction.ring.request_digest(target.request))
+    found = tables.read_request(transaction.session, transaction.keyring.request_digest(target.request))
     if found is None:
         return None
     sequence, text = found
@@ -69,11 +69,11 @@ def _read_tree(transaction: Transaction, sequence: int, opening: Opening | None)
 def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certificate:
     """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
     with connection.reading() as transaction:
-        stored, state, ring = read_stored(transaction, sequence), transaction.state, transaction.ring
+        stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
         keys = read_public_keys(connection, transaction)
     erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
     erasure: Erasure = "complete" if erased else "pending"
-    certificate = stored.issue(ring, keys, erasure=erasure, covers=covered_files(connection, stored))
+    certificate = stored.issue(keyring, keys, erasure=erasure, covers=covered_files(connection, stored))
     if certificate is not stored.issued:
         with connection.writing() as transaction:
             to_certificates = tables.put_certificate(sequence, certificate.text, certificate.signature)
@@ -101,7 +101,7 @@ def _open(
     if len(target.names) > 1:
         return certificate
     entry = certificate.body["entry"]
-    salt = connection.keyring.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
+    salt = connection.all_keys.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
     return certificate.with_opening(salt, opening.request(target.request), opening.path_in(tree))
 
 
@@ -112,7 +112,7 @@ def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:
         raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
     body, signature, entry = found
     try:
-        return StoredCertificate.read(sequence, body, signature, entry, transaction.ring)
+        return StoredCertificate.read(sequence, body, signature, entry, transaction.keyring)
     except VaultError:
         raise VaultError(
             f"certificate {sequence} was changed by something other than armnesia: run armnesia verify"

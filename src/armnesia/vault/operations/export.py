@@ -32,14 +32,14 @@ def write_export(connection: VaultConnection, path: str | Path, *, for_restore: 
     keys can test with them whether a person was forgotten. Protect such an export as you protect the vault.
     Only its owner can read the file; an existing file must be an older export.
     """
-    if Path(path).exists() and not _is_export(path, connection.keyring.vault):
+    if Path(path).exists() and not _is_export(path, connection.all_keys.vault):
         raise VaultError(f"{path} exists already and is no export of this vault; nothing was written")
     with (
         private_files.atomic_write(path, replace=True) as temporary,
         connection.reading() as transaction,
         temporary.open("wb") as file,
     ):
-        writer = _Writer(file, transaction.ring if for_restore else None)
+        writer = _Writer(file, transaction.keyring if for_restore else None)
         entries, certificates = _write_sections(writer, connection, transaction, for_restore=for_restore)
         writer.end()
     return Exported(Path(path), transaction.state.head, entries, certificates, for_restore)
@@ -72,14 +72,16 @@ def _write_sections(
 
 def _certificates(connection: VaultConnection, transaction: Transaction) -> Iterator[dict[str, Any]]:
     """The certificates of all entries; those that were never handed out are signed for the export."""
-    erased_through, ring = transaction.state.erased_through, transaction.ring
+    erased_through, keyring = transaction.state.erased_through, transaction.keyring
     keys = read_public_keys(connection, transaction)
     for sequence, body, signature, entry in tables.stream_certificates_and_entries(transaction.session):
-        stored = StoredCertificate.read(sequence, body, signature, entry or "", ring)
+        stored = StoredCertificate.read(sequence, body, signature, entry or "", keyring)
         certificate = stored.valid(keys)
         if certificate is None:
             erasure: Erasure = "complete" if erased_through >= sequence else "pending"
-            certificate = stored.issue(ring, keys, erasure=erasure, covers=covered_files(connection, stored))
+            certificate = stored.issue(
+                keyring, keys, erasure=erasure, covers=covered_files(connection, stored)
+            )
         yield {
             "sequence": sequence,
             "body": dict(certificate.body),
@@ -99,9 +101,9 @@ class _Writer:
     filled at the end.
     """
 
-    def __init__(self, file: BinaryIO, ring: Keyring | None) -> None:
+    def __init__(self, file: BinaryIO, keyring: Keyring | None) -> None:
         self._file = file
-        self._sealing = None if ring is None else ring.sealing()
+        self._sealing = None if keyring is None else keyring.sealing()
         self._last, self._seal_offset = "", 0
 
     def value(self, name: str, value: Any) -> None:
@@ -170,7 +172,7 @@ class ExportFile:
 
     @classmethod
     @contextmanager
-    def opened(cls, path: str | Path, keyring: Keyring) -> Iterator[Self]:
+    def opened(cls, path: str | Path, all_keys: Keyring) -> Iterator[Self]:
         """Open an export; refuse one of another vault, or one that was changed since."""
         with private_files.opened(path) as file:
             sections = JsonSections(file, str(path))
@@ -181,10 +183,12 @@ class ExportFile:
                 raise VaultError(
                     f"{path} is an auditor's export, without the suppression list; restoring needs it"
                 )
-            if vault != keyring.vault:
+            if vault != all_keys.vault:
                 raise VaultError(f"{path} is the export of another vault")
-            ring = keyring.at(digest_version=version if isinstance(version, int) else 0, signing_version=1)
-            if _values(sections, "seal") != [_seal_on(sections, ring)]:
+            keyring = all_keys.at(
+                digest_version=version if isinstance(version, int) else 0, signing_version=1
+            )
+            if _values(sections, "seal") != [_seal_on(sections, keyring)]:
                 raise VaultError(f"{path} was changed after it was exported")
             yield cls(sections, Head.parse(sections.value("head")))
 
@@ -221,9 +225,9 @@ def _values(sections: JsonSections, *names: str) -> list[Any]:
     ]
 
 
-def _seal_on(sections: JsonSections, ring: Keyring) -> str | None:
+def _seal_on(sections: JsonSections, keyring: Keyring) -> str | None:
     """The seal on everything but the seal itself; None if that has no canonical text."""
-    sealing = ring.sealing()
+    sealing = keyring.sealing()
     between = "{"
     try:
         for name in sorted(name for name in sections if name != "seal"):

@@ -58,6 +58,6 @@ def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
         for sequence in sequences:
             stored = read_stored(transaction, sequence)
             covers = covered_files(connection, stored)
-            certificate = stored.issue(transaction.ring, keys, erasure="complete", covers=covers)
+            certificate = stored.issue(transaction.keyring, keys, erasure="complete", covers=covers)
             statements.append(tables.put_certificate(sequence, certificate.text, certificate.signature))
         transaction.store(transaction.state, *statements)

@@ -60,16 +60,16 @@ class ResolvedRequest:
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
-    records = connection.records.select(target, connection.keyring, connection.reading)
+    records = connection.records.select(target, connection.all_keys, connection.reading)
     with connection.writing() as transaction:
-        before, ring = transaction.state, transaction.ring
+        before, keyring = transaction.state, transaction.keyring
         resolved = options.resolve(before.configuration)  # refused before anything is looked up
         target = target.normalised(before.configuration.user_type)
-        digests = RequestDigests.of(ring, target)
+        digests = RequestDigests.of(keyring, target)
         listed = digests.read(transaction.session)
         repeated = digests.answered_before(listed)
         if repeated:
-            _refuse_returned_records(transaction.session, target, ring)
+            _refuse_returned_records(transaction.session, target, keyring)
         else:
             answer = _answer(
                 connection, transaction, target, records, resolved, digests, listed, options.exactly
@@ -94,7 +94,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         release=answer.release,
         head=answer.state.head,
         certificate=answer.draft.issue(
-            ring,
+            keyring,
             head=answer.state.head,
             erasure="complete" if erased else "pending",
             opening=answer.opening,
@@ -104,16 +104,16 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    records = connection.records.select(target, connection.keyring, connection.reading)
+    records = connection.records.select(target, connection.all_keys, connection.reading)
     with connection.reading() as transaction:
         session, state = transaction.session, transaction.state
         resolved = options.resolve(state.configuration)
         target = target.normalised(state.configuration.user_type)
-        digests = RequestDigests.of(transaction.ring, target)
+        digests = RequestDigests.of(transaction.keyring, target)
         listed = digests.read(session)
         repeated = digests.answered_before(listed)
         found = records.find(session, state)
-        held = tables.keys_with_records(session, target.row_column, target.row_keys(transaction.ring))
+        held = tables.keys_with_records(session, target.row_column, target.row_keys(transaction.keyring))
         if not repeated and not options.exactly:
             refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
     unlearner, release = None, None
@@ -145,12 +145,12 @@ def _answer(
     listed: SuppressionRows,
     exactly: bool,
 ) -> _Answer:
-    before, ring = transaction.state, transaction.ring
+    before, keyring = transaction.state, transaction.keyring
     found, rows, to_tallies = records.delete(transaction)
     held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
     if not exactly:
         refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
-    commitment = commit_to(target, ring, before.head.sequence + 1, before.digest_key, held)
+    commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, held)
     facts: dict[str, Any] = {"commitment": commitment.root, "salt_key": before.digest_key}
     kind, release, state = "nothing_held", None, before
     if found is not None:
@@ -162,17 +162,17 @@ def _answer(
     covers = connection.database.erasure_covers + (connection.records.erasure_excludes if found else "")
     entry, state, to_ledger = append_entry(state, kind, **facts, terms=terms_of(kind, facts, covers))
     draft = CertificateDraft.of(entry, covers)
-    table_digests = before.digests.update(ring, "record", rows)
+    table_digests = before.digests.update(keyring, "record", rows)
     to_tree = []
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
-        table_digests = table_digests.update(ring, "tree", [tree])
+        table_digests = table_digests.update(keyring, "tree", [tree])
         to_tree = [tables.insert_tree(tree)]
     table_digests, to_lists = listed.apply_changes(
-        digests.noted(listed, commitment.openings, entry.sequence), ring, table_digests
+        digests.noted(listed, commitment.openings, entry.sequence), keyring, table_digests
     )
     state = replace(state, digests=table_digests)
-    to_certificates = tables.put_certificate(entry.sequence, draft.text, draft.seal(ring))
+    to_certificates = tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring))
     transaction.store(state, to_ledger, to_certificates, *to_lists, *to_tree, *to_tallies)
     return _Answer(found, len(held), release, draft, commitment.revealed, state)
 
@@ -227,14 +227,14 @@ def _ledger_facts(
     return facts | ({"counts": list(found.counts.tolist())} if guarantee.level.sees_shape else {})
 
 
-def _count_names_with_records(session: Session, target: ErasureTarget, ring: Keyring) -> int:
+def _count_names_with_records(session: Session, target: ErasureTarget, keyring: Keyring) -> int:
     """How many of the names in the request have records."""
-    return tables.count_keys_with_records(session, target.row_column, target.row_keys(ring))
+    return tables.count_keys_with_records(session, target.row_column, target.row_keys(keyring))
 
 
-def _refuse_returned_records(session: Session, target: ErasureTarget, ring: Keyring) -> None:
+def _refuse_returned_records(session: Session, target: ErasureTarget, keyring: Keyring) -> None:
     """Refuse to answer "done before" while rows of the request are in the vault again."""
-    if _count_names_with_records(session, target, ring):
+    if _count_names_with_records(session, target, keyring):
         raise VaultError(
             "rows of a person or record forgotten by this request are in the vault again, put there by"
             " something other than armnesia: run armnesia verify, and armnesia rebuild to remove them"
@@ -249,11 +249,11 @@ class RequestDigests(NamedTuple):
     each: list[tuple[bytes, str, bytes]]
 
     @classmethod
-    def of(cls, ring: Keyring, target: ErasureTarget) -> "RequestDigests":
+    def of(cls, keyring: Keyring, target: ErasureTarget) -> "RequestDigests":
         """Make the digests with the keys in use."""
-        whole = ring.request_digest(target.request)
-        alone = [whole if one is target else ring.request_digest(one.request) for one in target.each()]
-        names = zip(target.suppression_digests(ring), alone, strict=True)
+        whole = keyring.request_digest(target.request)
+        alone = [whole if one is target else keyring.request_digest(one.request) for one in target.each()]
+        names = zip(target.suppression_digests(keyring), alone, strict=True)
         return cls(whole, [(name, kind, request) for (name, kind), request in names])
 
     def read(self, session: Session) -> SuppressionRows:

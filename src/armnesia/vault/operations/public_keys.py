@@ -24,8 +24,8 @@ def read_public_keys(connection: VaultConnection, transaction: Transaction) -> P
             found = key_history(entries)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise VaultError("ledger: its signing keys cannot be read; run armnesia verify") from None
-        ring = [transaction.ring.public_key(version + 1) for version in range(state.signing_key)]
-        if [key.public for key in found] != ring:
+        own = [transaction.keyring.public_key(version + 1) for version in range(state.signing_key)]
+        if [key.public for key in found] != own:
             raise VaultError(
                 "the signing keys in the ledger are not those in the keys' file; run armnesia verify"
             )

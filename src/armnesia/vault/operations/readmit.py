@@ -19,9 +19,9 @@ def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool =
     request: a backup from before their deletion, if it is ever restored, then brings their old records back.
     """
     with connection.writing() as transaction:
-        before, ring = transaction.state, transaction.ring
+        before, keyring = transaction.state, transaction.keyring
         target = target.normalised(before.configuration.user_type)
-        digests = RequestDigests.of(ring, target)
+        digests = RequestDigests.of(keyring, target)
         listed = digests.read(transaction.session)
         named = zip(target.names, digests.each, strict=True)
         missing = [name for name, (digest, *_) in named if not listed.suppresses(digest)]
@@ -33,7 +33,7 @@ def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool =
         entry, state, to_ledger = append_entry(before, "readmit", number=len(digests.each), erased=erase)
         readmitted = {digest: (*row[:-1], entry.sequence) for digest, row in listed.suppressed.items()}
         after = SuppressionRows() if erase else SuppressionRows(readmitted, listed.request)
-        table_digests, to_lists = listed.apply_changes(after, ring, before.digests)
+        table_digests, to_lists = listed.apply_changes(after, keyring, before.digests)
         transaction.store(replace(state, digests=table_digests), to_ledger, *to_lists)
     if erase:
         connection.database.erase()

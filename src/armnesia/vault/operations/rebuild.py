@@ -34,7 +34,9 @@ def rebuild(
     with connection.writing(partial(_load_or_replay, connection)) as transaction:
         session, before = transaction.session, transaction.state
         connection.records.drop_sources(session, without)
-        scan = connection.records.scan(session, transaction.ring, read_suppressed(session), counter=counter)
+        scan = connection.records.scan(
+            session, transaction.keyring, read_suppressed(session), counter=counter
+        )
         if (scan.digests.suppressed, scan.digests.request) != (
             before.digests.suppressed,
             before.digests.request,
@@ -45,7 +47,7 @@ def rebuild(
             )
         transaction.store(replace(before, digests=scan.digests))
         state = connection.records.recount(transaction, scan, counter)
-        rebuild_tallies(session, transaction.ring, connection.records.layout)
+        rebuild_tallies(session, transaction.keyring, connection.records.layout)
         intact = transaction.intact and connection.records.matches(scan, before)
         unchanged = intact and (before.stream, before.head) == (state.stream, state.head)
         if unchanged:  # the served arm stays, and what chose it
@@ -71,19 +73,19 @@ def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[Stat
     with suppress(VaultError):
         state = connection.load(session)
     end = None if state is None else state.head
-    for problem in check_chain(ledger, vault=connection.keyring.vault, head=pinned, end=end):
+    for problem in check_chain(ledger, vault=connection.all_keys.vault, head=pinned, end=end):
         raise VaultError(f"ledger: {problem}; restore a backup")
     if state is not None:
         return state, True
-    return replace_state(session, connection.keyring, ReplayedState.of(ledger)), False
+    return replace_state(session, connection.all_keys, ReplayedState.of(ledger)), False
 
 
-def replace_state(session: Session, keyring: Keyring, replayed: ReplayedState) -> State:
+def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState) -> State:
     """Store the replayed state in the place of a broken one; it counts no records yet.
 
     The new seal is on the keys, too: they must be those of the ledger.
     """
-    for problem in replayed.key_problems(keyring):
+    for problem in replayed.key_problems(all_keys):
         raise VaultError(problem)
     for version in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
         if version not in replayed.digest_key_checks:
@@ -91,16 +93,17 @@ def replace_state(session: Session, keyring: Keyring, replayed: ReplayedState) -
                 f"the ledger, written by an older armnesia, cannot confirm digest key {version}: restore a"
                 " backup"
             )
-    ring = keyring.at(digest_version=replayed.digest_key, signing_version=len(replayed.public_keys))
+    nothing_known = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
+    state = replayed.state(all_keys.vault, nothing_known)
     found = tables.read_stored_digests(session)
     try:
         masked, _, _ = found[0][0].partition(ROTATED_BELOW)
-        digests = TableDigests.unmasked(masked, ring, replayed.head)
+        digests = TableDigests.unmasked(masked, state.keyring_in_use(all_keys), state.head)
+        state = replace(state, digests=digests)
     except (IndexError, ValueError, TypeError, AttributeError):
-        digests = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
-    state = replayed.state(ring.vault, digests)
+        pass
     tables.delete_arms(session)
     before = replace(state, stream=None) if found else None
-    statements, _ = store_statements(before, state, keyring)
+    statements, _ = store_statements(before, state, all_keys)
     session.execute_together(statements)
     return state

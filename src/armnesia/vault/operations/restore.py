@@ -22,7 +22,7 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.table_digests import compute_digests
-from armnesia.vault.state.transaction import append_entry, ring_of
+from armnesia.vault.state.transaction import append_entry
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 
@@ -42,9 +42,9 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
     with connection.writing(partial(_load_copy, connection, export)) as transaction:
         session, before = transaction.session, transaction.state
         state = _bring_forward(before, export)
-        ring = ring_of(connection.keyring, state)
+        keyring = state.keyring_in_use(connection.all_keys)
         scan = connection.records.scan(
-            session, ring, _suppressed_since(export, before.head), digest_ring=transaction.ring
+            session, keyring, _suppressed_since(export, before.head), digest_keyring=transaction.keyring
         )
         # The lists come from the export; other changes of this copy must not pass unnoticed.
         intact = transaction.intact and (scan.digests.record, scan.digests.source) == (
@@ -57,15 +57,14 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
         covers = connection.database.erasure_covers, connection.records.erasure_excludes
-        _replace_lists(session, export, before.head, ring, covers)
+        _replace_lists(session, export, before.head, keyring, covers)
         missing = export.head.sequence - before.head.sequence
         entry, state, to_ledger = append_entry(state, "restore", replayed=missing, as_it_was=intact)
-        digests = compute_digests(session, ring, connection.records.layout)
+        digests = compute_digests(session, keyring, connection.records.layout)
         transaction.store(replace(state, digests=digests), to_ledger)
-        transaction.ring = ring  # from here on with the later keys
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
-        rebuild_tallies(session, ring, connection.records.layout)
+        rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.sequence)
     return Restored(missing, entry.head)
 
@@ -77,7 +76,9 @@ def _load_copy(connection: VaultConnection, export: ExportFile, session: Session
     """
     connection.refuse_foreign_schema(session)
     pinned = connection.pinned_head.read()
-    for problem in check_chain(export.ledger(), vault=connection.keyring.vault, head=pinned, end=export.head):
+    for problem in check_chain(
+        export.ledger(), vault=connection.all_keys.vault, head=pinned, end=export.head
+    ):
         raise VaultError(f"the export cannot be used: {problem}")
     if not _is_beginning(tables.stream_ledger(session), export.ledger()):
         raise VaultError("the ledger of the vault is not the beginning of the export's: they have diverged")
@@ -86,7 +87,7 @@ def _load_copy(connection: VaultConnection, export: ExportFile, session: Session
         state = connection.load(session)
         if state.head == replayed.head:
             return state, True
-    return replace_state(session, connection.keyring, replayed), False
+    return replace_state(session, connection.all_keys, replayed), False
 
 
 def _is_beginning(own: Iterable[Row], exported: Iterable[Row]) -> bool:
@@ -139,14 +140,14 @@ def _bring_forward(state: State, export: ExportFile) -> State:
 
 
 def _replace_lists(
-    session: Session, export: ExportFile, before: Head, ring: Keyring, covers: tuple[str, str]
+    session: Session, export: ExportFile, before: Head, keyring: Keyring, covers: tuple[str, str]
 ) -> None:
     """Append the entries after `before`, draft all certificates again, and take the lists from the export.
 
     The deleted bytes came back with the copy, so that no certificate may say any more that they are erased:
     each is issued again when it is handed out.
     """
-    statements = _ledger_statements(export, before, ring, covers)
+    statements = _ledger_statements(export, before, keyring, covers)
     while some := list(islice(statements, _AT_ONCE)):
         session.execute_together(some)
     tables.replace_table(session, "suppressed", export.suppressed())
@@ -155,7 +156,7 @@ def _replace_lists(
 
 
 def _ledger_statements(
-    export: ExportFile, before: Head, ring: Keyring, covers: tuple[str, str]
+    export: ExportFile, before: Head, keyring: Keyring, covers: tuple[str, str]
 ) -> Iterator[Statement]:
     certificates = export.certificates()
     number, body = next(certificates, (0, {}))
@@ -168,4 +169,4 @@ def _ledger_statements(
                 number, body = next(certificates, (0, {}))
             covered = covers[0] + (covers[1] if entry.kind == "forget" else "")
             draft = CertificateDraft.again(entry, body if number == sequence else {}, covered)
-            yield tables.put_certificate(sequence, draft.text, draft.seal(ring))
+            yield tables.put_certificate(sequence, draft.text, draft.seal(keyring))

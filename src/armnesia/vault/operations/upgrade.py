@@ -19,7 +19,7 @@ from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import VERSION, RecordLayout
 
 
-def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+def _add_table_digests(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
     """From 1 to 2: every table has a digest, so that `verify` notices any changed row.
 
     The hash tree of a request for several people is stored once, not in parts with each of them.
@@ -27,17 +27,17 @@ def _add_table_digests(session: Session, ring: Keyring, layout: RecordLayout) ->
     tables.create_tree_table(session)
     tables.add_digests_column(session)
     length, head = tables.read_head(session)
-    digests = compute_digests(session, ring, layout).masked(ring, Head(length, head))
+    digests = compute_digests(session, keyring, layout).masked(keyring, Head(length, head))
     tables.set_vault(session, "tallies", digests)
 
 
-def _allow_drafts(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+def _allow_drafts(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
     """From 2 to 3: certificates may be stored as drafts; the tables stay as they are."""
 
 
-def _add_tallies(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+def _add_tallies(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
     """From 3 to 4: every person has a tally of records; the seal, made at the end, covers every key."""
-    rebuild_tallies(session, ring, layout)
+    rebuild_tallies(session, keyring, layout)
 
 
 STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {
@@ -56,20 +56,20 @@ def upgrade(connection: VaultConnection) -> Upgraded:
     with connection.database.writing() as session:
         version, digest_key, signing_key, seal = tables.read_version_and_keys(session)
         if version > VERSION:
-            check_identity(connection.keyring.vault, version, connection.keyring)
+            check_identity(connection.all_keys.vault, version, connection.all_keys)
         if any(step not in STEPS for step in range(version + 1, VERSION + 1)):
             raise VaultError(f"there is no way from schema version {version} to {VERSION}")
-        ring = connection.keyring.at(digest_version=digest_key, signing_version=signing_key)
-        if bytes(seal) != _seal_on_tables(session, version, ring):
+        keyring = connection.all_keys.at(digest_version=digest_key, signing_version=signing_key)
+        if bytes(seal) != _seal_on_tables(session, version, keyring):
             raise changed_outside()
         for step in range(version + 1, VERSION + 1):
-            STEPS[step](session, ring, connection.records.layout)
+            STEPS[step](session, keyring, connection.records.layout)
             tables.set_vault(session, "schema_version", step)
-        tables.set_vault(session, "seal", _seal_on_tables(session, VERSION, ring))
+        tables.set_vault(session, "seal", _seal_on_tables(session, VERSION, keyring))
     return Upgraded(int(version), VERSION)
 
 
-def _seal_on_tables(session: Session, version: int, ring: Keyring) -> bytes:
+def _seal_on_tables(session: Session, version: int, keyring: Keyring) -> bytes:
     """The seal that a vault of this version has on its state as it is."""
     columns = tables.read_sealed_columns(session, version)
-    return seal_on(columns, tables.read_arms(session), ring)
+    return seal_on(columns, tables.read_arms(session), keyring)

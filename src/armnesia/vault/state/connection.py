@@ -19,7 +19,7 @@ from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_identity
-from armnesia.vault.state.transaction import Transaction, ring_of
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session, database_module, open_database
 from armnesia.vault.storage.schema import OLDEST_READABLE, TABLES, VERSION, WITH_TALLIES
@@ -30,7 +30,8 @@ class VaultConnection:
     """A connection to a vault, for one thread of one process."""
 
     database: Database
-    keyring: Keyring
+    all_keys: Keyring
+    """Those of the keys' file: the state says which of them it uses."""
     keys_path: Path
     pinned_head: PinnedHead
     records: Records
@@ -50,7 +51,7 @@ class VaultConnection:
         """Begin a transaction that sees one snapshot of the vault, not older than the pinned head."""
         with self._beginning(self.database.reading) as session:
             state = self.load(session)
-            yield Transaction(session, self.keyring, ring_of(self.keyring, state), state)
+            yield Transaction(session, self.all_keys, state)
 
     @contextmanager
     def writing(self, load: Callable[[Session], tuple[State, bool]] | None = None) -> Iterator[Transaction]:
@@ -61,13 +62,13 @@ class VaultConnection:
         """
         with self._beginning(self.database.writing) as session:
             before, intact = (self.load(session), True) if load is None else load(session)
-            ring = ring_of(self.keyring, before)
+            transaction = Transaction(session, self.all_keys, before, intact)
             if before.version < WITH_TALLIES:
-                rebuild_tallies(session, ring, self.records.layout)
-            transaction = Transaction(session, self.keyring, ring, before, intact)
+                rebuild_tallies(session, transaction.keyring, self.records.layout)
             yield transaction
             if before.version < VERSION and transaction.stored is None:
                 transaction.store(before)  # with the version of the tables
+        self.all_keys = transaction.all_keys
         if transaction.stored is not None:
             self.known = (transaction.stored, transaction.state)
         if transaction.state.head != before.head:
@@ -82,9 +83,9 @@ class VaultConnection:
 
     def load(self, session: Session) -> State:
         """Read the state, with what this process knows of erasure."""
-        stored, ring = self.read(session)
+        stored, keyring = self.read(session)
         if self.known is None or self.known[0] != stored:
-            self.known = (stored, stored.state(ring))
+            self.known = (stored, stored.state(keyring))
         state = self.known[1]
         return replace(state, erased_through=max(state.erased_through, self.erased_through))
 
@@ -98,12 +99,12 @@ class VaultConnection:
         """
         stored = StoredState.read(session)
         self._check_age(session, stored)
-        ring = self.check_seal(stored)
+        keyring = self.check_seal(stored)
         for problem in self.schema_problems(session, stored.version):
             raise VaultError(f"{problem}; nothing is read from such a vault: run armnesia verify")
         if self.pinned is not None and self.pinned.sequence < stored.head.sequence:
             self.pinned_head.write(stored.head)
-        return stored, ring
+        return stored, keyring
 
     def check_at_opening(self, session: Session) -> None:
         """Refuse a damaged vault; if its seal does not match because of a key, say which."""
@@ -112,7 +113,7 @@ class VaultConnection:
         except VaultError:
             with suppress(AssertionError, ValueError, TypeError, KeyError):
                 replayed = ReplayedState.of(tables.stream_ledger(session))
-                for problem in replayed.key_problems(self.keyring):
+                for problem in replayed.key_problems(self.all_keys):
                     raise VaultError(problem) from None
             raise
 
@@ -134,12 +135,12 @@ class VaultConnection:
     def check_seal(self, stored: StoredState) -> Keyring:
         """Check the seal; if it does not match, with keys that another process may have added meanwhile."""
         try:
-            return stored.check_seal(self.keyring)
+            return stored.check_seal(self.all_keys)
         except VaultError:
             newer = Keyring.load(self.keys_path)
-            if newer == self.keyring or not newer.extends(self.keyring):
+            if newer == self.all_keys or not newer.extends(self.all_keys):
                 raise
-            self.keyring = newer
+            self.all_keys = newer
             return stored.check_seal(newer)
 
     def schema_problems(self, session: Session, version: int = VERSION) -> list[str]:

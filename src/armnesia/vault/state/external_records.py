@@ -96,7 +96,7 @@ class ExternalRecordSet:
 
         A source may spell a name otherwise than the vault, but looking for every spelling reads all of it.
         """
-        ring, target = self._keyring, self._target.normalised(state.configuration.user_type)
+        keyring, target = self._keyring, self._target.normalised(state.configuration.user_type)
         for description in sources:
             source, statistics = _reopened(description), state.known_stream.statistics
             if (source.columns.user if target.users else source.columns.id) is None:
@@ -109,9 +109,9 @@ class ExternalRecordSet:
                 user_names=user_names_of(state),
                 every_spelling=every_spelling,
             ):
-                for place, identity in enumerate(identities(ring.record_identity, rows)):
+                for place, identity in enumerate(identities(keyring.record_identity, rows)):
                     arm, units = rows.arms[place], rows.units[place]
-                    content = ring.record_content(identity, rows.users[place], arm, units)
+                    content = keyring.record_content(identity, rows.users[place], arm, units)
                     self._at_source[identity] = (content, arm, units)
 
 
@@ -151,40 +151,40 @@ class ExternalRecords(Records):
         description, digests = canonical(source.description), transaction.state.digests
         number, is_new = tables.add_source(transaction.session, description)
         if is_new:
-            digests = digests.update(transaction.ring, "source", [(number, description)])
+            digests = digests.update(transaction.keyring, "source", [(number, description)])
         return number, digests
 
     def incoming_row(
-        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """Identity, owner, content digest and source; arm and units are only added up."""
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
-        return (identity, owner, ring.record_content(identity, user, arm, units), source, arm, units)
+        return (identity, owner, keyring.record_content(identity, user, arm, units), source, arm, units)
 
     def scan(
         self,
         session: Session,
-        ring: Keyring,
+        keyring: Keyring,
         suppressed: Suppressed,
         *,
         counter: RowCounter | None = None,
-        digest_ring: Keyring | None = None,
+        digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Compute the digests only: what the records say is known at the sources."""
-        owned = OwnedRecords(ring)
+        owned = OwnedRecords(keyring)
         digests = compute_digests(
-            session, digest_ring or ring, self.layout, counter=counter, observers=[owned]
+            session, digest_keyring or keyring, self.layout, counter=counter, observers=[owned]
         )
         return RecordScan(digests, needs_recount=True, owned=owned.number, owned_digest=owned.digest)
 
     def problems(
-        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
     ) -> tuple[list[str], list[str]]:
         """Compare with the sources as they are now, without the rows of forgotten people."""
         problems: list[str] = []
         notes: list[str] = []
         held = tables.count_by_source(session)
-        comparison = _SourceComparison(session, state, ring)
+        comparison = _SourceComparison(session, state, keyring)
         for number, description in tables.read_table(session, "source"):
             where = f"source {source_name(json.loads(description))!r}"
             counts = _RowCounts()
@@ -279,8 +279,8 @@ class _RowCounts:
 class _SourceComparison:
     """Reads sources and compares their rows with the digests in the vault."""
 
-    def __init__(self, session: Session, state: State, ring: Keyring) -> None:
-        self._session, self._state, self._ring = session, state, ring
+    def __init__(self, session: Session, state: State, keyring: Keyring) -> None:
+        self._session, self._state, self._keyring = session, state, keyring
         n_arms = 0 if state.stream is None else state.stream.statistics.n_actions
         self.sums = np.zeros((n_arms, 2), dtype=object)
         """Per arm, the count and the units of all rows that the vault counted."""
@@ -293,7 +293,7 @@ class _SourceComparison:
         for rows in _reopened(description).rows(
             statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
         ):
-            names = identities(self._ring.record_identity, rows)
+            names = identities(self._keyring.record_identity, rows)
             # An id that occurred before names the same row again.
             again = rows.ordinals if rows.ids is not None else [0] * len(names)
             first = {place: name for place, name in enumerate(names) if not again[place]}
@@ -301,17 +301,17 @@ class _SourceComparison:
             counter.add(len(names))
 
     def _compare(self, number: int, rows: Rows, names: Mapping[int, bytes], counts: _RowCounts) -> None:
-        ring, session = self._ring, self._session
+        keyring, session = self._keyring, self._session
         held = tables.read_external_records(session, list(names.values()))
-        users = {user: ring.user_digest(user) for user in set(rows.users) if user is not None}
-        records = {name: ring.suppressed_record_digest(name) for name in names.values()}
+        users = {user: keyring.user_digest(user) for user in set(rows.users) if user is not None}
+        records = {name: keyring.suppressed_record_digest(name) for name in names.values()}
         suppressed = tables.suppressed_among(session, [*users.values(), *records.values()])
         for place, name in names.items():
             user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
             if name in held:
                 owner, content, source = held[name]
-                true_owner = None if user is None else ring.owner_digest(user)
-                true_content = ring.record_content(name, user, arm, units)
+                true_owner = None if user is None else keyring.owner_digest(user)
+                true_content = keyring.record_content(name, user, arm, units)
                 counts.changed += (owner, content) != (true_owner, true_content)
                 if source == number:
                     counts.present += 1

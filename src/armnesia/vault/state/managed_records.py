@@ -88,7 +88,7 @@ class ManagedRecords(Records):
         return 0, transaction.state.digests
 
     def incoming_row(
-        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """Identity, owner, arm and units."""
         return (identity, owner, rows.arms[place], rows.units[place])
@@ -96,23 +96,23 @@ class ManagedRecords(Records):
     def scan(
         self,
         session: Session,
-        ring: Keyring,
+        keyring: Keyring,
         suppressed: Suppressed,
         *,
         counter: RowCounter | None = None,
-        digest_ring: Keyring | None = None,
+        digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Add the records up and look for those of forgotten people while the digests are computed."""
-        observer, owned = _RecordObserver(ring, suppressed), OwnedRecords(ring)
+        observer, owned = _RecordObserver(keyring, suppressed), OwnedRecords(keyring)
         digests = compute_digests(
-            session, digest_ring or ring, self.layout, counter=counter, observers=[observer, owned]
+            session, digest_keyring or keyring, self.layout, counter=counter, observers=[observer, owned]
         )
         sums = {arm: (count, total) for arm, (count, total) in observer.sums.items()}
         forgotten = tuple(observer.forgotten)
         return RecordScan(digests, bool(forgotten), sums, forgotten, owned.number, owned.digest)
 
     def problems(
-        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
     ) -> tuple[list[str], list[str]]:
         """Compare the sums of the rows with the statistics."""
         problems = statistics_problems(state, scan.sums, "the vault's rows")
@@ -134,7 +134,7 @@ class ManagedRecords(Records):
         for start in range(0, len(scan.forgotten), _AT_ONCE):
             some = scan.forgotten[start : start + _AT_ONCE]
             deleted = tables.delete_records(transaction.session, self.layout, "identity", some)
-            digests = digests.update(transaction.ring, "record", deleted)
+            digests = digests.update(transaction.keyring, "record", deleted)
             sums += _sums(deleted)
         forgotten = DeletionRequest.from_sums(statistics, sums)
         if forgotten is not None:
@@ -159,8 +159,8 @@ def _sums(rows: Iterable[Row]) -> list[tuple[int, int, int, bool]]:
 class _RecordObserver:
     """Adds up the records that pass by, and notes those that must not be there."""
 
-    def __init__(self, ring: Keyring, suppressed: Suppressed) -> None:
-        self._ring, self._users, self._records = ring, suppressed["user"], suppressed["record"]
+    def __init__(self, keyring: Keyring, suppressed: Suppressed) -> None:
+        self._keyring, self._users, self._records = keyring, suppressed["user"], suppressed["record"]
         self.sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
         self.forgotten: list[bytes] = []
 
@@ -176,9 +176,9 @@ class _RecordObserver:
             yield row
 
     def _is_forgotten(self, identity: bytes, owner: bytes | None) -> bool:
-        if self._users and owner is not None and self._ring.digest_of_owner(owner) in self._users:
+        if self._users and owner is not None and self._keyring.digest_of_owner(owner) in self._users:
             return True
-        return bool(self._records) and self._ring.suppressed_record_digest(identity) in self._records
+        return bool(self._records) and self._keyring.suppressed_record_digest(identity) in self._records
 
 
 def _statistics(scan: RecordScan, like: ArmStatistics) -> ArmStatistics:

@@ -34,7 +34,7 @@ class RecordLoader:
     ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._layout = records.layout
-        self._ring: Keyring = transaction.ring
+        self._keyring: Keyring = transaction.keyring
         self._before = transaction.state
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
@@ -49,7 +49,7 @@ class RecordLoader:
         session, layout = self._session, self._layout
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
             raise VaultError("the source has changed while it was read; ingest again")
-        names = identities(self._ring.record_identity, rows)
+        names = identities(self._keyring.record_identity, rows)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
         tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
@@ -61,8 +61,8 @@ class RecordLoader:
             self._sums[arm] += int(total)
         width = len(layout.columns.split(","))
         records = [row[:width] for row in new.values()]
-        self._digests = self._digests.update(self._ring, "record", records)
-        add_to_tallies(session, self._ring, records)
+        self._digests = self._digests.update(self._keyring, "record", records)
+        add_to_tallies(session, self._keyring, records)
         added = tables.insert_incoming(session, layout)
         self.seen += len(names)
         self.added += added
@@ -93,10 +93,12 @@ class RecordLoader:
     def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
         """The rows to compare with the vault, without those of forgotten people."""
         forgotten = self._forgotten(rows, names)
-        owners = {user: None if user is None else self._ring.owner_digest(user) for user in set(rows.users)}
+        owners = {
+            user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
+        }
         return [
             self._records.incoming_row(
-                self._ring, rows, place, names[place], owners[rows.users[place]], self._source
+                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source
             )
             for place in range(len(names))
             if place not in forgotten
@@ -106,13 +108,13 @@ class RecordLoader:
         """The places of rows that are suppressed, by their user or by themselves."""
         places: set[int] = set()
         if "user" in self._suppressing:
-            digests = {user: self._ring.user_digest(user) for user in set(rows.users) if user is not None}
+            digests = {user: self._keyring.user_digest(user) for user in set(rows.users) if user is not None}
             listed = tables.suppressed_among(self._session, list(digests.values()))
             places |= {
                 place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
             }
         if "record" in self._suppressing:
-            of_rows = [self._ring.suppressed_record_digest(name) for name in names]
+            of_rows = [self._keyring.suppressed_record_digest(name) for name in names]
             listed = tables.suppressed_among(self._session, of_rows)
             places |= {place for place, digest in enumerate(of_rows) if digest in listed}
         return places

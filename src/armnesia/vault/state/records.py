@@ -89,7 +89,7 @@ class Records(ABC):
 
     @abstractmethod
     def incoming_row(
-        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """The row at a place of a chunk, as `layout.incoming` holds it."""
 
@@ -97,21 +97,21 @@ class Records(ABC):
     def scan(
         self,
         session: Session,
-        ring: Keyring,
+        keyring: Keyring,
         suppressed: Suppressed,
         *,
         counter: RowCounter | None = None,
-        digest_ring: Keyring | None = None,
+        digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Read all tables once, compute their digests, and look for records that must not be there.
 
-        The digests in `suppressed` are made with `ring`. Those of the tables are made with `digest_ring`, by
-        default the same; it is an older one while a backup is brought up to date.
+        The digests in `suppressed` are made with `keyring`. Those of the tables are made with
+        `digest_keyring`, by default the same; it is an older one while a backup is brought up to date.
         """
 
     @abstractmethod
     def problems(
-        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
     ) -> tuple[list[str], list[str]]:
         """Compare the records with the statistics: problems, and notes."""
 

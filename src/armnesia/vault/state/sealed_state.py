@@ -68,6 +68,14 @@ class State:
         """The label of the served arm; None while there is none."""
         return None if self.served is None else self.known_stream.statistics.actions[self.served]
 
+    def keyring_in_use(self, all_keys: Keyring) -> Keyring:
+        """The keys that this state uses, of those in the keys' file."""
+        return all_keys.at(
+            digest_version=self.digest_key,
+            signing_version=self.signing_key,
+            rotated_below=self.rotated_below,
+        )
+
     def with_stream(self, stream: Stream) -> "State":
         """The state with other records: the learner decides again."""
         decision = stream.decision()
@@ -114,17 +122,25 @@ class StoredState:
             raise changed_outside()
         return cls(rows[0], tables.read_arms(session))
 
-    def check_seal(self, keyring: Keyring) -> Keyring:
+    def check_seal(self, all_keys: Keyring) -> Keyring:
         """Refuse another version, other keys, and rows that do not match the seal; return the keys in use."""
-        check_identity(self.row[_ID], self.row[_VERSION], keyring)
+        check_identity(self.row[_ID], self.row[_VERSION], all_keys)
         try:
-            ring = keyring.at(digest_version=self.row[_DIGEST_KEY], signing_version=self.row[_SIGNING_KEY])
+            keyring = self._keyring_in_use(all_keys)
             # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
-            if seal_on(self.row[:-1], self.arms, ring) == bytes(self.row[-1]):
-                return ring
-        except (ValueError, TypeError):
+            if seal_on(self.row[:-1], self.arms, keyring) == bytes(self.row[-1]):
+                return keyring
+        except (ValueError, TypeError, AttributeError):
             pass
         raise changed_outside()
+
+    def _keyring_in_use(self, all_keys: Keyring) -> Keyring:
+        _, rotating, below = self.row[_DIGESTS].partition(ROTATED_BELOW)
+        return all_keys.at(
+            digest_version=self.row[_DIGEST_KEY],
+            signing_version=self.row[_SIGNING_KEY],
+            rotated_below=bytes.fromhex(below) if rotating else None,
+        )
 
     def served(self) -> Served:
         """The served arm, which is known without the statistics."""
@@ -132,7 +148,7 @@ class StoredState:
         action = None if position is None else json.loads(self.arms[position][1])
         return Served(action, self.row[_SERVED + 1], self.head)
 
-    def state(self, ring: Keyring) -> State:
+    def state(self, keyring: Keyring) -> State:
         """The state that the rows mean."""
         vault, version, text, served, by, length, hash_, erased, digest_key, signing_key, digests, _ = (
             self.row
@@ -150,24 +166,24 @@ class StoredState:
             erased,
             digest_key,
             signing_key,
-            TableDigests.unmasked(masked, ring, head),
+            TableDigests.unmasked(masked, keyring, head),
             bytes.fromhex(below) if rotating else None,
         )
 
 
-_ID, _VERSION, _SERVED, _LENGTH, _DIGEST_KEY, _SIGNING_KEY = (
+_ID, _VERSION, _SERVED, _LENGTH, _DIGEST_KEY, _SIGNING_KEY, _DIGESTS = (
     tables.VAULT_COLUMNS.split(", ").index(name)
-    for name in ("id", "schema_version", "served", "ledger_length", "digest_key", "signing_key")
+    for name in ("id", "schema_version", "served", "ledger_length", "digest_key", "signing_key", "tallies")
 )
 
 
-def seal_on(columns: Sequence[Any], arms: Sequence[Row], ring: Keyring) -> bytes:
+def seal_on(columns: Sequence[Any], arms: Sequence[Row], keyring: Keyring) -> bytes:
     """The seal on every column of the state but the seal itself, on the arms, and on every key in use.
 
     Before version 4 it did not cover the keys: one that had been replaced was not noticed.
     """
-    sealed = [columns, arms, *([ring.checks()] if columns[_VERSION] >= WITH_TALLIES else [])]
-    return ring.seal(text_of_plain(sealed))  # as the database holds them: plain values
+    sealed = [columns, arms, *([keyring.checks()] if columns[_VERSION] >= WITH_TALLIES else [])]
+    return keyring.seal(text_of_plain(sealed))  # as the database holds them: plain values
 
 
 def check_identity(vault: str, version: int, keyring: Keyring) -> None:
@@ -224,10 +240,10 @@ def _stream(configuration: Configuration, arms: list[Row]) -> Stream:
 
 
 def store_statements(
-    before: State | None, state: State, keyring: Keyring
+    before: State | None, state: State, all_keys: Keyring
 ) -> tuple[list[Statement], StoredState]:
     """The statements that store a new state (the arms that changed, and the sealed row), and its rows."""
-    ring = keyring.at(digest_version=state.digest_key, signing_version=state.signing_key)
+    keyring = state.keyring_in_use(all_keys)
     old = set() if before is None or before.stream is None else set(arm_rows(before.stream))
     arms = [] if state.stream is None else arm_rows(state.stream)
     new = [row for row in arms if row not in old]
@@ -237,9 +253,9 @@ def store_statements(
     columns = [
         *(state.vault, VERSION, state.configuration.text, state.served, state.served_by),
         *(state.head.sequence, state.head.hash, state.erased_through, state.digest_key, state.signing_key),
-        state.digests.masked(ring, state.head)
+        state.digests.masked(keyring, state.head)
         + ("" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()),
     ]
-    values = (*columns, seal_on(columns, arms, ring))
+    values = (*columns, seal_on(columns, arms, keyring))
     statements.append(tables.insert_vault(values) if before is None else tables.update_vault(values))
     return statements, StoredState(values, arms)

@@ -47,7 +47,7 @@ class SuppressionRows:
         return digest in self.suppressed and self.suppressed[digest][-1] is None
 
     def apply_changes(
-        self, after: "SuppressionRows", ring: Keyring, digests: TableDigests
+        self, after: "SuppressionRows", keyring: Keyring, digests: TableDigests
     ) -> tuple[TableDigests, list[Statement]]:
         """Put other rows in the place of these: the new table digests, and the statements."""
         statements: list[Statement] = []
@@ -58,7 +58,7 @@ class SuppressionRows:
             removed = [row for digest, row in old.items() if new.get(digest) != row]
             added = [row for digest, row in new.items() if old.get(digest) != row]
             if removed or added:
-                digests = digests.update(ring, table, [*removed, *added])
+                digests = digests.update(keyring, table, [*removed, *added])
             statements += [tables.delete_row(table, row[0]) for row in removed if row[0] not in new]
             statements += [tables.put_row(table, row) for row in added]
         return digests, statements

@@ -21,29 +21,25 @@ class Transaction:
     """One transaction; `state` is the one that it read or stored last."""
 
     session: Session
-    keyring: Keyring
-    ring: Keyring
-    """The keys that the state used when the transaction began."""
+    all_keys: Keyring
+    """Every key of the vault; one may be in the keys' file before it is in use."""
     state: State
     intact: bool = True
     """False if the stored state was changed by something else, and was replaced by a replayed one."""
     stored: StoredState | None = None
     """The rows of the state, if this transaction stored one."""
 
-    def store(self, state: State, *others: Statement) -> None:
-        """Store a new state, together with other statements."""
-        statements, self.stored = store_statements(self.state, state, self.keyring)
+    @property
+    def keyring(self) -> Keyring:
+        """The keys that the state uses."""
+        return self.state.keyring_in_use(self.all_keys)
+
+    def store(self, state: State, *others: Statement, all_keys: Keyring | None = None) -> None:
+        """Store a new state, together with other statements; `all_keys` has keys that are new in it."""
+        self.all_keys = all_keys or self.all_keys
+        statements, self.stored = store_statements(self.state, state, self.all_keys)
         self.session.execute_together([*others, *statements])
         self.state = replace(state, version=VERSION)
-
-
-def ring_of(keyring: Keyring, state: State) -> Keyring:
-    """The keys that a state uses: a key may be in the keys' file before it is in use."""
-    return keyring.at(
-        digest_version=state.digest_key,
-        signing_version=state.signing_key,
-        rotated_below=state.rotated_below,
-    )
 
 
 def append_entry(
