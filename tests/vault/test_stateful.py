@@ -16,6 +16,7 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations import forget, status
 from armnesia.vault.state.managed_records import ManagedRecordSet
 from armnesia.vault.state.record_loader import RecordLoader
+from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from tests.vault.machine import VaultMachine
 
@@ -87,7 +88,7 @@ def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
     [
         (RecordLoader, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
-        (forget.RequestDigests, "answered_before", _never_answered, "_forget"),
+        (RequestHistory, "answered_before", property(_never_answered), "_forget"),
         (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
         (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
         (ManagedRecordSet, "delete", _one_record_less, "holds_what_the_model_holds"),

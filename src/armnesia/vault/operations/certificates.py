@@ -76,8 +76,8 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     certificate = stored.issue(keyring, keys, erasure=erasure, covers=covered_files(connection, stored))
     if certificate is not stored.issued:
         with connection.writing() as transaction:
-            to_certificates = tables.put_certificate(sequence, certificate.text, certificate.signature)
-            transaction.store(transaction.state, to_certificates)
+            transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
+            transaction.store(transaction.state)
     return certificate
 
 

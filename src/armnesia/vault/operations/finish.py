@@ -53,11 +53,10 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
 def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
     """Sign these certificates again, and note how far deleted bytes are erased, in one transaction."""
     with connection.writing() as transaction:
-        statements = []
         keys = read_public_keys(connection, transaction)
         for sequence in sequences:
             stored = read_stored(transaction, sequence)
             covers = covered_files(connection, stored)
             certificate = stored.issue(transaction.keyring, keys, erasure="complete", covers=covers)
-            statements.append(tables.put_certificate(sequence, certificate.text, certificate.signature))
-        transaction.store(transaction.state, *statements)
+            transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
+        transaction.store(transaction.state)

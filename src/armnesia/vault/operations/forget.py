@@ -15,15 +15,15 @@ from armnesia.vault.configuration import Configuration, make_unlearner, meaningf
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
-from armnesia.vault.ledger.commitments import Opening, commit_to
+from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.operations.certificates import certificate_of_target
 from armnesia.vault.operations.similar_names import refuse_similar_names
 from armnesia.vault.results import Forgotten, Preview
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.records import RecordSet
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.suppression import SuppressionRows
-from armnesia.vault.state.transaction import Transaction, append_entry
+from armnesia.vault.state.suppression import RequestHistory
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -65,15 +65,12 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         before, keyring = transaction.state, transaction.keyring
         resolved = options.resolve(before.configuration)  # refused before anything is looked up
         target = target.normalised(before.configuration.user_type)
-        digests = RequestDigests.of(keyring, target)
-        listed = digests.read(transaction.session)
-        repeated = digests.answered_before(listed)
+        history = RequestHistory.read(transaction, target)
+        repeated = history.answered_before
         if repeated:
             _refuse_returned_records(transaction.session, target, keyring)
         else:
-            answer = _answer(
-                connection, transaction, target, records, resolved, digests, listed, options.exactly
-            )
+            answer = _answer(connection, transaction, target, records, resolved, history, options.exactly)
     if repeated:
         connection.pinned_head.write(before.head)  # also where no head was pinned yet
         certificate = certificate_of_target(connection, target)
@@ -109,13 +106,12 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         session, state = transaction.session, transaction.state
         resolved = options.resolve(state.configuration)
         target = target.normalised(state.configuration.user_type)
-        digests = RequestDigests.of(transaction.keyring, target)
-        listed = digests.read(session)
-        repeated = digests.answered_before(listed)
+        history = RequestHistory.read(transaction, target)
+        repeated = history.answered_before
         found = records.find(session, state)
         held = tables.keys_with_records(session, target.row_column, target.row_keys(transaction.keyring))
         if not repeated and not options.exactly:
-            refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
+            refuse_similar_names(transaction, target, held, history.suppressed)
     unlearner, release = None, None
     if found is not None:
         used, release, _ = _release(state, found, resolved)
@@ -141,15 +137,14 @@ def _answer(
     target: ErasureTarget,
     records: RecordSet,
     resolved: ResolvedRequest,
-    digests: "RequestDigests",
-    listed: SuppressionRows,
+    history: RequestHistory,
     exactly: bool,
 ) -> _Answer:
     before, keyring = transaction.state, transaction.keyring
     found, rows, to_tallies = records.delete(transaction)
     held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
     if not exactly:
-        refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
+        refuse_similar_names(transaction, target, held, history.suppressed)
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, held)
     facts: dict[str, Any] = {"commitment": commitment.root, "salt_key": before.digest_key}
     kind, release, state = "nothing_held", None, before
@@ -160,21 +155,20 @@ def _answer(
         served = stream.statistics.actions.index(released)
         state = replace(before, stream=stream, served=served, served_by="release")
     covers = connection.database.erasure_covers + (connection.records.erasure_excludes if found else "")
-    entry, state, to_ledger = append_entry(state, kind, **facts, terms=terms_of(kind, facts, covers))
+    entry = transaction.append(kind, **facts, terms=terms_of(kind, facts, covers))
     draft = CertificateDraft.of(entry, covers)
     table_digests = before.digests.update(keyring, "record", rows)
-    to_tree = []
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
         table_digests = table_digests.update(keyring, "tree", [tree])
-        to_tree = [tables.insert_tree(tree)]
-    table_digests, to_lists = listed.apply_changes(
-        digests.noted(listed, commitment.openings, entry.sequence), keyring, table_digests
+        transaction.add(tables.insert_tree(tree))
+    table_digests, to_lists = history.rows.apply_changes(
+        history.after_forgetting(commitment.openings, entry.sequence), keyring, table_digests
     )
-    state = replace(state, digests=table_digests)
-    to_certificates = tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring))
-    transaction.store(state, to_ledger, to_certificates, *to_lists, *to_tree, *to_tallies)
-    return _Answer(found, len(held), release, draft, commitment.revealed, state)
+    transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
+    transaction.add(*to_lists, *to_tallies)
+    transaction.store(replace(state, digests=table_digests))
+    return _Answer(found, len(held), release, draft, commitment.revealed, transaction.state)
 
 
 def _release(
@@ -239,50 +233,6 @@ def _refuse_returned_records(session: Session, target: ErasureTarget, keyring: K
             "rows of a person or record forgotten by this request are in the vault again, put there by"
             " something other than armnesia: run armnesia verify, and armnesia rebuild to remove them"
         )
-
-
-class RequestDigests(NamedTuple):
-    """The digests of a request in the lists: of the whole, and per name its own, its kind, and that of the
-    request for it alone."""
-
-    whole: bytes
-    each: list[tuple[bytes, str, bytes]]
-
-    @classmethod
-    def of(cls, keyring: Keyring, target: ErasureTarget) -> "RequestDigests":
-        """Make the digests with the keys in use."""
-        whole = keyring.request_digest(target.request)
-        alone = [whole if one is target else keyring.request_digest(one.request) for one in target.each()]
-        names = zip(target.suppression_digests(keyring), alone, strict=True)
-        return cls(whole, [(name, kind, request) for (name, kind), request in names])
-
-    def read(self, session: Session) -> SuppressionRows:
-        """The rows with these digests."""
-        digests = {self.whole, *(one for name, _, alone in self.each for one in (name, alone))}
-        return SuppressionRows.read(session, list(digests))
-
-    def answered_before(self, listed: SuppressionRows) -> bool:
-        """Whether the same request was answered, and none of its names was readmitted since."""
-        return self.whole in listed.request and all(listed.suppresses(name) for name, *_ in self.each)
-
-    def suppressed_in(self, listed: SuppressionRows) -> list[bool]:
-        """Which of the names are suppressed."""
-        return [listed.suppresses(name) for name, *_ in self.each]
-
-    def noted(self, listed: SuppressionRows, openings: list[Opening], sequence: int) -> SuppressionRows:
-        """The rows after the request: every name suppressed, and the entry that answered it noted.
-
-        It is noted for the request as a whole and for each name; a name that was forgotten before keeps the
-        certificate of that time.
-        """
-        answered, suppressed = dict(listed.request), dict(listed.suppressed)
-        opening = str(openings[0]) if len(openings) == 1 else ""
-        answered[self.whole] = (self.whole, sequence, opening)
-        for (name, kind, alone), own in zip(self.each, openings, strict=True):
-            if not listed.suppresses(name):
-                answered[alone] = (alone, sequence, str(own))
-            suppressed[name] = (name, kind, sequence, None)
-        return SuppressionRows(suppressed, answered)
 
 
 def counts_by_action(state: State, found: DeletionRequest | None) -> dict[Hashable, int]:

@@ -5,7 +5,6 @@ from typing import Any
 
 from armnesia.vault.results import PolicyChange
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.transaction import append_entry
 
 
 def change_policy(connection: VaultConnection, **changes: Any) -> PolicyChange:
@@ -16,8 +15,6 @@ def change_policy(connection: VaultConnection, **changes: Any) -> PolicyChange:
         changed = policy != before.configuration.requests
         if changed:
             configuration = replace(before.configuration, policy=policy)
-            _, state, to_ledger = append_entry(
-                replace(before, configuration=configuration), "policy", policy=policy.to_dict()
-            )
-            transaction.store(state, to_ledger)
+            transaction.append("policy", policy=policy.to_dict())
+            transaction.store(replace(before, configuration=configuration))
     return PolicyChange(policy, changed, transaction.state.head)

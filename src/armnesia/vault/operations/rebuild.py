@@ -16,7 +16,6 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.table_digests import TableDigests
-from armnesia.vault.state.transaction import append_entry
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -52,11 +51,9 @@ def rebuild(
         unchanged = intact and (before.stream, before.head) == (state.stream, state.head)
         if unchanged:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
-        _, state, to_ledger = append_entry(
-            state, "rebuild", changed=not unchanged, sources_dropped=len(without)
-        )
-        transaction.store(state, to_ledger)
-    return Rebuilt(not unchanged, state.head)
+        entry = transaction.append("rebuild", changed=not unchanged, sources_dropped=len(without))
+        transaction.store(state)
+    return Rebuilt(not unchanged, entry.head)
 
 
 def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[State, bool]:

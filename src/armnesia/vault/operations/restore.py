@@ -22,7 +22,6 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.table_digests import compute_digests
-from armnesia.vault.state.transaction import append_entry
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 
@@ -59,9 +58,10 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
         covers = connection.database.erasure_covers, connection.records.erasure_excludes
         _replace_lists(session, export, before.head, keyring, covers)
         missing = export.head.sequence - before.head.sequence
-        entry, state, to_ledger = append_entry(state, "restore", replayed=missing, as_it_was=intact)
+        transaction.store(state)  # at the head of the export, which the next entry follows
+        entry = transaction.append("restore", replayed=missing, as_it_was=intact)
         digests = compute_digests(session, keyring, connection.records.layout)
-        transaction.store(replace(state, digests=digests), to_ledger)
+        transaction.store(replace(state, digests=digests))
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
         rebuild_tallies(session, keyring, connection.records.layout)
@@ -162,7 +162,7 @@ def _ledger_statements(
     number, body = next(certificates, (0, {}))
     for sequence, text, hash_ in export.ledger():
         if sequence > before.sequence:
-            yield tables.append_entry(sequence, text, hash_)
+            yield tables.insert_entry(sequence, text, hash_)
         entry = Entry.from_text(text)
         if entry.kind in CERTIFIED:
             while 0 < number < sequence:

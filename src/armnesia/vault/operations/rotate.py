@@ -15,7 +15,7 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.table_digests import compute_list_digests
-from armnesia.vault.state.transaction import Transaction, append_entry
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -45,8 +45,7 @@ def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | 
         )
         state = replace(before, signing_key=version)
         keyring = state.keyring_in_use(keys)
-        entry, state, to_ledger = append_entry(
-            state,
+        entry = transaction.append(
             "rotate_signing",
             new_signer=keyring,
             version=version,
@@ -55,7 +54,7 @@ def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | 
             erased_through=min(before.erased_through, before.head.sequence),
             **facts,
         )
-        transaction.store(state, to_ledger, all_keys=keys)
+        transaction.store(state, all_keys=keys)
     return Rotated("signing", version, entry.head)
 
 
@@ -101,8 +100,7 @@ def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> No
     keys = _save_new_key(connection, transaction, attrgetter("digest_version"), Keyring.with_new_digest_key)
     state = replace(before, digest_key=version, rotated_below=b"")
     keyring = state.keyring_in_use(keys)
-    _, state, to_ledger = append_entry(
-        state,
+    transaction.append(
         "rotate_digest",
         version=version,
         digest_key_checks=[keyring.digest_check(number + 1) for number in range(version)],
@@ -111,7 +109,7 @@ def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> No
     _reseal_drafts(session, old_keyring, keyring)
     lists = compute_list_digests(session, keyring)
     state = replace(state, digests=lists._replace(record=before.digests.record))
-    transaction.store(state, to_ledger, all_keys=keys)
+    transaction.store(state, all_keys=keys)
 
 
 def _rotate_records(connection: VaultConnection) -> int:

@@ -68,6 +68,7 @@ class VaultConnection:
             yield transaction
             if before.version < VERSION and transaction.stored is None:
                 transaction.store(before)  # with the version of the tables
+            assert transaction.is_complete, "statements were collected and not stored"
         self.all_keys = transaction.all_keys
         if transaction.stored is not None:
             self.known = (transaction.stored, transaction.state)

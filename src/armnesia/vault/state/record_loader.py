@@ -16,7 +16,7 @@ from armnesia.vault.state.owner_tallies import add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS
-from armnesia.vault.state.transaction import Transaction, append_entry
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
@@ -71,7 +71,7 @@ class RecordLoader:
 
     def finish(self) -> State:
         """Store the new statistics and let the learner decide again."""
-        state, statements = replace(self._state, digests=self._digests), []
+        state, transaction = replace(self._state, digests=self._digests), self._transaction
         if self.added:
             stream = state.known_stream
             new = ArmStatistics(
@@ -79,16 +79,14 @@ class RecordLoader:
             )
             state = state.with_stream(stream.add(new))
         if self._before.configuration.actions is None:
-            _, state, to_ledger = append_entry(state, "actions", actions=list(state.actions))
-            statements.append(to_ledger)
+            transaction.append("actions", actions=list(state.actions))
         user_type = state.configuration.user_type
         if user_type != self._before.configuration.user_type:
-            _, state, to_ledger = append_entry(state, "user_type", user_type=str(user_type))
-            statements.append(to_ledger)
+            transaction.append("user_type", user_type=str(user_type))
         if state != self._before:
-            self._transaction.store(state, *statements)
+            transaction.store(state)
         tables.drop_incoming(self._session)
-        return state
+        return transaction.state
 
     def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
         """The rows to compare with the vault, without those of forgotten people."""

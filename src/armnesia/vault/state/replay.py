@@ -12,10 +12,9 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import KEY_KINDS, SigningKey, key_history
-from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage.database import Row
-from armnesia.vault.storage.schema import VERSION
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,15 @@ class ReplayedState:
 
     def state(self, vault: str, digests: TableDigests) -> State:
         """The state as far as the ledger determines it: no records are counted yet."""
-        stream = empty_stream(self.configuration, self.deleted_counts)
-        state = State(
-            *(vault, VERSION, self.configuration, None, None, "default", self.head, 0),
+        return State.initial(
+            vault,
+            self.configuration,
+            self.head,
             digest_key=self.digest_key,
             signing_key=len(self.public_keys),
             digests=digests,
+            deleted_counts=self.deleted_counts,
         )
-        return state if stream is None else state.with_stream(stream)
 
     def contradictions(self, state: State) -> Iterator[str]:
         """Where a stored state differs from the replayed one."""

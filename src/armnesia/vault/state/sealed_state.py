@@ -51,6 +51,35 @@ class State:
     rotated_below: bytes | None = None
     """While the digest key is rotated: how far the digests of records are; see `Keyring.rotated_below`."""
 
+    @classmethod
+    def initial(
+        cls,
+        vault: str,
+        configuration: Configuration,
+        head: Head,
+        *,
+        digest_key: int = 1,
+        signing_key: int = 1,
+        digests: TableDigests | None = None,
+        deleted_counts: IntArray | None = None,
+    ) -> "State":
+        """The state of a vault without records."""
+        state = cls(
+            vault=vault,
+            version=VERSION,
+            configuration=configuration,
+            stream=None,
+            served=None,
+            served_by="default",
+            head=head,
+            erased_through=0,
+            digest_key=digest_key,
+            signing_key=signing_key,
+            digests=digests or TableDigests(),
+        )
+        stream = empty_stream(configuration, deleted_counts)
+        return state if stream is None else state.with_stream(stream)
+
     @property
     def known_stream(self) -> Stream:
         """The stream; refused while the vault has no actions."""

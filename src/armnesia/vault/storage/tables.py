@@ -172,7 +172,7 @@ def read_rotations(session: Session) -> list[str]:
     return [text for (text,) in found]
 
 
-def append_entry(sequence: int, text: str, hash_: str) -> Statement:
+def insert_entry(sequence: int, text: str, hash_: str) -> Statement:
     """Store the next entry."""
     return "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", (sequence, text, hash_)
 
