@@ -137,7 +137,7 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
             state = transaction.state
             found, rows, to_tallies = records.delete(transaction)
             assert found is not None
-            stream = state.known_stream
+            stream = state.require_stream()
             rolled_back = replace(stream, statistics=stream.statistics.without(found))
             digests = state.digests.update(transaction.keyring, "record", rows)
             transaction.add(*to_tallies)

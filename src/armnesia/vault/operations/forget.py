@@ -153,7 +153,7 @@ def _answer(
         released = release.draw()
         kind, facts = "forget", facts | _ledger_facts(before, found, release, used, released)
         served = stream.statistics.actions.index(released)
-        state = replace(before, stream=stream, served=served, served_by="release")
+        state = replace(before, stream=stream, served_arm=served, served_by="release")
     covers = connection.database.erasure_covers + (connection.records.erasure_excludes if found else "")
     entry = transaction.append(kind, **facts, terms=terms_of(kind, facts, covers))
     draft = CertificateDraft.of(entry, covers)
@@ -180,7 +180,7 @@ def _release(
     refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
     refused: that may depend on the rewards, which must not choose the unlearner.
     """
-    stream, policy = state.known_stream, state.configuration.requests
+    stream, policy = state.require_stream(), state.configuration.requests
     try:
         release, later = stream.forget(resolved.unlearner, found, resolved.budget)
         if policy.allows(release.guarantee):

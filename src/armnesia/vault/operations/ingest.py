@@ -60,7 +60,12 @@ def ingest(
             pass
     fixes_actions = state.configuration.actions is None
     result = Ingested(
-        *(0, 0, 0, 0, state.served_action, state.head),
+        rows=0,
+        added=0,
+        already_there=0,
+        suppressed=0,
+        served=state.served_action,
+        head=state.head,
         user_column=source.columns.named().get("user"),
         actions_fixed=actions if fixes_actions else None,
         user_type_fixed=user_type if state.configuration.user_type is None else None,

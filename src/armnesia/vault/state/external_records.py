@@ -77,7 +77,7 @@ class ExternalRecordSet:
             )
         found = (self._at_source[identity][1:] for identity in held)
         sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in found)
-        return DeletionRequest.from_sums(state.known_stream.statistics, sums) if held else None
+        return DeletionRequest.from_sums(state.require_stream().statistics, sums) if held else None
 
     def delete(self, transaction: Transaction) -> DeletedRecords:
         """Compare with the sources, then delete the digests and check them against the tallies."""
@@ -98,7 +98,7 @@ class ExternalRecordSet:
         """
         keyring, target = self._keyring, self._target.normalised(state.configuration.user_type)
         for description in sources:
-            source, statistics = _reopened(description), state.known_stream.statistics
+            source, statistics = _reopened(description), state.require_stream().statistics
             if (source.columns.user if target.users else source.columns.id) is None:
                 continue  # no row of this source can be named by the request
             for rows in source.rows(
@@ -289,7 +289,7 @@ class _SourceComparison:
         self, number: int, description: Mapping[str, Any], counts: _RowCounts, counter: RowCounter
     ) -> None:
         """Read a source and compare each of its rows."""
-        statistics = self._state.known_stream.statistics
+        statistics = self._state.require_stream().statistics
         for rows in _reopened(description).rows(
             statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
         ):

@@ -49,14 +49,14 @@ class ManagedRecordSet:
         if not sums:
             return None
         found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
-        return DeletionRequest.from_sums(state.known_stream.statistics, found)
+        return DeletionRequest.from_sums(state.require_stream().statistics, found)
 
     def delete(self, transaction: Transaction) -> DeletedRecords:
         """Delete the rows, check them against the tallies, and add them up."""
         target = self._target.normalised(transaction.state.configuration.user_type)
         rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, target)
         sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
-        statistics = transaction.state.known_stream.statistics if rows else None
+        statistics = transaction.state.require_stream().statistics if rows else None
         request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
         return DeletedRecords(request, rows, to_tallies)
 
@@ -140,7 +140,7 @@ class ManagedRecords(Records):
         if forgotten is not None:
             statistics = statistics.without(forgotten)
             state = replace(state, digests=digests)
-        return state.with_stream(replace(state.known_stream, statistics=statistics))
+        return state.with_stream(replace(state.require_stream(), statistics=statistics))
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """None: the rows are here."""

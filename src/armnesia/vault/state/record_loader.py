@@ -73,7 +73,7 @@ class RecordLoader:
         """Store the new statistics and let the learner decide again."""
         state, transaction = replace(self._state, digests=self._digests), self._transaction
         if self.added:
-            stream = state.known_stream
+            stream = state.require_stream()
             new = ArmStatistics(
                 stream.statistics.actions, self._counts, self._sums, stream.statistics.reward_range
             )

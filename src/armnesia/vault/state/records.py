@@ -144,14 +144,14 @@ def statistics_problems(state: State, found: Mapping[int, tuple[int, int]], sour
     """Where the statistics differ from the sums of the records, (count, units) per arm."""
     problems = []
     arms = [] if state.stream is None else arm_rows(state.stream)
-    for arm, label, count, total, _ in arms:
-        true_count, true_total = found.get(arm, (0, 0))
-        if (count, total) != (true_count, true_total):
+    for arm in arms:
+        records, units = found.get(arm.position, (0, 0))
+        if (arm.records, arm.units) != (records, units):
             problems.append(
-                f"statistics of action {label}: the vault has {count} records with reward units {total},"
-                f" {source} give {true_count} with {true_total}"
+                f"statistics of action {arm.label}: the vault has {arm.records} records with reward units"
+                f" {arm.units}, {source} give {records} with {units}"
             )
-    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - {arm for arm, *_ in arms}
+    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - {arm.position for arm in arms}
     if unknown:
         problems.append(f"records: rows of {len(unknown)} arms that the vault does not have")
     return problems
