@@ -130,12 +130,10 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
     vault, before, after = _filled(tmp_path)
     connection = vault._connection
     with vault:
-        records = connection.records.select(
-            ErasureTarget.of(users=["ann"]), connection.all_keys, connection.reading
-        )
         with connection.writing() as transaction:
             state = transaction.state
-            found, rows, to_tallies = records.delete(transaction)
+            target = ErasureTarget.of(users=["ann"])
+            found, rows, to_tallies = connection.records.delete(transaction, target, None)
             assert found is not None
             stream = state.require_stream()
             rolled_back = replace(stream, statistics=stream.statistics.without(found))

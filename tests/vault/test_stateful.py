@@ -14,7 +14,7 @@ from armnesia.unlearners import Release, Rollback
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations import forget, status
-from armnesia.vault.state.managed_records import ManagedRecordSet
+from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
@@ -34,7 +34,7 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecordSet.delete
+FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecords.delete
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
@@ -77,9 +77,9 @@ def _nothing(*_: Any) -> list[int]:
     return []
 
 
-def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
+def _one_record_less(self: ManagedRecords, transaction: Transaction, *request: Any) -> Any:
     transaction.session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
-    return DELETE(self, transaction)
+    return DELETE(self, transaction, *request)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
         (RequestHistory, "answered_before", property(_never_answered), "_forget"),
         (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
         (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
-        (ManagedRecordSet, "delete", _one_record_less, "holds_what_the_model_holds"),
+        (ManagedRecords, "delete", _one_record_less, "holds_what_the_model_holds"),
         (StoredCertificate, "valid", _as_it_is_stored, "_certificate_is_good"),
         (status, "certificates_to_reissue", _nothing, "certificates_are_valid_against_the_ledger"),
     ],

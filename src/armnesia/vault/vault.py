@@ -278,14 +278,6 @@ class Vault:
         """Change fields of the `Policy` from now on; the ledger records it."""
         return change_policy(self._connection, **changes)
 
-    @property
-    def erasure_obstacle(self) -> str:
-        """Why deleted bytes were still in the database's files when this process last tried to remove them.
-
-        In words; empty if they left, or if it has not tried.
-        """
-        return self._connection.database.erasure_obstacle
-
     def finish(self, *, since: int = 1, progress: Progress | None = None) -> Finished:
         """Complete pending erasures, and sign their certificates again, from the ledger entry `since` on.
 

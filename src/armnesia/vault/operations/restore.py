@@ -1,6 +1,6 @@
 """Restoring: everyone who was forgotten since a backup was made is forgotten again before it opens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -55,8 +55,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
                 "the rows or the state of this copy were changed by something other than armnesia: restore"
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
-        covers = connection.database.erasure_covers, connection.records.erasure_excludes
-        _replace_lists(session, export, before.head, keyring, covers)
+        _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
         missing = export.head.sequence - before.head.sequence
         transaction.store(state)  # at the head of the export, which the next entry follows
         entry = transaction.append("restore", replayed=missing, as_it_was=intact)
@@ -140,7 +139,7 @@ def _bring_forward(state: State, export: ExportFile) -> State:
 
 
 def _replace_lists(
-    session: Session, export: ExportFile, before: Head, keyring: Keyring, covers: tuple[str, str]
+    session: Session, export: ExportFile, before: Head, keyring: Keyring, covers: Callable[[str], str]
 ) -> None:
     """Append the entries after `before`, draft all certificates again, and take the lists from the export.
 
@@ -156,7 +155,7 @@ def _replace_lists(
 
 
 def _ledger_statements(
-    export: ExportFile, before: Head, keyring: Keyring, covers: tuple[str, str]
+    export: ExportFile, before: Head, keyring: Keyring, covers: Callable[[str], str]
 ) -> Iterator[Statement]:
     certificates = export.certificates()
     number, body = next(certificates, (0, {}))
@@ -167,6 +166,5 @@ def _ledger_statements(
         if entry.kind in CERTIFIED:
             while 0 < number < sequence:
                 number, body = next(certificates, (0, {}))
-            covered = covers[0] + (covers[1] if entry.kind == "forget" else "")
-            draft = CertificateDraft.again(entry, body if number == sequence else {}, covered)
+            draft = CertificateDraft.again(entry, body if number == sequence else {}, covers(entry.kind))
             yield tables.put_certificate(sequence, draft.text, draft.seal(keyring))

@@ -164,6 +164,11 @@ class VaultConnection:
             stored, _ = self.read(session)
         return stored.served()
 
+    def erasure_covers(self, kind: str) -> str:
+        """The files that erasure is about, in words, for a ledger entry of this kind."""
+        excludes = self.records.erasure_excludes if kind == "forget" else ""
+        return self.database.erasure_covers + excludes
+
     def erase(self, sequence: int, *, wait: bool = False) -> bool:
         """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""
         if sequence > self.erased_through and self.database.erase(wait=wait):

@@ -26,7 +26,7 @@ from armnesia.vault.state.records import (
     DeletedRecords,
     Records,
     RecordScan,
-    RecordSet,
+    SourceRows,
     statistics_problems,
     unknown_source,
 )
@@ -39,87 +39,45 @@ from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
 
 
-class ExternalRecordSet:
-    """The rows of one request, at the sources that brought them."""
-
-    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._target, self._keyring = target, keyring
-        self._at_source: dict[bytes, tuple[bytes, int, int]] = {}
-        """By identity, the content digest, arm and units of the rows at the sources."""
-
-    def look_up(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:
-        """Look the rows up at their sources, which may take long."""
-        with reading() as transaction:
-            session, state = transaction.session, transaction.state
-            rows = self._rows(state)
-            sources, held = _sources(session, rows), tables.read_contents(session, *rows).keys()
-        self._look_up(sources, state, every_spelling=False)
-        if not held <= self._at_source.keys():
-            self._look_up(sources, state, every_spelling=True)
-
-    def find(self, session: Session, state: State) -> DeletionRequest | None:
-        """Compare what the vault counted with the rows at the sources, and add them up."""
-        rows = self._rows(state)
-        held = tables.read_contents(session, *rows)
-        if not held.keys() <= self._at_source.keys():  # another process may have ingested meanwhile
-            self._look_up(_sources(session, rows), state, every_spelling=True)
-        missing = sum(identity not in self._at_source for identity in held)
-        changed = sum(
-            self._at_source[identity][0] != content
-            for identity, content in held.items()
-            if identity in self._at_source
-        )
-        if missing or changed:
-            raise VaultError(
-                f"of the {len(held)} rows that the vault has counted for this request, {missing} are no"
-                f" longer at their source and {changed} have changed there: forget before deleting at the"
-                " source; now run armnesia rebuild"
-            )
-        found = (self._at_source[identity][1:] for identity in held)
-        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in found)
-        return DeletionRequest.from_sums(state.require_stream().statistics, sums) if held else None
-
-    def delete(self, transaction: Transaction) -> DeletedRecords:
-        """Compare with the sources, then delete the digests and check them against the tallies."""
-        state = transaction.state
-        found = self.find(transaction.session, state)
-        target = self._target.normalised(state.configuration.user_type)
-        return DeletedRecords(found, *delete_and_check(transaction, EXTERNAL_LAYOUT, target))
-
-    def _rows(self, state: State) -> tuple[str, list[bytes]]:
-        """The column by which the vault finds the rows, and its values."""
-        target = self._target.normalised(state.configuration.user_type)
-        return target.row_column, target.row_keys(self._keyring)
-
-    def _look_up(self, sources: list[dict[str, Any]], state: State, *, every_spelling: bool) -> None:
-        """Read the rows at their sources.
-
-        A source may spell a name otherwise than the vault, but looking for every spelling reads all of it.
-        """
-        keyring, target = self._keyring, self._target.normalised(state.configuration.user_type)
-        for description in sources:
-            source, statistics = _reopened(description), state.require_stream().statistics
-            if (source.columns.user if target.users else source.columns.id) is None:
-                continue  # no row of this source can be named by the request
-            for rows in source.rows(
-                statistics.actions,
-                statistics.reward_range,
-                users=target.users or None,
-                ids=target.records or None,
-                user_names=user_names_of(state),
-                every_spelling=every_spelling,
-            ):
-                for place, identity in enumerate(identities(keyring.record_identity, rows)):
-                    arm, units = rows.arms[place], rows.units[place]
-                    content = keyring.record_content(identity, rows.users[place], arm, units)
-                    self._at_source[identity] = (content, arm, units)
-
-
-def _sources(session: Session, rows: tuple[str, list[bytes]]) -> list[dict[str, Any]]:
-    """The sources that brought these rows: other sources need not be readable."""
-    needed = tables.read_source_numbers(session, *rows)
+def _sources(transaction: Transaction, target: ErasureTarget) -> list[dict[str, Any]]:
+    """The sources that brought the rows of a request: other sources need not be readable."""
+    session, keys = transaction.session, target.row_keys(transaction.keyring)
+    needed = tables.read_source_numbers(session, target.row_column, keys)
     known = tables.read_table(session, "source")
     return [json.loads(description) for number, description in known if number in needed]
+
+
+def _contents(transaction: Transaction, target: ErasureTarget) -> dict[bytes, bytes]:
+    """By identity, the content digests of the rows that the vault counted for a request."""
+    keys = target.row_keys(transaction.keyring)
+    return tables.read_contents(transaction.session, target.row_column, keys)
+
+
+def _rows_at(
+    sources: list[dict[str, Any]], state: State, keyring: Keyring, target: ErasureTarget, every_spelling: bool
+) -> SourceRows:
+    """Read the rows of a request at their sources.
+
+    A source may spell a name otherwise than the vault, but looking for every spelling reads all of it.
+    """
+    found: SourceRows = {}
+    for description in sources:
+        source, statistics = _reopened(description), state.require_stream().statistics
+        if (source.columns.user if target.users else source.columns.id) is None:
+            continue  # no row of this source can be named by the request
+        for rows in source.rows(
+            statistics.actions,
+            statistics.reward_range,
+            users=target.users or None,
+            ids=target.records or None,
+            user_names=user_names_of(state),
+            every_spelling=every_spelling,
+        ):
+            for place, identity in enumerate(identities(keyring.record_identity, rows)):
+                arm, units = rows.arms[place], rows.units[place]
+                content = keyring.record_content(identity, rows.users[place], arm, units)
+                found[identity] = (content, arm, units)
+    return found
 
 
 class ExternalRecords(Records):
@@ -130,16 +88,47 @@ class ExternalRecords(Records):
         "; not the source of the records, where they stay until they are deleted there"
     )
 
-    def select(
-        self,
-        target: ErasureTarget,
-        keyring: Keyring,
-        reading: Callable[[], AbstractContextManager[Transaction]],
-    ) -> RecordSet:
-        """The records of a request, looked up at their sources."""
-        records = ExternalRecordSet(target, keyring)
-        records.look_up(reading)
-        return records
+    def look_up(
+        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
+    ) -> SourceRows:
+        """Look the rows up at their sources."""
+        with reading() as transaction:
+            state, keyring = transaction.state, transaction.keyring
+            target = target.normalised(state.configuration.user_type)
+            sources, held = _sources(transaction, target), _contents(transaction, target).keys()
+        found = _rows_at(sources, state, keyring, target, every_spelling=False)
+        if not held <= found.keys():
+            found |= _rows_at(sources, state, keyring, target, every_spelling=True)
+        return found
+
+    def find(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletionRequest | None:
+        """Compare what the vault counted with the rows at the sources, and add them up."""
+        state, held, at_source = transaction.state, _contents(transaction, target), lookup or {}
+        if not held.keys() <= at_source.keys():  # another process may have ingested meanwhile
+            sources = _sources(transaction, target)
+            at_source = at_source | _rows_at(sources, state, transaction.keyring, target, every_spelling=True)
+        missing = sum(identity not in at_source for identity in held)
+        changed = sum(
+            at_source[identity][0] != content for identity, content in held.items() if identity in at_source
+        )
+        if missing or changed:
+            raise VaultError(
+                f"of the {len(held)} rows that the vault has counted for this request, {missing} are no"
+                f" longer at their source and {changed} have changed there: forget before deleting at the"
+                " source; now run armnesia rebuild"
+            )
+        found = (at_source[identity][1:] for identity in held)
+        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in found)
+        return DeletionRequest.from_sums(state.require_stream().statistics, sums) if held else None
+
+    def delete(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletedRecords:
+        """Compare with the sources, then delete the digests and check them against the tallies."""
+        found = self.find(transaction, target, lookup)
+        return DeletedRecords(found, *delete_and_check(transaction, self.layout, target))
 
     def check_source(self, source: Source) -> None:
         """Refuse a dataframe: it cannot be opened again."""

@@ -1,8 +1,7 @@
 """Managed records: the rows are in the vault, with the action, the reward and a digest of the user."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -22,7 +21,7 @@ from armnesia.vault.state.records import (
     DeletedRecords,
     Records,
     RecordScan,
-    RecordSet,
+    SourceRows,
     statistics_problems,
 )
 from armnesia.vault.state.sealed_state import State
@@ -37,48 +36,31 @@ _AT_ONCE = 10_000
 """Deleted records that are in memory at the same time."""
 
 
-class ManagedRecordSet:
-    """The rows of one request, in the vault."""
-
-    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._target, self._keyring = target, keyring
-
-    def find(self, session: Session, state: State) -> DeletionRequest | None:
-        """Add the rows up."""
-        sums = tables.sum_records(session, *self._rows(state))
-        if not sums:
-            return None
-        found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
-        return DeletionRequest.from_sums(state.require_stream().statistics, found)
-
-    def delete(self, transaction: Transaction) -> DeletedRecords:
-        """Delete the rows, check them against the tallies, and add them up."""
-        target = self._target.normalised(transaction.state.configuration.user_type)
-        rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, target)
-        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
-        statistics = transaction.state.require_stream().statistics if rows else None
-        request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
-        return DeletedRecords(request, rows, to_tallies)
-
-    def _rows(self, state: State) -> tuple[str, list[bytes]]:
-        """The column by which the rows are found, and its values."""
-        target = self._target.normalised(state.configuration.user_type)
-        return target.row_column, target.row_keys(self._keyring)
-
-
 class ManagedRecords(Records):
     """The rows themselves are in the table `record`."""
 
     layout: ClassVar[RecordLayout] = MANAGED_LAYOUT
 
-    def select(
-        self,
-        target: ErasureTarget,
-        keyring: Keyring,
-        reading: Callable[[], AbstractContextManager[Transaction]],
-    ) -> RecordSet:
-        """The records of a request, by their key."""
-        return ManagedRecordSet(target, keyring)
+    def find(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletionRequest | None:
+        """Add the rows up."""
+        keys = target.row_keys(transaction.keyring)
+        sums = tables.sum_records(transaction.session, target.row_column, keys)
+        if not sums:
+            return None
+        found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
+        return DeletionRequest.from_sums(transaction.state.require_stream().statistics, found)
+
+    def delete(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletedRecords:
+        """Delete the rows, check them against the tallies, and add them up."""
+        rows, to_tallies = delete_and_check(transaction, self.layout, target)
+        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
+        statistics = transaction.state.require_stream().statistics if rows else None
+        request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
+        return DeletedRecords(request, rows, to_tallies)
 
     def check_source(self, source: Source) -> None:
         """Rows may come from any source."""

@@ -1,14 +1,13 @@
 """How a vault keeps its records: in its own tables (managed), or at their sources (external).
 
-Both are classes of one protocol, chosen once when the vault is opened. `Records` is about all records of the
-vault, `RecordSet` about those of one request.
+Both are classes of one base class, chosen once when the vault is opened.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
@@ -25,15 +24,8 @@ from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import RecordLayout
 
-
-class RecordSet(Protocol):
-    """The records of one request; None stands for no records at all."""
-
-    def find(self, session: Session, state: State) -> DeletionRequest | None:
-        """Add up what the vault holds."""
-
-    def delete(self, transaction: Transaction) -> "DeletedRecords":
-        """Delete the rows; refuse if another way than the index finds other rows."""
+SourceRows: TypeAlias = dict[bytes, tuple[bytes, int, int]]
+"""By identity, the content digest, arm and units of rows at their sources."""
 
 
 class DeletedRecords(NamedTuple):
@@ -44,6 +36,10 @@ class DeletedRecords(NamedTuple):
     rows: list[Row]
     to_tallies: list[Statement]
     """What stores the tallies of their owners without them."""
+
+    def row_keys(self, target: ErasureTarget) -> set[bytes]:
+        """The row keys of those names of the request that had records."""
+        return {bytes(owner if target.users else identity) for identity, owner, *_ in self.rows}
 
 
 @dataclass(frozen=True)
@@ -70,14 +66,23 @@ class Records(ABC):
     erasure_excludes: ClassVar[str] = ""
     """What erasure does not cover, in words that follow the database's own in a certificate."""
 
+    def look_up(
+        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
+    ) -> SourceRows | None:
+        """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
+        return None
+
     @abstractmethod
-    def select(
-        self,
-        target: ErasureTarget,
-        keyring: Keyring,
-        reading: Callable[[], AbstractContextManager[Transaction]],
-    ) -> RecordSet:
-        """The records of a request; what takes long to find is found now, before the write lock is taken."""
+    def find(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletionRequest | None:
+        """Add up the records of a request, which is spelled as the vault does; None if there are none."""
+
+    @abstractmethod
+    def delete(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletedRecords:
+        """Delete the records of a request; refuse if another way than the index finds other rows."""
 
     @abstractmethod
     def check_source(self, source: Source) -> None:

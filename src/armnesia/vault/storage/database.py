@@ -88,6 +88,9 @@ class Database(ABC):
     erasure_covers: ClassVar[str]
     """What "erasure complete" means on this database, in words for the certificate."""
 
+    erasure_steps: ClassVar[str]
+    """The commands that make deleted bytes leave the files and certify it, in words."""
+
     backup_hint: ClassVar[str] = ""
     """Which tools of the database make a backup, in words that follow a refusal."""
 

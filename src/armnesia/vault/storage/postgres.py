@@ -143,6 +143,7 @@ class PostgresDatabase(Database):
     """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, else `armnesia`."""
 
     backup_hint: ClassVar[str] = ", such as pg_dump"
+    erasure_steps: ClassVar[str] = "armnesia compact, then armnesia finish"
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
     )

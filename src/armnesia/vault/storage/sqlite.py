@@ -121,6 +121,7 @@ class SqliteSession:
 class SqliteDatabase(Database):
     """A vault in one SQLite file, readable by its owner only."""
 
+    erasure_steps: ClassVar[str] = "armnesia finish"
     erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:

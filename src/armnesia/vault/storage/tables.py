@@ -498,12 +498,6 @@ def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> s
     return {bytes(key) for (key,) in found}
 
 
-def count_keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> int:
-    """How many of these values any record has."""
-    found = _with_keys(session, f"SELECT count(DISTINCT {column}) FROM record WHERE ", column, keys)
-    return sum(int(number) for (number,) in found)
-
-
 def read_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:
     """The records whose column has one of these values."""
     return _with_keys(session, f"SELECT {layout.columns} FROM record WHERE ", column, keys)
