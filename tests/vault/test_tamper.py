@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, UserType, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import GENESIS, Entry
-from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.storage import tables
 from tests.databases import Place

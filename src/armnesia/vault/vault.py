@@ -12,22 +12,18 @@ from armnesia.logs.columns import IfPresent
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
-from armnesia.vault.operations.certificates import (
-    certificate_of_entry,
-    certificate_of_target,
-    certificates_of_each,
-)
+from armnesia.vault.operations.certificates import certificates_of_each
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
-from armnesia.vault.operations.export import ExportFile, write_export
+from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
 from armnesia.vault.operations.ingest import ingest
 from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.policy import change_policy
-from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
@@ -56,8 +52,10 @@ from armnesia.vault.results import (
     Upgraded,
     Verification,
 )
+from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
 from armnesia.vault.state.connection import VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.signing_keys import read_public_keys
 
 DEFAULT_URL = "sqlite:///vault.db"
 

@@ -15,8 +15,8 @@ from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault import Certificate, Vault
 from armnesia.vault.keys import json_sections
 from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.operations import export, restore
-from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.state.connection import open_vault
 from tests.databases import Place
 from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault

@@ -57,6 +57,11 @@ class StoredCertificate:
         return cls(draft)
 
     @property
+    def kind(self) -> str:
+        """The kind of its ledger entry."""
+        return str(self.draft.body["entry"]["kind"])
+
+    @property
     def issued_at(self) -> Head | None:
         """The head of the ledger at which it was signed; None for a draft, and for certificates of 0.1.0."""
         return None if self.issued is None else Issue.of(self.issued.body).issued_at

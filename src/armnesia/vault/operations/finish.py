@@ -2,10 +2,10 @@
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress, RowCounter
-from armnesia.vault.operations.certificates import covered_files, read_stored
-from armnesia.vault.operations.public_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.results import Finished
+from armnesia.vault.state.certificates import read_stored
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.storage import tables
 
 _AT_ONCE = 500
@@ -56,7 +56,7 @@ def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
         keys = read_public_keys(connection, transaction)
         for sequence in sequences:
             stored = read_stored(transaction, sequence)
-            covers = covered_files(connection, stored)
+            covers = connection.erasure_covers(stored.kind)
             certificate = stored.issue(transaction.keyring, keys, erasure="complete", covers=covers)
             transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
         transaction.store(transaction.state)

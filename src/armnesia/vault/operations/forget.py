@@ -15,12 +15,12 @@ from armnesia.vault.configuration import Configuration, make_unlearner, meaningf
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
 from armnesia.vault.ledger.commitments import commit_to
-from armnesia.vault.operations.certificates import certificate_of_target
-from armnesia.vault.operations.similar_names import refuse_similar_names
 from armnesia.vault.results import Forgotten, Preview
+from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.records import DeletedRecords, SourceRows
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.similar_names import refuse_similar_names
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables

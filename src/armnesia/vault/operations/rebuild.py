@@ -7,15 +7,13 @@ from functools import partial
 
 from armnesia.core.errors import VaultError
 from armnesia.core.progress import Progress, RowCounter
-from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import check_chain
 from armnesia.vault.results import Rebuilt
 from armnesia.vault.state.connection import VaultConnection, older_than
 from armnesia.vault.state.owner_tallies import rebuild_tallies
-from armnesia.vault.state.replay import ReplayedState
-from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
+from armnesia.vault.state.replay import ReplayedState, replace_state
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import read_suppressed
-from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -75,32 +73,3 @@ def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[Stat
     if state is not None:
         return state, True
     return replace_state(session, connection.all_keys, ReplayedState.of(ledger)), False
-
-
-def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState) -> State:
-    """Store the replayed state in the place of a broken one; it counts no records yet.
-
-    The new seal is on the keys, too: they must be those of the ledger.
-    """
-    for problem in replayed.key_problems(all_keys):
-        raise VaultError(problem)
-    for version in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
-        if version not in replayed.digest_key_checks:
-            raise VaultError(
-                f"the ledger, written by an older armnesia, cannot confirm digest key {version}: restore a"
-                " backup"
-            )
-    nothing_known = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
-    state = replayed.state(all_keys.vault, nothing_known)
-    found = tables.read_stored_digests(session)
-    try:
-        masked, _, _ = found[0][0].partition(ROTATED_BELOW)
-        digests = TableDigests.unmasked(masked, state.keyring_in_use(all_keys), state.head)
-        state = replace(state, digests=digests)
-    except (IndexError, ValueError, TypeError, AttributeError):
-        pass
-    tables.delete_arms(session)
-    before = replace(state, stream=None) if found else None
-    statements, _ = store_statements(before, state, all_keys)
-    session.execute_together(statements)
-    return state

@@ -12,13 +12,12 @@ from armnesia.core.errors import VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_text import CERTIFIED
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
-from armnesia.vault.operations.export import ExportFile
-from armnesia.vault.operations.rebuild import replace_state
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.owner_tallies import rebuild_tallies
-from armnesia.vault.state.replay import ReplayedState
+from armnesia.vault.state.replay import ReplayedState, replace_state
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.table_digests import compute_digests

@@ -12,12 +12,12 @@ from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_problems
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.operations.public_keys import certificates_to_reissue
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
+from armnesia.vault.state.signing_keys import certificates_to_reissue
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
