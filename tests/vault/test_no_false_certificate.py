@@ -46,11 +46,11 @@ def test_a_keys_file_that_differs_in_any_key_is_refused(place: Place, name: str,
     kind = name.removesuffix("_keys")
     with pytest.raises(VaultError, match=f"keys: {kind} key {version} of the keys' file is not the one"):
         place.open()
-    with Vault.open(place.url, keys=place.keys, allow_older=True) as vault:
+    with Vault.open(place.url, keys=place.keys, accept="any") as vault:
         assert f"keys: {kind} key {version} of the keys' file" in str(vault.verify().problems)
         with pytest.raises(VaultError):
             vault.forget(users=["ann"])
-    with place.open(allow_damaged=True) as vault, pytest.raises(VaultError, match="is not the one"):
+    with place.open(accept="damaged") as vault, pytest.raises(VaultError, match="is not the one"):
         vault.rebuild()
 
 
@@ -112,7 +112,9 @@ def test_a_pin_that_was_left_behind_catches_up(
     pin = PinnedHead(Path(f"{sqlite_place.keys}.head"))
     forget_and_be_killed_before_pinning(sqlite_place)
     assert pin.read() == vault_head(sqlite_place, -1)
-    with Vault.open(sqlite_place.url, keys=sqlite_place.keys, allow_older=look is LOOKS[-1]) as vault:
+    with Vault.open(
+        sqlite_place.url, keys=sqlite_place.keys, accept="any" if look is LOOKS[-1] else "intact"
+    ) as vault:
         look(vault)
     assert pin.read() == vault_head(sqlite_place)
     yesterday.put_back()

@@ -18,6 +18,7 @@ from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.operations.certificates import certificates_of_each
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
+from armnesia.vault.operations.decide import decide
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
@@ -53,7 +54,7 @@ from armnesia.vault.results import (
     Verification,
 )
 from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
-from armnesia.vault.state.connection import VaultConnection, open_vault
+from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.signing_keys import read_public_keys
 
@@ -110,17 +111,14 @@ class Vault:
         *,
         keys: str | Path | None = None,
         timeout: float = 30.0,
-        allow_older: bool = False,
-        allow_damaged: bool = False,
+        accept: Accept = "intact",
     ) -> Self:
         """Open a vault; refuse what is none, is damaged, has other keys, or is older than its pinned head.
 
-        `allow_older` also opens an old or damaged copy: for `verify`, which then says what is wrong.
-        `allow_damaged` also opens a damaged vault that is not older: for `rebuild`.
+        `accept="damaged"` also opens a damaged vault that is not older: for `rebuild`. `accept="any"` also
+        opens an old or damaged copy: for `verify`, which then says what is wrong.
         """
-        return cls(
-            open_vault(url, keys, timeout=timeout, allow_older=allow_older, allow_damaged=allow_damaged)
-        )
+        return cls(open_vault(url, keys, timeout=timeout, accept=accept))
 
     def ingest(
         self,
@@ -153,7 +151,7 @@ class Vault:
 
     def decide(self) -> Served:
         """The arm that is served now; it stays until records come in or are forgotten."""
-        return self._connection.served()
+        return decide(self._connection)
 
     def forget(
         self,
@@ -323,7 +321,7 @@ class Vault:
         Everyone forgotten since is forgotten again before the vault opens. A copy that was changed by
         something other than armnesia is refused, unless it is accepted `as_it_is`.
         """
-        connection = open_vault(url, keys, timeout=timeout, allow_older=True)
+        connection = open_vault(url, keys, timeout=timeout, accept="any")
         with closing(connection.database), ExportFile.opened(export, connection.all_keys) as opened:
             return restore(connection, opened, as_it_is=as_it_is)
 
@@ -333,7 +331,7 @@ class Vault:
 
         Also a backup that was restored: it still opens only after `restore`.
         """
-        connection = open_vault(url, keys, timeout=timeout, allow_older=True, any_version=True)
+        connection = open_vault(url, keys, timeout=timeout, accept="any", any_version=True)
         with closing(connection.database):
             return upgrade(connection)
 

@@ -265,7 +265,7 @@ def test_memory_does_not_grow_with_the_ledger(
     def restored() -> int:
         backup.put_back()
         pin.write_bytes(pinned)
-        connection = open_vault(sqlite_place.url, sqlite_place.keys, allow_older=True)
+        connection = open_vault(sqlite_place.url, sqlite_place.keys, accept="any")
         with closing(connection.database), ExportFile.opened(path, connection.all_keys) as opened:
             return peak_of(lambda: restore.restore(connection, opened))
 

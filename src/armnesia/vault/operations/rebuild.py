@@ -7,7 +7,7 @@ from functools import partial
 
 from armnesia.core.errors import VaultError
 from armnesia.core.progress import Progress, RowCounter
-from armnesia.vault.ledger.ledger import check_chain
+from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.results import Rebuilt
 from armnesia.vault.state.connection import VaultConnection, older_than
 from armnesia.vault.state.owner_tallies import rebuild_tallies
@@ -54,7 +54,9 @@ def rebuild(
     return Rebuilt(not unchanged, entry.head)
 
 
-def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[State, bool]:
+def _load_or_replay(
+    connection: VaultConnection, session: Session, head_before: Head | None
+) -> tuple[State, bool]:
     """The state, and whether its seal matched; if not, the replayed ledger's, sealed again to work on.
 
     The indexes are made again before anything is looked up by them.
@@ -62,13 +64,12 @@ def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[Stat
     tables.rebuild_indexes(session)
     connection.refuse_foreign_schema(session)
     ledger, state = tables.LedgerRows(session), None
-    pinned = connection.pinned
-    if pinned is not None and tables.last_sequence(session) < pinned.sequence:
-        raise older_than(pinned)
+    if head_before is not None and tables.last_sequence(session) < head_before.sequence:
+        raise older_than(head_before)
     with suppress(VaultError):
-        state = connection.load(session)
+        state = connection.load_state(session, head_before)
     end = None if state is None else state.head
-    for problem in check_chain(ledger, vault=connection.all_keys.vault, head=pinned, end=end):
+    for problem in check_chain(ledger, vault=connection.all_keys.vault, head=head_before, end=end):
         raise VaultError(f"ledger: {problem}; restore a backup")
     if state is not None:
         return state, True

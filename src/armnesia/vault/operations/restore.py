@@ -67,7 +67,9 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
     return Restored(missing, entry.head)
 
 
-def _load_copy(connection: VaultConnection, export: ExportFile, session: Session) -> tuple[State, bool]:
+def _load_copy(
+    connection: VaultConnection, export: ExportFile, session: Session, head_before: Head | None
+) -> tuple[State, bool]:
     """The state of the copy, and whether it is as it was stored; if not, the one that its ledger implies.
 
     Refused unless the copy's ledger is the beginning of the export's.
@@ -82,7 +84,7 @@ def _load_copy(connection: VaultConnection, export: ExportFile, session: Session
         raise VaultError("the ledger of the vault is not the beginning of the export's: they have diverged")
     replayed = ReplayedState.of(tables.stream_ledger(session))
     with suppress(VaultError):
-        state = connection.load(session)
+        state = connection.load_state(session, head_before)
         if state.head == replayed.head:
             return state, True
     return replace_state(session, connection.all_keys, replayed), False

@@ -175,7 +175,7 @@ class StoredState:
         masked, rotating, below = self.row.tallies.partition(ROTATED_BELOW)
         return masked, bytes.fromhex(below) if rotating else None
 
-    def served(self) -> Served:
+    def served_arm(self) -> Served:
         """The served arm, which is known without the statistics."""
         position = self.row.served
         action = None if position is None else json.loads(self.arms[position].label)
