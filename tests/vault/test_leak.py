@@ -77,7 +77,7 @@ def test_no_table_has_a_trace(place: Place, tmp_path: Path) -> None:
         assert not traces(repr(dumped(vault)))
         assert all(str(total) not in repr(dumped(vault)) for total in totals)  # the difference is the rewards
         assert PERSON in done.certificate.to_json()  # handed out, it says whose
-        assert not traces(vault.certificate(sequence=2).to_json())
+        assert not traces(vault.certificate_of_entry(2).to_json())
         for for_restore in (False, True):
             written = vault.export(tmp_path / "export.json", for_restore=for_restore)
             assert not traces(json.dumps(written.to_dict()))
@@ -159,7 +159,7 @@ def test_a_busy_reader_keeps_erasure_pending(sqlite_place: Place) -> None:
             reissued = another.certificate(users=[PERSON])
         assert reissued.body["erasure"]["state"] == "complete"
         assert reissued.verify(vault.public_keys()) == []
-        assert vault.certificate(sequence=2).body == reissued.body
+        assert vault.certificate_of_entry(2).body == reissued.body
         assert not in_bytes(vault, files_of(sqlite_place))
         assert vault.verify().holds
 

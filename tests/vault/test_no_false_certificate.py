@@ -237,7 +237,7 @@ def test_a_vault_of_the_first_release_has_tallies_from_its_first_change_on(place
     put_old_vault(place, FIRST_RELEASE)
     with place.open() as vault:
         assert vault.preview(users=["user-5"]).records == 5
-        vault.change_policy(max_epsilon=vault.configuration.requests.max_epsilon)
+        vault.change_policy(max_epsilon=vault.configuration.policy.max_epsilon)
         assert values(vault, "SELECT schema_version FROM vault") == [(4,)]
         assert values(vault, "SELECT sum(records) FROM owner") == values(vault, "SELECT count(*) FROM record")
         assert vault.verify().problems == ()

@@ -269,7 +269,7 @@ def test_the_sources_and_digests_of_an_external_vault_are_tallied(place: Place, 
 def test_a_changed_certificate_is_neither_handed_out_nor_signed_anew(vault: Vault) -> None:
     ((body,),) = values(vault, "SELECT body FROM certificate")
     change(vault, "UPDATE certificate SET body = ?", body.replace('"counts":[1,1]', '"counts":[1,0]'))
-    for asked in (lambda: vault.certificate(sequence=2), lambda: vault.forget(users=["ann"])):
+    for asked in (lambda: vault.certificate_of_entry(2), lambda: vault.forget(users=["ann"])):
         with pytest.raises(VaultError, match="certificate 2 was changed by something other than armnesia"):
             asked()
     change(vault, "UPDATE certificate SET body = ?", body)

@@ -283,6 +283,29 @@ class Status:
 
 
 @dataclass(frozen=True)
+class VaultIdentity:
+    """Where a vault and its keys are, and what is public of it; `public_key` is the one in use."""
+
+    vault: str
+    location: str
+    keys_path: Path
+    public_key: str
+    head: Head
+    configuration: Configuration
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `vault`, `location`, `keys`, `public_key`, `head` and `configuration`."""
+        return {
+            "vault": self.vault,
+            "location": self.location,
+            "keys": str(self.keys_path),
+            "public_key": self.public_key,
+            "head": str(self.head),
+            "configuration": self.configuration.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
 class PolicyChange:
     """The policy in force, and whether it was changed."""
 

@@ -15,6 +15,7 @@ from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
+from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
@@ -22,6 +23,7 @@ from armnesia.vault.operations.decide import decide
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
+from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import ingest
 from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.policy import change_policy
@@ -51,6 +53,7 @@ from armnesia.vault.results import (
     Served,
     Status,
     Upgraded,
+    VaultIdentity,
     Verification,
 )
 from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
@@ -226,27 +229,32 @@ class Vault:
         """The public configuration, fixed when the vault was created."""
         return self._state().configuration
 
+    def identity(self) -> VaultIdentity:
+        """What its operator must know of a new vault: where it is, its keys, its head and configuration."""
+        return identify(self._connection)
+
     @property
     def keys_path(self) -> Path:
         """The file of the keys."""
         return self._connection.keys_path
 
     def certificate(
-        self,
-        users: Iterable[Any] | None = None,
-        records: Iterable[Any] | None = None,
-        *,
-        sequence: int | None = None,
+        self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
     ) -> Certificate:
-        """The certificate of a request, opened; or of an entry of the ledger, which names nobody."""
-        if sequence is not None:
-            return certificate_of_entry(self._connection, sequence)
+        """The certificate of a request, opened; one that has to be signed, or signed again, is stored."""
         return certificate_of_target(self._connection, ErasureTarget.of(users, records))
+
+    def certificate_of_entry(self, sequence: int) -> Certificate:
+        """The certificate of a ledger entry, which names nobody; stored if it has to be signed."""
+        return certificate_of_entry(self._connection, sequence)
 
     def certificates(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
     ) -> Iterator[tuple[str, Certificate | None]]:
-        """Each name with its own certificate, opened for it alone; None if it was never in a request."""
+        """Each name with its own certificate, opened for it alone; None if it was never in a request.
+
+        Certificates that have to be signed, or signed again, are stored.
+        """
         return certificates_of_each(self._connection, ErasureTarget.of(users, records))
 
     def public_key(self, version: int | None = None) -> str:
@@ -302,9 +310,7 @@ class Vault:
 
     def back_up(self, path: str | Path) -> BackedUp:
         """Copy an SQLite vault into a new file; for PostgreSQL use its own tools, such as pg_dump."""
-        head = self.head
-        self._connection.database.back_up(str(path))
-        return BackedUp(Path(path), head)
+        return back_up(self._connection, path)
 
     @classmethod
     def restore(

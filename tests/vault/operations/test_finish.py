@@ -157,7 +157,7 @@ def test_certificates_are_signed_with_the_key_in_use(vault: Vault, place: Place)
     vault.rotate_digest_key()  # seals the drafts again
     erased(vault, place)
     assert len(vault.finish().reissued) == 8
-    assert {vault.certificate(sequence=n).body["signing_key"]["version"] for n in (2, 3, 9)} == {2}
+    assert {vault.certificate_of_entry(n).body["signing_key"]["version"] for n in (2, 3, 9)} == {2}
     assert vault.verify().problems == ()
 
 

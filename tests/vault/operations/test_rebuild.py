@@ -285,8 +285,7 @@ def test_a_broken_state_is_told_and_made_anew(
         for table in ("arm", "record", "suppressed", "request"):
             assert after[table] == before[table]
         assert (
-            vault.configuration.requests
-            == Configuration(actions=("A", "B"), user_type=UserType.TEXT).requests
+            vault.configuration.policy == Configuration(actions=("A", "B"), user_type=UserType.TEXT).policy
             or configuration
         )
         assert vault.forget(users=["bob"]).repeated

@@ -40,7 +40,7 @@ class RequestOptions:
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
         name = configuration.unlearner if self.unlearner is None else self.unlearner
-        default = configuration.options if name == configuration.unlearner else {}
+        default = configuration.unlearner_options if name == configuration.unlearner else {}
         options = default if self.options is None else self.options
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
@@ -222,7 +222,7 @@ def _release(
     refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
     refused: that may depend on the rewards, which must not choose the unlearner.
     """
-    stream, policy = state.require_stream(), state.configuration.requests
+    stream, policy = state.require_stream(), state.configuration.policy
     try:
         release, later = stream.forget(resolved.unlearner, deleted, resolved.budget)
         if policy.allows(release.guarantee):

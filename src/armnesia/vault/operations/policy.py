@@ -11,10 +11,9 @@ def change_policy(connection: VaultConnection, **changes: Any) -> PolicyChange:
     """Change parts of the policy from now on, in the ledger too; without a change nothing is written."""
     with connection.writing() as transaction:
         before = transaction.state
-        policy = replace(before.configuration.requests, **changes)
-        changed = policy != before.configuration.requests
+        configuration = before.configuration.with_policy(**changes)
+        policy, changed = configuration.policy, configuration != before.configuration
         if changed:
-            configuration = replace(before.configuration, policy=policy)
             transaction.append("policy", policy=policy.to_dict())
             transaction.store(replace(before, configuration=configuration))
     return PolicyChange(policy, changed, transaction.state.head)

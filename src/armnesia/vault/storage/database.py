@@ -152,8 +152,11 @@ class Database(ABC):
     def close(self) -> None:
         """Close the connection."""
 
-    def back_up(self, path: str) -> None:
-        """Copy the vault into a new file; refused where the database has tools of its own for that."""
+    def back_up(self, path: str) -> Row:
+        """Copy the vault into a new file; return the length and the hash of the copy's ledger.
+
+        Refused where the database has tools of its own for that.
+        """
         raise VaultError(f"{self.location!r} is backed up by the tools of its database{self.backup_hint}")
 
     def discard(self) -> None:
