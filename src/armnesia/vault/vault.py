@@ -24,7 +24,7 @@ from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
 from armnesia.vault.operations.identity import identify
-from armnesia.vault.operations.ingest import ingest
+from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.policy import change_policy
 from armnesia.vault.operations.readmit import readmit
@@ -143,11 +143,11 @@ class Vault:
         user.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
+        users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
         return ingest(
             self._connection,
             rows,
-            no_user=no_user,
-            user_is_named=user is not IF_PRESENT,
+            users=users,
             batch_rows=batch_rows,
             progress=progress,
         )

@@ -230,7 +230,7 @@ class Keyring:
         """A value by which each key is recognised, for the seal: a state fits one keyring only."""
         return [_digest(key, b"check", b"").hex() for key in (*self.digest_keys, *self.signing_keys)]
 
-    def owned_digest(self, row: tuple[Any, ...]) -> int:
+    def tally_digest(self, row: tuple[Any, ...]) -> int:
         """The digest of a record in the tally of its owner; like all digests of rows, with the first key."""
         return int.from_bytes(_digest(self.digest_keys[0], b"owned", ascii(row).encode()))
 

@@ -18,7 +18,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys import private_files, signatures
 from armnesia.vault.keys.canonical_json import (
     canonical,
@@ -102,7 +102,7 @@ class CertificateDraft:
         )
 
     @classmethod
-    def again(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
+    def for_reissue(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
         """The draft for an entry whose certificate, with this body, was issued before.
 
         It has the words that the entry fixes. Entries of 0.1.0 fix none: then it is drafted like a new one,
@@ -110,8 +110,7 @@ class CertificateDraft:
         """
         if "terms" not in entry.fields:
             return cls.of(entry, covers)
-        for problem in terms_problems(body, entry):
-            raise VaultError(f"certificate {entry.sequence}: {problem}")
+        refuse_first(terms_problems(body, entry), f"certificate {entry.sequence}: {{}}")
         return Certificate(body, b"").draft
 
     def seal(self, keyring: Keyring) -> bytes:

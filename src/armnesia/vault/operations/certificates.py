@@ -14,7 +14,7 @@ def certificates_of_each(
     """Each name of a request with its own certificate, opened for it alone; None if there is none."""
     with connection.reading() as transaction:
         normalised = target.normalised(transaction.state.configuration.user_type)
-        answers = [(one, answer_to(transaction, one)) for one in normalised.each()]
+        answers = [(one, answer_to(transaction, one)) for one in normalised.one_by_one()]
     entry: int | None = None
     for one, answer in answers:
         sequence, opening = answer or (0, None)

@@ -51,7 +51,7 @@ def create_vault(
             to_ledger = insert_entry(entry.sequence, entry.text, entry.hash)
             session.execute_together([to_ledger, *statements])
         undo.pop_all()  # from here on there is a vault, and it needs its keys
-    database.has_vault()  # from here on writers lock its row
+    database.vault_created()
     pinned_head.write(state.head)
     return VaultConnection(database, keyring, path.absolute(), pinned_head, records)
 

@@ -2,6 +2,7 @@
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress, RowCounter
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Finished
 from armnesia.vault.state.certificates import read_stored
 from armnesia.vault.state.connection import VaultConnection
@@ -10,8 +11,6 @@ from armnesia.vault.storage import tables
 
 _AT_ONCE = 500
 """Certificates per transaction: other writers wait for a fraction of a second."""
-_COMPLETE = '"state":"complete"},"issued":'
-"""In the canonical JSON of a certificate's body: it was signed with erasure complete."""
 
 
 def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | None = None) -> Finished:
@@ -33,7 +32,11 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
         bodies = tables.stream_certificate_bodies(transaction.session, since)
         keys = read_public_keys(connection, transaction)
         refused = set(certificates_to_reissue(transaction.session, keys))
-        waiting = [int(sequence) for sequence, body in bodies if _COMPLETE not in body or sequence in refused]
+        waiting = [
+            int(sequence)
+            for sequence, body in bodies
+            if sequence in refused or not StoredCertificate.says_complete(body)
+        ]
         complete = not tables.count_certificates_after(transaction.session, through)
     reissued = tuple(sequence for sequence in waiting if sequence <= through)
     counter = RowCounter(progress)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.results import Rebuilt
@@ -69,8 +69,8 @@ def _load_or_replay(
     with suppress(VaultError):
         state = connection.load_state(session, head_before)
     end = None if state is None else state.head
-    for problem in check_chain(ledger, vault=connection.all_keys.vault, head=head_before, end=end):
-        raise VaultError(f"ledger: {problem}; restore a backup")
+    problems = check_chain(ledger, vault=connection.all_keys.vault, head=head_before, end=end)
+    refuse_first(problems, "ledger: {}; restore a backup")
     if state is not None:
         return state, True
     return replace_state(session, connection.all_keys, ReplayedState.of(ledger)), False

@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_text import CERTIFIED
@@ -76,10 +76,8 @@ def _load_copy(
     """
     connection.refuse_foreign_schema(session)
     pinned = connection.pinned_head.read()
-    for problem in check_chain(
-        export.ledger(), vault=connection.all_keys.vault, head=pinned, end=export.head
-    ):
-        raise VaultError(f"the export cannot be used: {problem}")
+    problems = check_chain(export.ledger(), vault=connection.all_keys.vault, head=pinned, end=export.head)
+    refuse_first(problems, "the export cannot be used: {}")
     if not _is_beginning(tables.stream_ledger(session), export.ledger()):
         raise VaultError("the ledger of the vault is not the beginning of the export's: they have diverged")
     replayed = ReplayedState.of(tables.stream_ledger(session))
@@ -167,5 +165,7 @@ def _ledger_statements(
         if entry.kind in CERTIFIED:
             while 0 < number < sequence:
                 number, body = next(certificates, (0, {}))
-            draft = CertificateDraft.again(entry, body if number == sequence else {}, covers(entry.kind))
+            draft = CertificateDraft.for_reissue(
+                entry, body if number == sequence else {}, covers(entry.kind)
+            )
             yield tables.put_certificate(sequence, draft.text, draft.seal(keyring))

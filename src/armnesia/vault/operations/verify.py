@@ -213,6 +213,6 @@ def _row_problems(
         if stored != computed
     ]
     if state.version >= WITH_TALLIES:
-        problems += tally_problems(session, scan.owned, scan.owned_digest)
+        problems += tally_problems(session, scan.tallied, scan.tally_digest)
     found, notes = connection.records.problems(session, state, keyring, scan, counter)
     return problems + found, notes

@@ -32,7 +32,7 @@ def certificate_of_target(connection: VaultConnection, target: ErasureTarget) ->
 
 def answer_to(transaction: Transaction, target: ErasureTarget) -> tuple[int, Opening | None] | None:
     """The ledger entry that answered a request, and the opening of its commitment; None if none did."""
-    found = tables.read_request(transaction.session, transaction.keyring.request_digest(target.request))
+    found = tables.read_request(transaction.session, transaction.keyring.request_digest(target.to_dict()))
     if found is None:
         return None
     sequence, text = found
@@ -76,7 +76,7 @@ def open_certificate(
         return certificate
     entry = certificate.body["entry"]
     salt = connection.all_keys.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
-    return certificate.with_opening(salt, opening.request(target.request), opening.path_in(tree))
+    return certificate.with_opening(salt, opening.request(target.to_dict()), opening.path_in(tree))
 
 
 def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:

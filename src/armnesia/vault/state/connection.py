@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
@@ -112,8 +112,8 @@ class VaultConnection:
         if stored != self.checked:
             self.check_seal(stored)
             self.checked, self.cached_state = stored, None
-        for problem in self.schema_problems(session, stored.version):
-            raise VaultError(f"{problem}; nothing is read from such a vault: run armnesia verify")
+        problems = self.schema_problems(session, stored.version)
+        refuse_first(problems, "{}; nothing is read from such a vault: run armnesia verify")
         if head_before is not None and head_before.sequence < stored.head.sequence:
             self.pinned_head.write(stored.head)
         return stored
@@ -123,11 +123,17 @@ class VaultConnection:
         try:
             self.read_checked(session, head_before)
         except VaultError:
-            with suppress(AssertionError, ValueError, TypeError, KeyError):
-                replayed = ReplayedState.of(tables.stream_ledger(session))
-                for problem in replayed.key_problems(self.all_keys):
-                    raise VaultError(problem) from None
-            raise
+            problem = self._first_key_problem(session)
+            if problem is None:
+                raise
+            raise VaultError(problem) from None
+
+    def _first_key_problem(self, session: Session) -> str | None:
+        """Which key is not the one of the ledger, as far as that can be read."""
+        with suppress(AssertionError, ValueError, TypeError, KeyError):
+            replayed = ReplayedState.of(tables.stream_ledger(session))
+            return next(replayed.key_problems(self.all_keys), None)
+        return None
 
     def check_seal(self, stored: StoredState) -> Keyring:
         """Check the seal; if it does not match, with keys that another process may have added meanwhile."""

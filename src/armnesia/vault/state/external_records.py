@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import ArmnesiaError, VaultError
-from armnesia.core.identifiers import UserType
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.units import UNIT
@@ -20,7 +19,7 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.owner_tallies import OwnedRecords, delete_and_check
+from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user_type_for
 from armnesia.vault.state.records import (
     DeletedRecords,
@@ -160,11 +159,11 @@ class ExternalRecords(Records):
         digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Compute the digests only: what the records say is known at the sources."""
-        owned = OwnedRecords(keyring)
+        tallies = TallyObserver(keyring)
         digests = compute_digests(
-            session, digest_keyring or keyring, self.layout, counter=counter, observers=[owned]
+            session, digest_keyring or keyring, self.layout, counter=counter, observers=[tallies]
         )
-        return RecordScan(digests, needs_recount=True, owned=owned.number, owned_digest=owned.digest)
+        return RecordScan(digests, needs_recount=True, tallied=tallies.number, tally_digest=tallies.digest)
 
     def problems(
         self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
@@ -213,12 +212,12 @@ class ExternalRecords(Records):
             source = _reopened(json.loads(description))
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
-            names = UserNames(user_type or UserType.TEXT)
+            names = UserNames.of(user_type)
             for rows in source.rows(nothing.actions, nothing.reward_range, user_names=names):
-                loader.take(rows)
+                loader.add(rows)
                 if counter is not None:
                     counter.add(len(rows))
-            loader.finish()
+            loader.store()
         return transaction.state
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:

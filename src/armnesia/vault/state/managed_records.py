@@ -16,7 +16,7 @@ from armnesia.logs import Rows, Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.owner_tallies import OwnedRecords, delete_and_check
+from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.records import (
     DeletedRecords,
     Records,
@@ -85,13 +85,13 @@ class ManagedRecords(Records):
         digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Add the records up and look for those of forgotten people while the digests are computed."""
-        observer, owned = _RecordObserver(keyring, suppressed), OwnedRecords(keyring)
+        observer, tallies = _RecordObserver(keyring, suppressed), TallyObserver(keyring)
         digests = compute_digests(
-            session, digest_keyring or keyring, self.layout, counter=counter, observers=[observer, owned]
+            session, digest_keyring or keyring, self.layout, counter=counter, observers=[observer, tallies]
         )
         sums = {arm: (count, total) for arm, (count, total) in observer.sums.items()}
         forgotten = tuple(observer.forgotten)
-        return RecordScan(digests, bool(forgotten), sums, forgotten, owned.number, owned.digest)
+        return RecordScan(digests, bool(forgotten), sums, forgotten, tallies.number, tallies.digest)
 
     def problems(
         self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter

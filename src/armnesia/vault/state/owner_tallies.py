@@ -33,7 +33,7 @@ class OwnerTallies:
             owner = record[_OWNER]
             if owner is not None:
                 number, digest = self._tallies.get(owner, (0, 0))
-                self._tallies[owner] = (number + 1, digest ^ self._keyring.owned_digest(record))
+                self._tallies[owner] = (number + 1, digest ^ self._keyring.tally_digest(record))
 
     def merge(self, stored: Iterable[Row]) -> None:
         """Add the tallies that the table holds; refuse what armnesia does not write."""
@@ -56,7 +56,7 @@ class OwnerTallies:
         return list(self._tallies)
 
 
-class OwnedRecords:
+class TallyObserver:
     """Counts the records that pass by and have an owner, and computes the digest of all their tallies."""
 
     def __init__(self, keyring: Keyring) -> None:
@@ -68,7 +68,7 @@ class OwnedRecords:
         for row in rows:
             if row[_OWNER] is not None:
                 self.number += 1
-                self.digest ^= self._keyring.owned_digest(row)
+                self.digest ^= self._keyring.tally_digest(row)
             yield row
 
 
@@ -151,7 +151,7 @@ def rebuild_tallies(session: Session, keyring: Keyring, layout: RecordLayout) ->
 
 
 def tally_problems(session: Session, number: int, digest: int) -> list[str]:
-    """Compare all tallies with what `OwnedRecords` saw, and each with what the index finds."""
+    """Compare all tallies with what `TallyObserver` saw, and each with what the index finds."""
     for _, records, own in tables.stream_tallies(session):
         number -= records
         digest ^= int.from_bytes(own)

@@ -41,10 +41,10 @@ class RecordLoader:
         self._source, self._digests = records.register_source(transaction, source)
         self._counts = np.zeros(len(actions), dtype=np.int64)
         self._sums = np.zeros(len(actions), dtype=object)
-        self.seen = self.added = self.already_there = self.suppressed = 0
+        self.n_rows = self.added = self.already_there = self.suppressed = 0
         tables.create_incoming(self._session, self._layout)
 
-    def take(self, rows: Rows) -> None:
+    def add(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         session, layout = self._session, self._layout
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
@@ -64,12 +64,12 @@ class RecordLoader:
         self._digests = self._digests.update(self._keyring, "record", records)
         add_to_tallies(session, self._keyring, records)
         added = tables.insert_incoming(session, layout)
-        self.seen += len(names)
+        self.n_rows += len(names)
         self.added += added
         self.already_there += len(incoming) - added
         self.suppressed += len(names) - len(incoming)
 
-    def finish(self) -> State:
+    def store(self) -> State:
         """Store the new statistics and let the learner decide again."""
         state, transaction = replace(self._state, digests=self._digests), self._transaction
         if self.added:
@@ -164,4 +164,4 @@ def user_type_for(state: State, source: Source) -> UserType | None:
 
 def user_names_of(state: State) -> UserNames:
     """How the users of a source are spelled in this vault."""
-    return UserNames(state.configuration.user_type or UserType.TEXT)
+    return UserNames.of(state.configuration.user_type)

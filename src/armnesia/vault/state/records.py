@@ -53,9 +53,9 @@ class RecordScan:
     """Per arm, how many records there are and the sum of their units; empty if records are external."""
     forgotten: tuple[bytes, ...] = ()
     """The identities of records that belong to forgotten people, or were forgotten themselves."""
-    owned: int = 0
+    tallied: int = 0
     """How many records have an owner."""
-    owned_digest: int = 0
+    tally_digest: int = 0
     """The exclusive or of their digests, which is that of all tallies."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.arrays import IntArray
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
@@ -113,8 +113,7 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState) 
 
     The new seal is on the keys, too: they must be those of the ledger.
     """
-    for problem in replayed.key_problems(all_keys):
-        raise VaultError(problem)
+    refuse_first(replayed.key_problems(all_keys))
     for version in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
         if version not in replayed.digest_key_checks:
             raise VaultError(

@@ -90,8 +90,10 @@ class RequestHistory:
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "RequestHistory":
         """Look a request up, whose names are spelled as the vault does."""
         keyring = transaction.keyring
-        whole = keyring.request_digest(target.request)
-        alone = [whole if one is target else keyring.request_digest(one.request) for one in target.each()]
+        whole = keyring.request_digest(target.to_dict())
+        alone = [
+            whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()
+        ]
         own = zip(target.suppression_digests(keyring), alone, strict=True)
         names = [NameDigests(name, kind, request) for (name, kind), request in own]
         digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}

@@ -98,7 +98,7 @@ def compute_digests(
 ) -> TableDigests:
     """Compute the digests from the rows that the tables hold now."""
     counter = counter or RowCounter()
-    records = counter.each(tables.stream_records(session, layout))
+    records = counter.counted(tables.stream_records(session, layout))
     for observer in observers:
         records = observer.observe(records)
     digests = TableDigests().update(keyring, "record", records)
@@ -112,5 +112,5 @@ def compute_list_digests(
     """Compute the digests of all tables but `record`, which is by far the largest."""
     counter, digests = counter or RowCounter(), TableDigests()
     for table in COLUMNS:
-        digests = digests.update(keyring, table, counter.each(tables.stream_table(session, table)))
+        digests = digests.update(keyring, table, counter.counted(tables.stream_table(session, table)))
     return digests

@@ -125,6 +125,9 @@ class Database(ABC):
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""
 
+    def vault_created(self) -> None:  # noqa: B027 (most databases need not know)
+        """Be told that the tables of a vault are there now."""
+
     @abstractmethod
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
         """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""

@@ -173,6 +173,10 @@ class PostgresDatabase(Database):
         self._has_vault = bool(found and found[0])
         return self._has_vault
 
+    def vault_created(self) -> None:
+        """From here on writers lock its row."""
+        self._has_vault = True
+
     @contextmanager
     def reading(self) -> Iterator[PostgresSession]:
         """Take one snapshot for all queries of the transaction."""
