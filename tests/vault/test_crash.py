@@ -133,7 +133,7 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
         with connection.writing() as transaction:
             state = transaction.state
             target = ErasureTarget.of(users=["ann"])
-            found, rows, to_tallies = connection.records.delete(transaction, target, None)
+            found, rows, _, to_tallies = connection.records.delete(transaction, target, None)
             assert found is not None
             stream = state.require_stream()
             rolled_back = replace(stream, statistics=stream.statistics.without(found))

@@ -1,5 +1,7 @@
 """Deciding: which arm is served now."""
 
+import json
+
 from armnesia.vault.results import Served
 from armnesia.vault.state.connection import VaultConnection
 
@@ -9,4 +11,6 @@ def decide(connection: VaultConnection) -> Served:
     head_before = connection.expected_head()
     with connection.database.reading() as session:
         stored = connection.read_checked(session, head_before)
-    return stored.served_arm()
+    row = stored.row
+    action = None if row.served is None else json.loads(stored.arms[row.served].label)
+    return Served(action, row.served_by, stored.head)

@@ -73,7 +73,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
     return Forgotten(
         repeated=False,
         named=len(target.names),
-        held=len(answer.deleted.row_keys(target)),
+        held=len(answer.deleted.held),
         counts=counts_by_action(before, answer.deleted.request),
         served_before=before.served_action,
         served=state.served_action,
@@ -157,7 +157,7 @@ def _answer(
         return None
     deleted = connection.records.delete(transaction, target, lookup)
     if not resolved.exactly:
-        refuse_similar_names(transaction, target, deleted.row_keys(target), history.suppressed)
+        refuse_similar_names(transaction, target, deleted.held, history.suppressed)
     outcome = _decide(transaction.state, deleted.request, resolved)
     covers = connection.erasure_covers(outcome.kind)
     draft, opening = _store(transaction, target, deleted, history, outcome, covers)
@@ -194,8 +194,7 @@ def _store(
 ) -> tuple[CertificateDraft, Mapping[str, Any] | None]:
     """Store the outcome, its ledger entry and the draft of its certificate; return the latter's opening."""
     before, keyring = transaction.state, transaction.keyring
-    held = deleted.row_keys(target)
-    commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, held)
+    commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
     entry = transaction.append(outcome.kind, **facts, terms=terms_of(outcome.kind, facts, covers))
     draft = CertificateDraft.of(entry, covers)

@@ -79,11 +79,12 @@ class VaultConnection:
             else:
                 before, intact = load(session, head_before)
             transaction = Transaction(session, self.all_keys, before, intact)
-            migrate(session, transaction.keyring, self.records.layout, before.version)
+            if before.version < VERSION:
+                migrate(session, transaction.keyring, self.records.layout, before.version)
             yield transaction
             if before.version < VERSION and transaction.stored is None:
                 transaction.store(before)  # with the version of the tables
-            assert transaction.is_complete, "statements were collected and not stored"
+            assert not transaction.collected, "statements were collected and not stored"
         self.all_keys = transaction.all_keys
         if transaction.stored is not None:
             self.checked, self.cached_state = transaction.stored, transaction.state
@@ -112,7 +113,7 @@ class VaultConnection:
         if stored != self.checked:
             self.check_seal(stored)
             self.checked, self.cached_state = stored, None
-        problems = self.schema_problems(session, stored.version)
+        problems = self.schema_problems(session, stored.row.schema_version)
         refuse_first(problems, "{}; nothing is read from such a vault: run armnesia verify")
         if head_before is not None and head_before.sequence < stored.head.sequence:
             self.pinned_head.write(stored.head)

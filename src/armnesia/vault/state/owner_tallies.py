@@ -104,18 +104,19 @@ def remove_from_tallies(
 
 def delete_and_check(
     transaction: Transaction, layout: RecordLayout, target: ErasureTarget
-) -> tuple[list[Row], list[Statement]]:
+) -> tuple[list[Row], set[bytes], list[Statement]]:
     """Delete the records of a request, and confirm by another way than the index that they are all.
 
-    Returns the records, and the statements that store the tallies without them.
+    Returns the records, the row keys of the names that had some, and the statements that store the tallies
+    without them.
     """
     session, keys = transaction.session, target.row_keys(transaction.keyring)
     rows = tables.delete_records(session, layout, target.row_column, keys)
+    held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
     if not target.users:
-        found = {record[0] for record in rows}
-        confirm_absence(session, [key for key in keys if key not in found])
+        confirm_absence(session, [key for key in keys if key not in held])
     owners = keys if target.users else ()
-    return rows, remove_from_tallies(session, transaction.keyring, layout, owners, rows)
+    return rows, held, remove_from_tallies(session, transaction.keyring, layout, owners, rows)
 
 
 def damaged() -> VaultError:

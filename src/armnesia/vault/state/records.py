@@ -34,12 +34,10 @@ class DeletedRecords(NamedTuple):
     request: DeletionRequest | None
     """What they add up to; None if there were none."""
     rows: list[Row]
+    held: set[bytes]
+    """The row keys of those names of the request that had records."""
     to_tallies: list[Statement]
     """What stores the tallies of their owners without them."""
-
-    def row_keys(self, target: ErasureTarget) -> set[bytes]:
-        """The row keys of those names of the request that had records."""
-        return {bytes(owner if target.users else identity) for identity, owner, *_ in self.rows}
 
 
 @dataclass(frozen=True)
@@ -66,11 +64,11 @@ class Records(ABC):
     erasure_excludes: ClassVar[str] = ""
     """What erasure does not cover, in words that follow the database's own in a certificate."""
 
+    @abstractmethod
     def look_up(
         self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
     ) -> SourceRows | None:
         """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
-        return None
 
     @abstractmethod
     def find(

@@ -16,7 +16,6 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.results import Served
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session, Statement
@@ -137,11 +136,6 @@ class StoredState:
         """The head of the ledger that the row names."""
         return Head(self.row.ledger_length, self.row.ledger_head)
 
-    @property
-    def version(self) -> int:
-        """The version of the tables."""
-        return int(self.row.schema_version)
-
     @classmethod
     def read(cls, session: Session) -> "StoredState":
         """Read the rows of the state."""
@@ -156,7 +150,7 @@ class StoredState:
         try:
             keyring = self.keyring_in_use(all_keys)
             # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
-            if seal_on(self.row.sealed, self.arms, keyring) == bytes(self.row.seal):
+            if seal_on(self.row[:-1], self.arms, keyring) == bytes(self.row.seal):
                 return keyring
         except (ValueError, TypeError, AttributeError):
             pass
@@ -164,28 +158,18 @@ class StoredState:
 
     def keyring_in_use(self, all_keys: Keyring) -> Keyring:
         """The keys that the state uses, of those in the keys' file."""
+        _, rotating, below = self.row.tallies.partition(ROTATED_BELOW)
         return all_keys.at(
             digest_version=self.row.digest_key,
             signing_version=self.row.signing_key,
-            rotated_below=self._digests_and_rotation()[1],
+            rotated_below=bytes.fromhex(below) if rotating else None,
         )
-
-    def _digests_and_rotation(self) -> tuple[str, bytes | None]:
-        """The masked table digests, and how far the digests of records are rotated."""
-        masked, rotating, below = self.row.tallies.partition(ROTATED_BELOW)
-        return masked, bytes.fromhex(below) if rotating else None
-
-    def served_arm(self) -> Served:
-        """The served arm, which is known without the statistics."""
-        position = self.row.served
-        action = None if position is None else json.loads(self.arms[position].label)
-        return Served(action, self.row.served_by, self.head)
 
     def state(self, keyring: Keyring) -> State:
         """The state that the rows mean."""
         row, head = self.row, self.head
         configuration = Configuration.from_text(row.configuration)
-        masked, rotated_below = self._digests_and_rotation()
+        masked, rotating, below = row.tallies.partition(ROTATED_BELOW)
         return State(
             vault=row.id,
             version=row.schema_version,
@@ -198,7 +182,7 @@ class StoredState:
             digest_key=row.digest_key,
             signing_key=row.signing_key,
             digests=TableDigests.unmasked(masked, keyring, head),
-            rotated_below=rotated_below,
+            rotated_below=bytes.fromhex(below) if rotating else None,
         )
 
 
@@ -293,6 +277,6 @@ def store_statements(
         tallies=state.digests.masked(keyring, state.head) + rotation,
         seal=b"",
     )
-    row = row._replace(seal=seal_on(row.sealed, arms, keyring))
+    row = row._replace(seal=seal_on(row[:-1], arms, keyring))
     statements.append(tables.insert_vault(row) if before is None else tables.update_vault(row))
     return statements, StoredState(row, arms)

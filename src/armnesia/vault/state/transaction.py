@@ -31,7 +31,8 @@ class Transaction:
     """False if the stored state was changed by something else, and was replaced by a replayed one."""
     stored: StoredState | None = None
     """The rows of the state, if this transaction stored one."""
-    _collected: list[Statement] = field(default_factory=list)
+    collected: list[Statement] = field(default_factory=list)
+    """What the next `store` sends with the state."""
     _appended: Head | None = None
     """The head of the ledger with the entries that were appended since the last `store`."""
 
@@ -53,20 +54,15 @@ class Transaction:
 
     def add(self, *statements: Statement) -> None:
         """Add statements to the batch of the next `store`."""
-        self._collected += statements
+        self.collected += statements
 
     def store(self, state: State, *, all_keys: Keyring | None = None) -> None:
         """Store a new state, at the head of the appended entries; `all_keys` has keys that are new in it."""
         state = replace(state, version=VERSION, head=self._appended or state.head)
         self.all_keys = all_keys or self.all_keys
         statements, self.stored = store_statements(self.state, state, self.all_keys)
-        self.session.execute_together([*self._collected, *statements])
-        self.state, self._collected, self._appended = state, [], None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything that was collected is stored."""
-        return not self._collected
+        self.session.execute_together([*self.collected, *statements])
+        self.state, self.collected, self._appended = state, [], None
 
 
 def next_entry(

@@ -1,7 +1,7 @@
 """The tables of a vault, and their version."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 VERSION = 4
 """The version that this code writes.
@@ -41,11 +41,7 @@ class VaultRow(NamedTuple):
     tallies: str
     """The table digests, under their mask."""
     seal: bytes
-
-    @property
-    def sealed(self) -> tuple[Any, ...]:
-        """What the seal covers of the row: all but itself."""
-        return self[:-1]
+    """On all columns before it, and on the arms."""
 
 
 class ArmRow(NamedTuple):

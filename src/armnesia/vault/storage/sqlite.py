@@ -160,12 +160,9 @@ class SqliteDatabase(Database):
             self._connection.execute("PRAGMA journal_mode = WAL")
         for setting in _SETTINGS:
             self._connection.execute(setting)
-        self._create_log()
-        self._files = self._present_files()
-
-    def _create_log(self) -> None:
-        """Make SQLite create the write-ahead log, by reading: it exists from now on."""
+        # Reading creates the write-ahead log, which exists from now on.
         self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        self._files = self._present_files()
 
     def has_vault(self) -> bool:
         """Whether the file contains a vault."""
