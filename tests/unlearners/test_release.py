@@ -73,7 +73,7 @@ def test_repr_shows_probabilities_branch_and_guarantee() -> None:
     assert repr(release) == (
         "Release({'x': 1.0, ('y', 2): 0.0}, branch='rollback',"
         " guarantee='(ε = 0, δ = 0) at level retained: as if only the other records had been there;"
-        " which of these were collected is not undone')"
+        " those collected because of an earlier decision stay')"
     )
 
 
