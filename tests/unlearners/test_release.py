@@ -47,6 +47,7 @@ def test_an_impossible_arm_is_never_drawn() -> None:
     assert {release.draw() for _ in range(500)} == {"a", "c"}
 
 
+@pytest.mark.slow
 def test_draws_follow_the_probabilities() -> None:
     """20 000 draws from the operating system's randomness: 6 standard errors, false alarm 2·10⁻⁹.
 
