@@ -13,6 +13,7 @@ from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensi
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage import tables
@@ -75,7 +76,8 @@ def ingest(
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
-            loader = RecordLoader(transaction, connection.records, source, actions, user_type)
+            id_index = IdIndexCheck(_records_in(transaction.state), connection.database.integrity_problems)
+            loader = RecordLoader(transaction, connection.records, source, actions, user_type, id_index)
             for rows in batch:
                 loader.add(rows)
                 if progress is not None:
@@ -107,6 +109,11 @@ def _check_before_reading(connection: VaultConnection, source: Source, users: Us
             stacklevel=4,
         )
     return transaction.state
+
+
+def _records_in(state: State) -> int:
+    """How many records the vault holds."""
+    return 0 if state.stream is None else int(state.stream.statistics.total)
 
 
 def _refuse_unknown_users(session: Session, users: UserColumn) -> None:

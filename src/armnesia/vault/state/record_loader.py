@@ -12,7 +12,7 @@ from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames, first_user_type
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.owner_tallies import add_to_tallies
+from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS
@@ -31,9 +31,10 @@ class RecordLoader:
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
+        id_index: IdIndexCheck | None = None,
     ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
-        self._layout = records.layout
+        self._layout, self._id_index = records.layout, id_index
         self._keyring: Keyring = transaction.keyring
         self._before = transaction.state
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
@@ -62,7 +63,7 @@ class RecordLoader:
         width = len(layout.columns.split(","))
         records = [row[:width] for row in new.values()]
         self._digests = self._digests.update(self._keyring, "record", records)
-        add_to_tallies(session, self._keyring, records)
+        add_to_tallies(session, self._keyring, records, self._id_index)
         added = tables.insert_incoming(session, layout)
         self.n_rows += len(names)
         self.added += added

@@ -597,6 +597,16 @@ def incoming_identities(session: Session) -> set[bytes]:
     return {bytes(identity) for (identity,) in session.query("SELECT identity FROM incoming")}
 
 
+def count_of_incoming_owners(session: Session) -> tuple[int, int]:
+    """How many records the owners of incoming rows have, and how many of these come in again."""
+    ((found, again),) = session.query(
+        "SELECT count(*), count(i.identity)"
+        " FROM (SELECT DISTINCT owner FROM incoming WHERE owner IS NOT NULL) o CROSS JOIN record r"
+        " LEFT JOIN incoming i ON i.identity = r.identity WHERE r.owner = o.owner"
+    )
+    return int(found), int(again)
+
+
 def sum_incoming(session: Session) -> list[Row]:
     """Add the incoming rows up: (arm, count, sum of units)."""
     return session.query("SELECT arm, count(*), sum(units) FROM incoming GROUP BY arm")
