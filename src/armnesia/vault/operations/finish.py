@@ -24,7 +24,7 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
         raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
     with connection.reading() as transaction:
         state = transaction.state
-    if connection.erase(state.head.sequence, wait=True):
+    if connection.erase(state.head, wait=True):
         through = state.head.sequence
     else:
         through = state.erased_through

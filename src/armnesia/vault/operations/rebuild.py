@@ -9,6 +9,7 @@ from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.results import Rebuilt
+from armnesia.vault.state.certificates import redraft_certificates
 from armnesia.vault.state.connection import VaultConnection, older_than
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState, replace_state
@@ -26,6 +27,9 @@ def rebuild(
     This also repairs a state that something else has changed: then everything that the ledger determines is
     taken from it, and it must be intact. `without` names sources of an external vault that no longer exist:
     their rows no longer count, unless another source has them too.
+
+    Rows that are deleted here, such as those of a forgotten person that something else put back, are in the
+    files until they are erased again: until then no certificate says that erasure is complete.
     """
     counter = RowCounter(progress)
     with connection.writing(partial(_load_or_replay, connection)) as transaction:
@@ -49,8 +53,14 @@ def rebuild(
         unchanged = intact and (before.stream, before.head) == (state.stream, state.head)
         if unchanged:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
+        deleted = not transaction.intact or state.digests.record != scan.digests.record
+        if deleted:
+            state = replace(state, erased_through=0)
+            redraft_certificates(connection, transaction)
         entry = transaction.append("rebuild", changed=not unchanged, sources_dropped=len(without))
         transaction.store(state)
+    if deleted:
+        connection.erase(entry.head)
     return Rebuilt(not unchanged, entry.head)
 
 

@@ -39,8 +39,11 @@ class VaultConnection:
     pinned_head: PinnedHead
     records: Records
     accept: Accept = "intact"
-    erased_through: int = 0
-    """The last ledger entry whose deleted bytes this process knows to have left the files."""
+    erased_at: Head | None = None
+    """A head of the ledger; this process knows that all bytes deleted up to it have left the files.
+
+    That holds as long as nothing puts old rows back: until the next `restore` or `rebuild`.
+    """
     signing_keys: tuple[SigningKey, ...] = ()
     """The history of the signing keys, if it was read: a cache, valid for as many keys as are in use."""
     checked: StoredState | None = None
@@ -97,7 +100,20 @@ class VaultConnection:
         if self.cached_state is None:
             self.cached_state = stored.state(stored.keyring_in_use(self.all_keys))
         state = self.cached_state
-        return replace(state, erased_through=max(state.erased_through, self.erased_through))
+        if self.erased_at is None or self.erased_at.sequence <= state.erased_through:
+            return state
+        if not self._still_erased(session, state.head, self.erased_at):
+            self.erased_at = None
+            return state
+        return replace(state, erased_through=self.erased_at.sequence)
+
+    @staticmethod
+    def _still_erased(session: Session, head: Head, erased_at: Head) -> bool:
+        """Whether the ledger goes on from a head without an entry by which old rows may have come back."""
+        if head == erased_at:
+            return True
+        _, hash_ = tables.read_entry(session, erased_at.sequence) or ("", "")
+        return hash_ == erased_at.hash and not tables.has_restored_since(session, erased_at.sequence)
 
     def read_checked(self, session: Session, head_before: Head | None) -> StoredState:
         """Read the rows of the state and check them.
@@ -166,11 +182,11 @@ class VaultConnection:
         excludes = self.records.erasure_excludes if kind == "forget" else ""
         return self.database.erasure_covers + excludes
 
-    def erase(self, sequence: int, *, wait: bool = False) -> bool:
-        """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""
-        if sequence > self.erased_through and self.database.erase(wait=wait):
-            self.erased_through = sequence
-        return self.erased_through >= sequence
+    def erase(self, head: Head, *, wait: bool = False) -> bool:
+        """Make bytes deleted up to a head of the ledger leave the files if possible; whether they left."""
+        if self.erased_at != head and self.database.erase(wait=wait):
+            self.erased_at = head
+        return self.erased_at == head
 
 
 def keys_path_of(url: str, keys: str | Path | None) -> Path:

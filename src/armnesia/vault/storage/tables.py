@@ -169,6 +169,17 @@ def read_rotations(session: Session) -> list[str]:
     return [text for (text,) in found]
 
 
+def has_restored_since(session: Session, sequence: int) -> bool:
+    """Whether entries after this one may be those of a `restore` or a `rebuild`."""
+    found = session.query(
+        "SELECT 1 FROM ledger WHERE sequence > ? AND (entry LIKE ? OR entry LIKE ?) LIMIT 1",
+        sequence,
+        '%"kind":"restore"%',
+        '%"kind":"rebuild"%',
+    )
+    return bool(found)
+
+
 def insert_entry(sequence: int, text: str, hash_: str) -> Statement:
     """Store the next entry."""
     return "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", (sequence, text, hash_)
