@@ -47,12 +47,17 @@ def rebuild(
                 " than armnesia: run armnesia restore with the latest export"
             )
         transaction.store(replace(before, digests=scan.digests))
+        contents = connection.records.content_digest(session, transaction.keyring)
         state = connection.records.recount(transaction, scan, counter)
         rebuild_tallies(session, transaction.keyring, connection.records.layout)
-        intact = transaction.intact and connection.records.matches(scan, before)
-        unchanged = intact and (before.stream, before.head) == (state.stream, state.head)
-        if unchanged:  # the served arm stays, and what chose it
+        same_statistics = transaction.intact and (before.stream, before.head) == (state.stream, state.head)
+        if same_statistics:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
+        unchanged = (
+            same_statistics
+            and connection.records.matches(scan, before)
+            and contents == connection.records.content_digest(session, transaction.keyring)
+        )
         deleted = not transaction.intact or state.digests.record != scan.digests.record
         if deleted:
             state = replace(state, erased_through=0)

@@ -37,6 +37,8 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
 
+_SOURCE = 3  # its place in a record
+
 
 def _sources(transaction: Transaction, target: ErasureTarget) -> list[dict[str, Any]]:
     """The sources that brought the rows of a request: other sources need not be readable."""
@@ -196,8 +198,13 @@ class ExternalRecords(Records):
         return problems + statistics_problems(state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
-        """Always: a recount reads the sources, and may count a row with another source that has it."""
-        return True
+        """Whether no digest of a row was changed; sources may have been dropped just now."""
+        return scan.digests.record == state.digests.record
+
+    def content_digest(self, session: Session, keyring: Keyring) -> int:
+        """Of identities, owners and contents: a recount may find a row at another source that has it."""
+        rows = (row[:_SOURCE] for row in tables.stream_records(session, self.layout))
+        return TableDigests().update(keyring, "record", rows).record
 
     def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
         """Read every source again, in this transaction."""
