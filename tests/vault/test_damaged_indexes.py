@@ -1,13 +1,18 @@
 """One flipped bit in an index, then ordinary work: nothing comes in twice, comes back, or stays unseen."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from armnesia.core.errors import VaultError
+from armnesia.vault import Vault
 from armnesia.vault.state import owner_tallies
+from armnesia.vault.state.suppression import SuppressionList
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, damage_index, filled, values
+from tests.vault.raw_vaults import LOG, change, damage_index, filled, values
 
 IDS = "sqlite_autoindex_record_1"
 HIDDEN = "holds records with these ids that their index does not find: the index is damaged; nothing was {}"
@@ -78,3 +83,67 @@ def test_people_may_have_many_rows_and_get_more(place: Place) -> None:
             one = {column: values_[:1] for column, values_ in some.items()} | {"id": [f"m{start}"]}
             assert vault.ingest(one, **COLUMNS).added == 1
         assert vault.verify().problems == ()
+
+
+# The suppression list.
+
+SUPPRESSED = "sqlite_autoindex_suppressed_1"
+
+
+@pytest.mark.parametrize("kind", ["users", "records"])
+def test_nobody_comes_back_because_the_index_of_the_list_is_damaged(sqlite_place: Place, kind: str) -> None:
+    with filled(sqlite_place) as vault:
+        vault.forget(**{kind: ["dan" if kind == "users" else "r5"]})
+        held = vault.status().records
+        ((digest,),) = values(vault, "SELECT digest FROM suppressed")
+    damage_index(sqlite_place, SUPPRESSED, digest)
+    with sqlite_place.open() as vault:
+        again = vault.ingest(LOG, **COLUMNS)
+        assert (again.added, again.suppressed) == (0, 6 - held)
+        assert any(problem.startswith("database: ") for problem in vault.verify().problems)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM suppressed",
+        "UPDATE suppressed SET readmitted = 2",
+        "UPDATE suppressed SET kind = 'record'",
+        "UPDATE suppressed SET digest = (SELECT digest FROM request LIMIT 1)",
+    ],
+)
+def test_nothing_comes_in_while_the_list_is_not_as_it_was_sealed(place: Place, sql: str) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["dan"])
+        change(vault, sql)
+        with pytest.raises(VaultError, match=r"the suppression list was changed by something other"):
+            vault.ingest(LOG, **COLUMNS)
+        assert vault.status().records == 4
+
+
+def test_the_list_is_read_once_for_all_batches_unless_it_changes(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[str] = []
+    scan = tables.stream_by_scan
+
+    def counted(session: Session, table: str) -> Iterator[Row]:
+        scans.append(table)
+        return scan(session, table)
+
+    with filled(sqlite_place) as vault:
+        vault.forget(users=["dan"])
+        monkeypatch.setattr(tables, "stream_by_scan", counted)
+        vault.ingest(LOG, **COLUMNS, batch_rows=1)
+        assert scans == ["suppressed"]
+        known = vault_list(vault)
+        with vault._connection.reading() as transaction:
+            assert SuppressionList.read(transaction, known) is known
+        vault.forget(users=["ann"])
+        with vault._connection.reading() as transaction:
+            assert len(SuppressionList.read(transaction, known).digests["user"]) == 2
+
+
+def vault_list(vault: Vault) -> SuppressionList:
+    with vault._connection.reading() as transaction:
+        return SuppressionList.read(transaction)

@@ -16,6 +16,7 @@ from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -73,11 +74,15 @@ def ingest(
         actions_fixed=actions if fixes_actions else None,
         user_type_fixed=user_type if state.configuration.user_type is None else None,
     )
+    suppression: SuppressionList | None = None
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
             id_index = IdIndexCheck(_records_in(transaction.state), connection.database.integrity_problems)
-            loader = RecordLoader(transaction, connection.records, source, actions, user_type, id_index)
+            suppression = SuppressionList.read(transaction, suppression)
+            loader = RecordLoader(
+                transaction, connection.records, source, actions, user_type, id_index, suppression
+            )
             for rows in batch:
                 loader.add(rows)
                 if progress is not None:

@@ -18,6 +18,9 @@ from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
+_LISTS = ("suppressed", "request", "tree")
+"""The tables that cannot be made again from anything else in the vault."""
+
 
 def rebuild(
     connection: VaultConnection, without: Sequence[str] = (), progress: Progress | None = None
@@ -38,13 +41,10 @@ def rebuild(
         scan = connection.records.scan(
             session, transaction.keyring, read_suppressed(session), counter=counter
         )
-        if (scan.digests.suppressed, scan.digests.request) != (
-            before.digests.suppressed,
-            before.digests.request,
-        ):
+        if any(getattr(scan.digests, table) != getattr(before.digests, table) for table in _LISTS):
             raise VaultError(
-                "the suppression list, the answered requests or their digests were changed by something other"
-                " than armnesia: run armnesia restore with the latest export"
+                "the suppression list, the answered requests, the commitments or their digests were changed"
+                " by something other than armnesia: run armnesia restore with the latest export"
             )
         transaction.store(replace(before, digests=scan.digests))
         contents = connection.records.content_digest(session, transaction.keyring)

@@ -15,7 +15,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
-from armnesia.vault.state.suppression import KINDS
+from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
@@ -32,13 +32,14 @@ class RecordLoader:
         actions: tuple[Any, ...],
         user_type: UserType | None,
         id_index: IdIndexCheck | None = None,
+        suppression: SuppressionList | None = None,
     ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._layout, self._id_index = records.layout, id_index
         self._keyring: Keyring = transaction.keyring
         self._before = transaction.state
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
-        self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
+        self._suppressed = (suppression or SuppressionList.read(transaction)).digests
         self._source, self._digests = records.register_source(transaction, source)
         self._counts = np.zeros(len(actions), dtype=np.int64)
         self._sums = np.zeros(len(actions), dtype=object)
@@ -106,16 +107,13 @@ class RecordLoader:
     def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
         """The places of rows that are suppressed, by their user or by themselves."""
         places: set[int] = set()
-        if "user" in self._suppressing:
-            digests = {user: self._keyring.user_digest(user) for user in set(rows.users) if user is not None}
-            listed = tables.suppressed_among(self._session, list(digests.values()))
-            places |= {
-                place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
-            }
-        if "record" in self._suppressing:
-            of_rows = [self._keyring.suppressed_record_digest(name) for name in names]
-            listed = tables.suppressed_among(self._session, of_rows)
-            places |= {place for place, digest in enumerate(of_rows) if digest in listed}
+        if self._suppressed["user"]:
+            users = {user for user in set(rows.users) if user is not None}
+            listed = {user for user in users if self._keyring.user_digest(user) in self._suppressed["user"]}
+            places |= {place for place, user in enumerate(rows.users) if user in listed}
+        if self._suppressed["record"]:
+            of_rows = map(self._keyring.suppressed_record_digest, names)
+            places |= {place for place, digest in enumerate(of_rows) if digest in self._suppressed["record"]}
         return places
 
     def _refuse_contradictions(self, rows: Rows, names: list[bytes]) -> None:

@@ -418,6 +418,12 @@ def stream_table(session: Session, table: str, columns: str | None = None) -> It
     return session.stream(f"SELECT {columns or COLUMNS[table]} FROM {table}")
 
 
+def stream_by_scan(session: Session, table: str) -> Iterator[Row]:
+    """All rows of a table, one by one, without any index."""
+    with session.without_indexes() as hint:
+        yield from session.stream(f"SELECT {COLUMNS[table]} FROM {table}{hint}")
+
+
 def stream_in_order(session: Session, table: str) -> Iterator[Row]:
     """All rows of a table, one by one, ordered by their key."""
     key = COLUMNS[table].partition(",")[0]
