@@ -5,9 +5,10 @@ from contextlib import suppress
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
-from armnesia.vault.ledger.commitments import HashTree, Opening
+from armnesia.vault.ledger.commitments import HashTree, Opening, commitment, leads_to_root
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.signing_keys import read_public_keys
 from armnesia.vault.state.similar_names import similar_forgotten
 from armnesia.vault.state.transaction import Transaction
@@ -100,7 +101,10 @@ def open_certificate(
         return certificate
     entry = certificate.body["entry"]
     salt = connection.all_keys.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
-    return certificate.with_opening(salt, opening.request(target.to_dict()), opening.path_in(tree))
+    request, path = opening.request(target.to_dict()), opening.path_in(tree)
+    if not leads_to_root(commitment(salt, request), path, entry["commitment"]):
+        raise changed_values()
+    return certificate.with_opening(salt, request, path)
 
 
 def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:

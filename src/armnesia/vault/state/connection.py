@@ -2,17 +2,19 @@
 
 import json
 import os
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
 from armnesia.vault.ledger.public_keys import SigningKey
+from armnesia.vault.state.diagnosis import changed_values, has_changed_values
 from armnesia.vault.state.migrations import migrate
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.records import Records
@@ -62,7 +64,7 @@ class VaultConnection:
     def reading(self) -> Iterator[Transaction]:
         """Begin a transaction that sees one snapshot of the vault, not older than the pinned head."""
         head_before = self.expected_head()
-        with self.database.reading() as session:
+        with self._explaining_failures(), self.database.reading() as session:
             state = self.load_state(session, head_before)
             yield Transaction(session, self.all_keys, state)
 
@@ -76,7 +78,7 @@ class VaultConnection:
         first change of a vault of an older version brings its tables to this one.
         """
         head_before = self.expected_head()
-        with self.database.writing() as session:
+        with self._explaining_failures(), self.database.writing() as session:
             if load is None:
                 before, intact = self.load_state(session, head_before), True
             else:
@@ -93,6 +95,24 @@ class VaultConnection:
             self.checked, self.cached_state = transaction.stored, transaction.state
         if transaction.state.head != before.head:
             self.pinned_head.write(transaction.state.head)
+
+    @contextmanager
+    def _explaining_failures(self) -> Iterator[None]:
+        """Say that values were changed by something else, where that is why a transaction failed.
+
+        Any other failure, such as a mistake of the caller, stays as it is.
+        """
+        try:
+            yield
+        except ArmnesiaError:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
+            with self.database.reading() as session:
+                explained = has_changed_values(session, self.all_keys, self.records.layout)
+            if explained:
+                traceback.clear_frames(error.__traceback__)  # they would keep cursors of the database open
+                raise changed_values() from error
+            raise
 
     def load_state(self, session: Session, head_before: Head | None) -> State:
         """Read the state, with what this process knows of erasure."""
@@ -243,7 +263,8 @@ def _identify(session: Session) -> tuple[str, int, Records]:
     known: dict[str, Any] = {}
     with suppress(IndexError, ValueError, TypeError, KeyError):
         vault, version, text = tables.read_identity(session)[0]
-        known = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
+        if type(vault) is str and type(version) is int:
+            known = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
     with suppress(ValueError, TypeError, KeyError):
         text, _ = tables.read_entry(session, 1) or ("", "")
         entry = json.loads(text)
