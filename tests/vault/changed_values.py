@@ -5,7 +5,7 @@ from pathlib import Path
 
 from armnesia.vault import Vault
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG
+from tests.vault.raw_vaults import LOG, filled
 
 CHANGES = {
     "opening blank": "UPDATE request SET opening = '   '",
@@ -54,6 +54,15 @@ SOURCE_CHANGES = {
     "half of it": """UPDATE source SET description = '{"kind": "file"}'""",
     "bytes": "UPDATE source SET description = x'7b'",
 }
+
+
+def make_vault(place: Place, folder: Path) -> None:
+    """A vault with requests of every kind, and its export for restoring in the folder."""
+    with filled(place) as vault:
+        vault.forget(users=["ann", "bob", "zoe"])
+        vault.forget(users=["cem"])
+        vault.forget(records=["r6"])
+        vault.export(folder / "restore.json", for_restore=True)
 
 
 def operations(place: Place, folder: Path) -> dict[str, Callable[[], object]]:

@@ -11,7 +11,7 @@ import pytest
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place, fresh_place
-from tests.vault.changed_values import CHANGES, SOURCE_CHANGES, operations
+from tests.vault.changed_values import CHANGES, SOURCE_CHANGES, make_vault, operations
 from tests.vault.raw_vaults import LOG, change, filled
 
 QUICK = ("opening blank", "no tree", "version of text", "identities of text", "certificates of bytes")
@@ -23,7 +23,7 @@ def run(place: Place, sql: str) -> None:
         connection.commit()
 
 
-def tracebacks(place: Place, work: Callable[[], object]) -> str:
+def tracebacks(work: Callable[[], object]) -> str:
     """How an operation ended, if it was neither well nor with a sentence."""
     try:
         work()
@@ -39,11 +39,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A vault with requests of every kind, and its exports."""
     folder = tmp_path_factory.mktemp("original")
     place = fresh_place("sqlite", folder)
-    with filled(place) as vault:
-        vault.forget(users=["ann", "bob", "zoe"])
-        vault.forget(users=["cem"])
-        vault.forget(records=["r6"])
-        vault.export(folder / "restore.json", for_restore=True)
+    make_vault(place, folder)
     return place
 
 
@@ -59,7 +55,7 @@ def test_no_operation_ends_in_a_traceback(original: Place, tmp_path: Path, name:
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(original.path.parent, copy)
         run(place, CHANGES[name])
-        if problem := tracebacks(place, work):
+        if problem := tracebacks(work):
             found[operation] = problem
     assert found == {}
 
@@ -69,11 +65,8 @@ def test_verify_finds_it_and_a_rebuild_hides_nothing(original: Place, tmp_path: 
     shutil.copytree(original.path.parent, tmp_path / "copy")
     place = Place(f"sqlite:///{tmp_path}/copy/{original.path.name}", tmp_path / "copy" / original.keys.name)
     run(place, CHANGES[name])
-    try:
-        with place.open(accept="any") as vault:
-            assert vault.verify().problems
-    except VaultError as refused:  # which no other operation opens either
-        assert name in ("no ledger", "no vault", "entry of a number"), refused
+    with place.open(accept="any") as vault:
+        assert vault.verify().problems
     try:
         with place.open(accept="damaged") as vault:
             vault.rebuild()

@@ -78,7 +78,12 @@ def test_people_may_have_many_rows_and_get_more(place: Place) -> None:
     with filled(place) as vault:
         for start in range(0, 400, 100):
             ids = [f"n{row}" for row in range(start, start + 100)]
-            some = {"action": ["A"] * 100, "reward": [1.0] * 100, "who": ["ann", "bob"] * 50, "id": ids}
+            some: dict[str, list[Any]] = {
+                "action": ["A"] * 100,
+                "reward": [1.0] * 100,
+                "who": ["ann", "bob"] * 50,
+                "id": ids,
+            }
             assert vault.ingest(some, **COLUMNS).added == 100
             one = {column: values_[:1] for column, values_ in some.items()} | {"id": [f"m{start}"]}
             assert vault.ingest(one, **COLUMNS).added == 1
@@ -93,7 +98,10 @@ SUPPRESSED = "sqlite_autoindex_suppressed_1"
 @pytest.mark.parametrize("kind", ["users", "records"])
 def test_nobody_comes_back_because_the_index_of_the_list_is_damaged(sqlite_place: Place, kind: str) -> None:
     with filled(sqlite_place) as vault:
-        vault.forget(**{kind: ["dan" if kind == "users" else "r5"]})
+        if kind == "users":
+            vault.forget(users=["dan"])
+        else:
+            vault.forget(records=["r5"])
         held = vault.status().records
         ((digest,),) = values(vault, "SELECT digest FROM suppressed")
     damage_index(sqlite_place, SUPPRESSED, digest)

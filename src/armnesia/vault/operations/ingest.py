@@ -75,6 +75,7 @@ def ingest(
         user_type_fixed=user_type if state.configuration.user_type is None else None,
     )
     suppression: SuppressionList | None = None
+    float_id_row: int | None = None
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
@@ -84,6 +85,7 @@ def ingest(
                 transaction, connection.records, source, actions, user_type, id_index, suppression
             )
             for rows in batch:
+                loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
                     progress(result.rows + loader.n_rows)
@@ -97,7 +99,15 @@ def ingest(
             served=state.served_action,
             head=state.head,
         )
+        if float_id_row is None:
+            float_id_row = loader.float_id_row
     _warn_of_names(names, source)
+    if float_id_row is not None:
+        warnings.warn(
+            f"{source.described('id')} looks like integers that became floats, such as 7.0 for 7, first in"
+            f" row {float_id_row}: 7 and 7.0 are two ids",
+            stacklevel=3,
+        )
     return result
 
 

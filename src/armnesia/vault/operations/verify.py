@@ -191,7 +191,7 @@ def _problems_of(
 
 
 def _tree_problems(session: Session) -> list[str]:
-    """Hash trees that do not lead to the commitment of their ledger entry, or are missing: a sentence each."""
+    """Hash trees that are missing or do not lead to the commitment of their entry: a sentence each."""
     problems, sizes = [], {}
     for sequence, leaves in tables.stream_table(session, "tree"):
         text, _ = tables.read_entry(session, sequence) or ("{}", "")

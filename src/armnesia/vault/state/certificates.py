@@ -62,9 +62,17 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     certificate = stored.issue(keyring, keys, erasure=erasure, covers=connection.erasure_covers(stored.kind))
     if certificate is not stored.issued:
         with connection.writing() as transaction:
+            if erased:
+                check_still_erased(transaction, sequence)
             transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
             transaction.store(transaction.state)
     return certificate
+
+
+def check_still_erased(transaction: Transaction, sequence: int) -> None:
+    """Refuse to store that erasure is complete where a restore or a rebuild has come in between."""
+    if transaction.state.erased_through < sequence:
+        raise VaultError("the vault was restored or rebuilt meanwhile; run the same command again")
 
 
 def redraft_certificates(connection: VaultConnection, transaction: Transaction) -> None:

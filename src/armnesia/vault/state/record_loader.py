@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import VaultError
-from armnesia.core.identifiers import UserType
+from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
@@ -44,6 +44,8 @@ class RecordLoader:
         self._counts = np.zeros(len(actions), dtype=np.int64)
         self._sums = np.zeros(len(actions), dtype=object)
         self.n_rows = self.added = self.already_there = self.suppressed = 0
+        self.float_id_row: int | None = None
+        """The first row whose id looks like an integer that became a float."""
         tables.create_incoming(self._session, self._layout)
 
     def add(self, rows: Rows) -> None:
@@ -70,6 +72,42 @@ class RecordLoader:
         self.added += added
         self.already_there += len(incoming) - added
         self.suppressed += len(names) - len(incoming)
+
+    def check_spelling_of_ids(self, rows: Rows) -> None:
+        """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
+
+        A program that turned integers into floats would otherwise bring forgotten records back, and others
+        twice. Where the record 17.0 was forgotten, 17 is refused as well.
+        """
+        ids = rows.ids or ()
+        floats = {place: id_ for place, id_ in enumerate(ids) if "." in id_ and looks_like_float(id_)}
+        respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in floats.items()}
+        if floats and self.float_id_row is None:
+            self.float_id_row = rows.positions[min(floats)]
+        integers = [
+            (place, self._keyring.record_identity("id", id_)) for place, id_ in respelled.items() if id_
+        ]
+        known = tables.keys_with_records(self._session, "identity", [name for _, name in integers])
+        if self._suppressed["record"]:
+            integers += [
+                (place, self._keyring.record_identity("id", f"{id_}.0"))
+                for place, id_ in enumerate(ids)
+                if id_ and is_plain_integer(id_)
+            ]
+            known |= {
+                name
+                for _, name in integers
+                if self._keyring.suppressed_record_digest(name) in self._suppressed["record"]
+            }
+        places = [place for place, name in integers if name in known]
+        if places:
+            first = min(places)
+            other = respelled.get(first) or f"{ids[first]}.0"
+            raise VaultError(
+                f"{len(places)} rows have an id that the vault holds, or has forgotten, in another spelling:"
+                f" {ids[first]!r} in row {rows.positions[first]}, which may be {other!r}; write the ids as"
+                " before; nothing was ingested"
+            )
 
     def store(self) -> State:
         """Store the new statistics and let the learner decide again."""

@@ -123,7 +123,7 @@ class Records(ABC):
         """Whether the tables are as armnesia left them, as far as a recount depends on it."""
 
     def content_digest(self, session: Session, keyring: Keyring) -> int:
-        """A digest of what a recount may change and the statistics do not show; 0 if there is no such thing."""
+        """A digest of what a recount may change and the statistics do not show; 0 if that is nothing."""
         return 0
 
     @abstractmethod
