@@ -1,8 +1,9 @@
 """Predictives: estimates of the old decision from the records left, which tilt uses.
 
 A predictive computes from D∖U and the deleted counts, for each arm, the probability q that π(D) was that arm.
-The two here take the mean of an arm as Beta-distributed and the deleted records as drawn like the others.
-They differ in the prior: a nearly flat one ("flat"), or one fitted to the other arms ("empirical_bayes").
+Those here take the mean of an arm as Beta-distributed and the deleted records as drawn like the others. The
+prior is nearly flat ("flat"), or fitted to the other arms ("empirical_bayes"). Three are for level `retained`,
+where the deleted counts are not known: "nothing_or_share", "equal_counts" and "by_counts".
 """
 
 from collections.abc import Callable
@@ -147,10 +148,49 @@ def nothing_or_share(learner: MeanAndCountLearner, retained: ArmStatistics, shap
     return (unchanged + flat(learner, retained, shape)) / 2
 
 
+def equal_counts(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q where all arms had equally many records: those that an arm lacks now were deleted, up to `shape`.
+
+    It is for `Tilt(assumed_share=…)` on logs whose arms were drawn equally often. The arm with the most
+    records is taken as untouched. If all arms have equally many, π(D) was the decision of D∖U.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
+    >>> equal_counts(LCB(confidence=0.1), retained, np.array([900, 1080])).round(3)
+    array([0.154, 0.846])
+    """
+    lacking = retained.counts.max(axis=-1, keepdims=True) - retained.counts
+    return flat(learner, retained, np.minimum(lacking, shape))
+
+
+def by_counts(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q by `equal_counts` if the counts look like it, otherwise by `nothing_or_share`.
+
+    The arms were drawn equally often, it seems, if more than half of them have the highest count n, within
+    three standard deviations √n. The others then lost records.
+
+    >>> from armnesia import LCB
+    >>> rewards = {"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57, "C": [1] * 20 + [0] * 100}
+    >>> retained = ArmStatistics.from_rewards(rewards)
+    >>> by_counts(LCB(confidence=0.1), retained, np.array([900, 1080, 1080])).round(3)
+    array([0.154, 0.846, 0.   ])
+    """
+    highest = retained.counts.max(axis=-1, keepdims=True)
+    equal = 2 * (retained.counts >= highest - 3 * np.sqrt(highest)).sum(axis=-1) > retained.n_actions
+    if equal.all():
+        return equal_counts(learner, retained, shape)
+    otherwise = nothing_or_share(learner, retained, shape)
+    if not equal.any():
+        return otherwise
+    return np.where(equal[..., None], equal_counts(learner, retained, shape), otherwise)
+
+
 PREDICTIVES: dict[str, Predictive] = {
     "flat": flat,
     "empirical_bayes": empirical_bayes,
     "nothing_or_share": nothing_or_share,
+    "equal_counts": equal_counts,
+    "by_counts": by_counts,
 }
 """The predictives by name."""
 

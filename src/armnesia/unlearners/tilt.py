@@ -21,8 +21,11 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
-from armnesia.unlearners.contenders import contenders
+from armnesia.unlearners.contenders import contenders, contenders_up_to
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive
+
+_MOST_RECORDS = 10**18
+"""Counts are 64-bit integers."""
 
 
 def _factors(budget: Budget) -> tuple[float, float]:
@@ -158,6 +161,22 @@ def tilted(reference: FloatArray, old: FloatArray, scores: FloatArray, budget: B
     return np.where(old > 0, raised, others)
 
 
+def most_deleted(counts: IntArray, share: float) -> IntArray:
+    """The most records that were deleted per arm, if at most this share of it was: k ≤ share·(count + k).
+
+    >>> most_deleted(np.array([0, 9, 100]), share=0.1)
+    array([ 0,  1, 11])
+    """
+    # The factor makes up for rounding: where k is a whole number, it must not be missed.
+    most = np.floor(counts * (share / (1 - share) * (1 + 1e-12)))
+    if most.max(initial=0) > _MOST_RECORDS:
+        raise InvalidInputError(
+            f"assumed_share must leave at most {_MOST_RECORDS:.0e} records per arm before the deletion;"
+            f" got {share!r} with {int(counts.max())} records"
+        )
+    return most.astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
@@ -170,12 +189,14 @@ class Tilt(Unlearner):
     `insurance` is the most keep probability that may be paid, if the predictive is right, so that no
     contender is lost if it is wrong. Where c contenders cost no more (`insurance_price`), each gets at least
     h = (1−δ)/(1+e^ε) in the reference, and the old decision is kept with probability 1 − h or more, however
-    the deleted records were chosen. 0 insures nothing. With `assumed_share` this holds for requests of the
-    assumed size.
+    the deleted records were chosen. 0 insures nothing.
 
-    With `assumed_share` ρ the reference does not use the shape of the request: it judges D∖U as if a share ρ
-    of every arm had been deleted. Then the level is `retained`: not even the number of deleted records is
-    revealed. An empty request is answered like any other and may change the decision too.
+    With `assumed_share` ρ the reference does not use the shape of the request. Then the level is `retained`:
+    not even the number of deleted records is revealed. An empty request is answered like any other and may
+    change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
+    it ("nothing_or_share", "equal_counts", "by_counts"), and contenders are the arms that can have been the old decision
+    if at most a share ρ of each arm was deleted. So insurance holds for every request of at most that share;
+    privacy holds for all.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
@@ -186,7 +207,8 @@ class Tilt(Unlearner):
     """
 
     assumed_share: float | None = parameter(
-        None, help="Judge as if this share of every arm had been deleted, which raises the level to retained."
+        None,
+        help="The most that is deleted of any arm, instead of the request's shape: the level is retained.",
     )
     predictive: str | Predictive = parameter(
         "flat", help="How the old decision is estimated from the records left.", choices=lambda: PREDICTIVES
@@ -236,9 +258,9 @@ class Tilt(Unlearner):
         budget: Budget,
     ) -> FloatArray:
         """The best reference for the predictive; all contenders are insured where the price allows."""
+        find_contenders = contenders
         if self.assumed_share is not None:
-            odds = self.assumed_share / (1 - self.assumed_share)
-            shape = np.rint(odds * retained.counts).astype(np.int64)
+            find_contenders, shape = contenders_up_to, most_deleted(retained.counts, self.assumed_share)
         predictive = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
         q = predictive(learner, retained, shape)
         if np.shape(q)[-1:] != (retained.n_actions,):
@@ -248,7 +270,7 @@ class Tilt(Unlearner):
         q = np.asarray(q, dtype=np.float64)
         if self.insurance == 0:
             return best_reference(q, budget)
-        possible = contenders(learner, retained, shape)
+        possible = find_contenders(learner, retained, shape)
         affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
         q = np.where(affordable, among_contenders(q, possible), q)
         return best_reference(q, budget, insured=possible & affordable)
