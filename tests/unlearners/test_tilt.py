@@ -326,7 +326,8 @@ def test_without_delta_nothing_is_released_that_the_reference_excludes(
 def test_a_predictive_without_a_name_is_refused() -> None:
     with pytest.raises(
         InvalidInputError,
-        match="must be one of flat, empirical_bayes, nothing_or_share, or a function; got 'x'",
+        match="must be one of flat, empirical_bayes, nothing_or_share, equal_counts, by_counts, "
+        "or a function; got 'x'",
     ):
         Tilt(predictive="x")
 

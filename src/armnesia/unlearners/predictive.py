@@ -2,8 +2,8 @@
 
 A predictive computes from D∖U and the deleted counts, for each arm, the probability q that π(D) was that arm.
 Those here take the mean of an arm as Beta-distributed and the deleted records as drawn like the others. The
-prior is nearly flat ("flat"), or fitted to the other arms ("empirical_bayes"). Three are for level `retained`,
-where the deleted counts are not known: "nothing_or_share", "equal_counts" and "by_counts".
+prior is nearly flat ("flat"), or fitted to the other arms ("empirical_bayes"). Three are for level
+`retained`, where the deleted counts are not known: "nothing_or_share", "equal_counts" and "by_counts".
 """
 
 from collections.abc import Callable

@@ -194,9 +194,8 @@ class Tilt(Unlearner):
     With `assumed_share` ρ the reference does not use the shape of the request. Then the level is `retained`:
     not even the number of deleted records is revealed. An empty request is answered like any other and may
     change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
-    it ("nothing_or_share", "equal_counts", "by_counts"), and contenders are the arms that can have been the old decision
-    if at most a share ρ of each arm was deleted. So insurance holds for every request of at most that share;
-    privacy holds for all.
+    it; "by_counts" is made for this. Contenders are the arms that can have been the old decision if at most a
+    share ρ of each arm was deleted: insurance holds for these requests, privacy for all.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
