@@ -128,7 +128,7 @@ def within_share(data: ArmStatistics, request: DeletionRequest, share: float) ->
 
 def never_right(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Ints) -> Floats:
     """A predictive that is certain of the arm with the lowest score."""
-    return np.eye(retained.n_actions)[np.argmin(learner.unit_scores(retained), axis=-1)]
+    return np.asarray(np.eye(retained.n_actions)[np.argmin(learner.unit_scores(retained), axis=-1)])
 
 
 @pytest.mark.parametrize("learner", quick_only(LEARNERS[:1], LEARNERS[:2]), ids=lambda x: x.name)

@@ -85,4 +85,4 @@ def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: 
         falling = score(high - third) < score(low + third)
         low, high = np.where(falling, low + third, low), np.where(falling, high, high - third)
     middle = (score(np.minimum(low + step, high)) for step in range(3))
-    return np.minimum.reduce([first, last, *middle])
+    return np.asarray(np.minimum.reduce([first, last, *middle]))

@@ -174,7 +174,7 @@ def most_deleted(counts: IntArray, share: float) -> IntArray:
             f"assumed_share must leave at most {_MOST_RECORDS:.0e} records per arm before the deletion;"
             f" got {share!r} with {int(counts.max())} records"
         )
-    return most.astype(np.int64)
+    return np.asarray(most, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -257,9 +257,8 @@ class Tilt(Unlearner):
         budget: Budget,
     ) -> FloatArray:
         """The best reference for the predictive; all contenders are insured where the price allows."""
-        find_contenders = contenders
         if self.assumed_share is not None:
-            find_contenders, shape = contenders_up_to, most_deleted(retained.counts, self.assumed_share)
+            shape = most_deleted(retained.counts, self.assumed_share)
         predictive = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
         q = predictive(learner, retained, shape)
         if np.shape(q)[-1:] != (retained.n_actions,):
@@ -269,6 +268,7 @@ class Tilt(Unlearner):
         q = np.asarray(q, dtype=np.float64)
         if self.insurance == 0:
             return best_reference(q, budget)
+        find_contenders = contenders if self.assumed_share is None else contenders_up_to
         possible = find_contenders(learner, retained, shape)
         affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
         q = np.where(affordable, among_contenders(q, possible), q)
