@@ -22,8 +22,8 @@ CHOICES = (
 CHOICE_EPSILONS = (1.0, 3.0)
 UNEQUAL_SETTINGS = ((1000, (0, 200), 2.0), (1000, (0, 40), 10.0))
 """N, k and C* under M_d: half of the records are those of the best arm, or only a tenth."""
-_PER_SAMPLED_CELL = 10
-"""A sampled cell has a tenth of the plan's data sets: each of them needs an integral over all arms."""
+_PER_SAMPLED_CELL, _PER_CHOICE_CELL = 20, 40
+"""A sampled cell has a part of the plan's data sets: each of them needs integrals over all arms."""
 
 
 def level_cells(plan: Plan) -> list[Cell]:
@@ -66,7 +66,7 @@ def choice_cells(plan: Plan) -> list[Cell]:
             methods=("oracle", "rollback", *CHOICES),
             protocol="sampled",
             c_star=c_star,
-            datasets=max(plan.datasets // _PER_SAMPLED_CELL, 2),
+            datasets=max(plan.datasets // _PER_CHOICE_CELL, 2),
             seed=plan.seed,
             epsilon=epsilon,
         )

@@ -145,9 +145,9 @@ def _paragraphs(costs: dict[Point, dict[str, Estimate]]) -> list[str]:
         " the best arm was deleted. So tilt at retained may cost something where nothing is deleted, and the"
         " other methods do not. Two forms of it are shown. The recommended one, Tilt(assumed_share=0.95,"
         ' predictive="by_counts"), looks at the counts: here all arms had equally many records, so those that'
-        " are left show which arm lost some, and how many. Below ε = 2.6, where the second form is not insured"
-        " either, it costs what tilt costs at request_shape. The other one, nothing_or_share, does not use the"
-        " counts; by_counts is the same where they are not about equal.",
+        " are left show which arm lost some, and how many. Then it costs what tilt costs at request_shape;"
+        " from ε = 2.6 on it also insures all five arms. The other one, nothing_or_share, ignores the counts;"
+        " by_counts is the same where they are not about equal.",
         f"At N = {n}, with {many} of the best arm's {n // 5} records deleted, the cost of tilt at retained is"
         f" {over_epsilon('tilt retained', many)} times no deletion by counts, and"
         f" {over_epsilon('tilt retained, nothing or share', many)} without them; at request_shape it is"
@@ -156,7 +156,8 @@ def _paragraphs(costs: dict[Point, dict[str, Estimate]]) -> list[str]:
         f" {cost('tilt retained, nothing or share', some, 1.0)} at retained and"
         f" {cost('tilt', some, 1.0)} at request_shape at ε = 1, and rollback"
         f" {cost('rollback', some, 1.0)}. With {none} deleted, tilt at retained costs"
-        f" {over_epsilon('tilt retained', none)}, or {over_epsilon('tilt retained, nothing or share', none)}.",
+        f" {over_epsilon('tilt retained', none)}; without the counts"
+        f" {over_epsilon('tilt retained, nothing or share', none)}.",
     ]
 
 
@@ -179,8 +180,8 @@ def _on_choices(rows: Sequence[Row]) -> str:
         "The second table compares ways to choose its parameters. A small share keeps the penalties of D∖U,"
         " as rollback does; a large one judges by means, which costs most where nothing was deleted."
         f" At ε = 1 and N = 1000, with 0 and {many} records deleted, ρ = 0.1 has"
-        f" {both('tilt retained, share 0.1')}, ρ = 0.95 {both('tilt retained, share 0.95')}, the average of no"
-        f" deletion and ρ = 0.95 {both('tilt retained, nothing or share')}, and the recommended choice"
+        f" {both('tilt retained, share 0.1')}, ρ = 0.95 {both('tilt retained, share 0.95')}, the average of"
+        f" no deletion and ρ = 0.95 {both('tilt retained, nothing or share')}, and the recommended choice"
         f" {both('tilt retained')} (no deletion: {both('oracle')}, ×10⁻⁵). Under M_d with C* = 2 the counts"
         " are far from equal, and by_counts falls back on nothing_or_share. With C* = 10 it is wrong: four"
         " arms have equally many records, and the best arm never had as many. At ε = 3 all five arms are"
