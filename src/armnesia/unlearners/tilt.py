@@ -99,14 +99,25 @@ def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | 
     lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
     first_gains = predictive * up if insured is None else np.where(insured, np.inf, predictive * up)
     gains = np.concatenate([first_gains, predictive * down, np.zeros_like(predictive)], axis=-1)
-    # Among pieces without gain, the likelier arm is filled first.
-    order = np.lexsort((-np.concatenate([predictive] * 3, axis=-1), -gains), axis=-1)
+    # Among pieces without gain, the likelier arm is filled first; what differs by rounding only is equal.
+    likelier = np.concatenate([_rounded(predictive)] * 3, axis=-1)
+    order = np.lexsort((-likelier, -_rounded(gains)), axis=-1)
     sorted_lengths = np.take_along_axis(lengths, order, -1)
     room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
     room = np.where(room > 1e-15, room, 0.0)  # smaller values are rounding errors
     filled = np.zeros_like(lengths)
     np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    """The values with 40 bits: equal gains, computed in two ways, differ in the last of their 53 bits.
+
+    >>> _rounded(np.array([0.49999999999999967, 0.0, np.inf])).tolist()
+    [0.5, 0.0, inf]
+    """
+    fractions, exponents = np.frexp(values)
+    return np.ldexp(np.rint(fractions * 2.0**40), exponents - 40)
 
 
 def among_contenders(predictive: FloatArray, possible: BoolArray) -> FloatArray:
