@@ -84,7 +84,13 @@ def test_the_contenders_are_the_arms_that_were_served_in_some_old_log(
         served = np.unique(learner.decide(logs).index).tolist()
         retained = ArmStatistics((0, 1, 2), left, ones * UNIT, reward_range)
         found = contenders_up_to(learner, retained, most_deleted(left, share))
-        assert np.flatnonzero(found).tolist() == served
+        if learner.score_rounding:  # then an arm that ties may be a contender too
+            scores = learner.unit_scores(logs)
+            near = (scores >= scores.max(axis=-1, keepdims=True) - 2 * learner.score_rounding).any(axis=0)
+            assert found[served].all()
+            assert near[found].all()
+        else:
+            assert np.flatnonzero(found).tolist() == served
         sizes.add(len(served))
     assert sizes == {1, 2, 3}
 

@@ -25,7 +25,15 @@ class MeanAndCountLearner(Learner):
 
     @abstractmethod
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
-        """The scores of arms with these means and positive counts. They must not fall as a mean rises."""
+        """The scores of arms with these means and positive counts.
+
+        They must not fall as a mean rises, by more than `score_rounding`.
+        """
+
+    @property
+    def score_rounding(self) -> float:
+        """How far a score, as it is computed, can fall where the mean rises: 0 unless rounding is involved."""
+        return 0.0
 
     def unit_scores(self, statistics: ArmStatistics) -> FloatArray:
         """The lower bounds on the [0, 1] scale, and −1 for arms without records."""
@@ -171,6 +179,11 @@ class FrozenPenalty(PenaltyLearner):
             return self
         counts = np.broadcast_to(self.deleted_counts, shape).reshape(-1, shape[-1])[rows]
         return replace(self, deleted_counts=counts)
+
+    @property
+    def score_rounding(self) -> float:
+        """That of the inner learner."""
+        return self.inner.score_rounding
 
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """Those of the inner learner at N + g records."""

@@ -48,7 +48,11 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
                 losing_sums[kept : kept + a.deleted + 1, None] - b.kept,
                 np.clip(needed_a - kept, 0, a.deleted + 1),
                 np.clip(needed_b - b.kept[:, None], 0, b.deleted + 1),
-                b.deleted,
+            )
+            place_of_a = slice(place, place + 1)
+            possible = _contenders(
+                *(a.lowest[place_of_a], b.lowest, values),
+                *(a.highest[place_of_a], b.highest, (first, second, rival)),
             )
             joint = a.weights[place] * b.weights[:, None] * weights
             likely = joint > _LEFT_OUT
@@ -58,7 +62,7 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
             q = np.stack([sum(believed[o] for o in _ORDERS if o[0] == arm) for arm in range(3)], axis=-1)
             reference = np.zeros_like(q)
             reference[likely] = _reference(
-                case, tilt, q[likely], state.contenders()[likely], (first, second, rival)
+                case, tilt, q[likely], possible[likely], (first, second, rival)
             )
             for order, chance in state.orders(a.actual, b.actual).items():
                 rows = joint * chance > _LEFT_OUT
@@ -80,6 +84,10 @@ class _Requested:
     """k."""
     scores: FloatArray
     """By the sum on D."""
+    lowest: FloatArray
+    """The lowest score that is possible with each kept sum, rounded down."""
+    highest: FloatArray
+    """The highest one, rounded up."""
     actual: FloatArray
     """P(g ones among the deleted records)."""
     believed: FloatArray
@@ -93,7 +101,9 @@ class _Requested:
         belief = flat_belief(kept.astype(np.float64), np.full(kept.size, n - k))
         believed = numbers_of_ones(np.full(kept.size, k), belief, k)
         scores = case.scores(arm, np.arange(n + 1), n)
-        return cls(kept, weights[kept], k, scores, binomial(k, p), believed)
+        rounding = case.learner.score_rounding
+        lowest, highest = scores[kept] - rounding, scores[kept + k] + rounding
+        return cls(kept, weights[kept], k, scores, lowest, highest, binomial(k, p), believed)
 
 
 def _rivals(case: FixedCase, first: int, second: int) -> list[tuple[int, FloatArray, FloatArray]]:
@@ -121,7 +131,6 @@ class _State:
     needed_a: IntArray
     """The ones that a needs to be ahead of the rival; k + 1 if that is impossible."""
     needed_b: IntArray
-    k_b: int
 
     def orders(self, a: FloatArray, b: FloatArray) -> dict[tuple[int, ...], FloatArray]:
         """P(each order of the scores, the highest first), given distributions of the deleted ones."""
@@ -144,13 +153,25 @@ class _State:
         }
         return {order: np.maximum(found[order], 0.0) for order in _ORDERS}  # differences may leave −10⁻¹⁷
 
-    def contenders(self) -> BoolArray:
-        """Whether a, b and the rival can have been the highest, on a new last axis."""
-        k_a = self.losing_ones.shape[0] - 1
-        a = (self.needed_a <= k_a) & (self.losing_ones[-1] > 0)[:, None]
-        b = (self.needed_b <= self.k_b) & (self.losing_ones[0] <= self.k_b)[:, None]
-        rival = (self.needed_a > 0) & (self.needed_b > 0)
-        return np.stack(np.broadcast_arrays(a, b, rival), axis=-1)
+
+def _contenders(
+    lowest_a: FloatArray,
+    lowest_b: FloatArray,
+    rival: FloatArray,
+    highest_a: FloatArray,
+    highest_b: FloatArray,
+    arms: tuple[int, int, int],
+) -> BoolArray:
+    """Whether a, b and the rival can have been the highest, on a new last axis: b in rows, rivals in columns."""
+
+    def ahead(one: int, other: int) -> BoolArray:
+        mine, theirs = np.broadcast_arrays(highest[one], lowest[other])
+        return np.asarray(mine >= theirs if arms[one] < arms[other] else mine > theirs)
+
+    lowest = lowest_a[:, None], lowest_b[:, None], rival
+    highest = highest_a[:, None], highest_b[:, None], rival
+    found = (ahead(A, B) & ahead(A, RIVAL), ahead(B, A) & ahead(B, RIVAL), ahead(RIVAL, A) & ahead(RIVAL, B))
+    return np.stack(np.broadcast_arrays(*found), axis=-1)
 
 
 def _reference(

@@ -13,7 +13,8 @@ def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Int
 
     An arm is π(D) most easily if all its own deleted rewards were the highest of the range and those of every
     other arm the lowest. It is a contender if it is served then; ties go to the first arm, as in a decision.
-    This uses D∖U and the deleted counts alone, so a reference at level `request_shape` knows it.
+    This uses D∖U and the deleted counts alone, so a reference at level `request_shape` knows it. Scores of
+    touched arms may be wrong by the learner's `score_rounding`, to the side of more contenders.
 
     >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57, "C": [0]})
@@ -50,18 +51,22 @@ def _can_win(lowest: FloatArray, highest: FloatArray) -> BoolArray:
 
 
 def _with_zeros(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
-    """The scores with so many lowest rewards more."""
+    """The scores with so many lowest rewards more, rounded down."""
     before = retained.counts + number
-    return learner.unit_scores(ArmStatistics(retained.actions, before, retained.sums, retained.reward_range))
+    scores = learner.unit_scores(
+        ArmStatistics(retained.actions, before, retained.sums, retained.reward_range)
+    )
+    return np.asarray(scores - np.where(before > retained.counts, learner.score_rounding, 0.0))
 
 
 def _with_ones(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
-    """The scores with so many highest rewards more."""
+    """The scores with so many highest rewards more, rounded up."""
     before = retained.counts + number
     # Python integers where a sum may exceed 64 bits.
     ones = np.asarray(before - retained.counts, dtype=object if before.max(initial=0) > 2**32 else np.int64)
     sums = retained.sums + ones * UNIT
-    return learner.unit_scores(ArmStatistics(retained.actions, before, sums, retained.reward_range))
+    scores = learner.unit_scores(ArmStatistics(retained.actions, before, sums, retained.reward_range))
+    return np.asarray(scores + np.where(before > retained.counts, learner.score_rounding, 0.0))
 
 
 def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> FloatArray:
