@@ -55,7 +55,9 @@ def test_the_most_deleted_records_of_a_share() -> None:
     counts = np.array([*range(300), 10**6, 10**9])
     for share in (*SHARES, 0.01, 1 / 3, 0.99):
         assert most_deleted(counts, share).tolist() == [exactly_most(int(n), share) for n in counts]
-    with pytest.raises(InvalidInputError, match=r"assumed_share must leave at most 1e\+18 records"):
+    with pytest.raises(
+        InvalidInputError, match=r"assumed_share must be so small that an arm had at most 1e\+18 records"
+    ):
         most_deleted(np.array([10**9]), 1 - 1e-12)
 
 

@@ -32,7 +32,7 @@ class MeanAndCountLearner(Learner):
 
     @property
     def score_rounding(self) -> float:
-        """How far a score, as it is computed, can fall where the mean rises: 0 unless rounding is involved."""
+        """How far a score, as it is computed, can fall where the mean rises: 0 unless it is rounded."""
         return 0.0
 
     def unit_scores(self, statistics: ArmStatistics) -> FloatArray:

@@ -61,9 +61,7 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
             believed = state.orders(a.believed[place], b.believed)
             q = np.stack([sum(believed[o] for o in _ORDERS if o[0] == arm) for arm in range(3)], axis=-1)
             reference = np.zeros_like(q)
-            reference[likely] = _reference(
-                case, tilt, q[likely], possible[likely], (first, second, rival)
-            )
+            reference[likely] = _reference(case, tilt, q[likely], possible[likely], (first, second, rival))
             for order, chance in state.orders(a.actual, b.actual).items():
                 rows = joint * chance > _LEFT_OUT
                 r = reference[rows]
@@ -162,7 +160,10 @@ def _contenders(
     highest_b: FloatArray,
     arms: tuple[int, int, int],
 ) -> BoolArray:
-    """Whether a, b and the rival can have been the highest, on a new last axis: b in rows, rivals in columns."""
+    """Whether a, b and the rival can have been the highest, on a new last axis.
+
+    Rows are kept sums of b, columns scores of the rival.
+    """
 
     def ahead(one: int, other: int) -> BoolArray:
         mine, theirs = np.broadcast_arrays(highest[one], lowest[other])

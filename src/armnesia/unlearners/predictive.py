@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner
@@ -193,6 +194,32 @@ PREDICTIVES: dict[str, Predictive] = {
     "by_counts": by_counts,
 }
 """The predictives by name."""
+
+
+def checked_probabilities(
+    name: str, values: Any, shape: tuple[int, ...], unused: BoolArray | None = None
+) -> FloatArray:
+    """Probabilities, up to a factor, for arms on the last axis: finite, 0 or more, and not all 0.
+
+    `unused` marks data sets whose values do not matter.
+
+    >>> checked_probabilities("predictive", [1, 3], shape=(2,))
+    array([1., 3.])
+    """
+    accepted = f"{name} must return one number per arm, finite, 0 or more, not all 0, for {shape[-1]} arms"
+    try:
+        given = np.asarray(values)
+        # Text and complex numbers are not turned into numbers, nor one number into one for every arm.
+        if given.dtype.kind not in "biufO" or given.shape[-1:] != shape[-1:]:
+            raise ValueError
+        q = np.broadcast_to(given.astype(np.float64), shape)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{accepted}; got {values!r}") from None
+    if unused is not None:
+        q = np.where(unused[..., None], 1.0, q)
+    if not (np.isfinite(q).all() and (q >= 0).all() and q.any(axis=-1).all()):
+        raise InvalidInputError(f"{accepted}; got {values!r}")
+    return q
 
 
 def _sums(statistics: ArmStatistics) -> FloatArray:

@@ -22,7 +22,7 @@ from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
 from armnesia.unlearners.contenders import contenders, contenders_up_to
-from armnesia.unlearners.predictive import PREDICTIVES, Predictive
+from armnesia.unlearners.predictive import PREDICTIVES, Predictive, checked_probabilities
 
 _MOST_RECORDS = 10**18
 """Counts are 64-bit integers."""
@@ -117,7 +117,7 @@ def _rounded(values: FloatArray) -> FloatArray:
     [0.5, 0.0, inf]
     """
     fractions, exponents = np.frexp(values)
-    return np.ldexp(np.rint(fractions * 2.0**40), exponents - 40)
+    return np.asarray(np.ldexp(np.rint(fractions * 2.0**40), exponents - 40))
 
 
 def among_contenders(predictive: FloatArray, possible: BoolArray) -> FloatArray:
@@ -180,10 +180,10 @@ def most_deleted(counts: IntArray, share: float) -> IntArray:
     """
     # The factor makes up for rounding: where k is a whole number, it must not be missed.
     most = np.floor(counts * (share / (1 - share) * (1 + 1e-12)))
-    if most.max(initial=0) > _MOST_RECORDS:
+    if not most.max(initial=0) + counts.max(initial=0) <= _MOST_RECORDS:
         raise InvalidInputError(
-            f"assumed_share must leave at most {_MOST_RECORDS:.0e} records per arm before the deletion;"
-            f" got {share!r} with {int(counts.max())} records"
+            f"assumed_share must be so small that an arm had at most {_MOST_RECORDS:.0e} records before the"
+            f" deletion; got {share!r}, where {int(counts.max())} are left"
         )
     return np.asarray(most, dtype=np.int64)
 
@@ -233,7 +233,8 @@ class Tilt(Unlearner):
     needs: ClassVar[type[Any]] = MeanAndCountLearner
 
     def __post_init__(self) -> None:
-        if not callable(self.predictive) and self.predictive not in PREDICTIVES:
+        named = isinstance(self.predictive, str) and self.predictive in PREDICTIVES
+        if not callable(self.predictive) and not named:
             names = ", ".join(PREDICTIVES)
             raise InvalidInputError(
                 f"predictive must be one of {names}, or a function; got {self.predictive!r}"
@@ -270,13 +271,7 @@ class Tilt(Unlearner):
         """The best reference for the predictive; all contenders are insured where the price allows."""
         if self.assumed_share is not None:
             shape = most_deleted(retained.counts, self.assumed_share)
-        predictive = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
-        q = predictive(learner, retained, shape)
-        if np.shape(q)[-1:] != (retained.n_actions,):
-            raise InvalidInputError(
-                f"predictive must return one probability per arm, for {retained.n_actions} arms; got {q!r}"
-            )
-        q = np.asarray(q, dtype=np.float64)
+        q = self._predicted(learner, retained, shape)
         if self.insurance == 0:
             return best_reference(q, budget)
         find_contenders = contenders if self.assumed_share is None else contenders_up_to
@@ -284,3 +279,20 @@ class Tilt(Unlearner):
         affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
         q = np.where(affordable, among_contenders(q, possible), q)
         return best_reference(q, budget, insured=possible & affordable)
+
+    def _predicted(
+        self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
+    ) -> FloatArray:
+        """q by the predictive; where nothing was deleted, π(D) is known."""
+        if not callable(self.predictive):
+            return PREDICTIVES[self.predictive](learner, retained, shape)
+        q = checked_probabilities(
+            "predictive",
+            self.predictive(learner, retained, shape),
+            retained.counts.shape,
+            unused=np.asarray(retained.total == 0),
+        )
+        if self.assumed_share is not None:
+            return q
+        unchanged = one_hot(learner.decide(retained).index, retained.n_actions)
+        return np.where((shape > 0).any(axis=-1, keepdims=True), q, unchanged)
