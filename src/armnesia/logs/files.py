@@ -108,6 +108,8 @@ class FileSource(Source):
             raw = self._raw([row[-1] for row in rows], [row[:-1] for row in rows]).selected(selection)
             if raw.positions:
                 yield raw
+        if n_read != self._files.n_rows:
+            ((n_read,),) = self._files.query(f"SELECT coalesce(max(position) + 1, 0) FROM ({numbered})")
         self._files.check_count(n_read)
 
     def user_texts(self) -> Iterator[list[str | None]]:

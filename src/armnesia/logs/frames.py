@@ -5,6 +5,7 @@ Dataframes are read through narwhals: pandas, polars, pyarrow and whatever else 
 
 import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,6 +101,8 @@ class FrameSource(Source):
         """Take the lowest and the highest of each action; none if the column does not hold numbers."""
         column = self._propensity_of[name]
         column = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+        if column.dtype == object and all(isinstance(value, Real | None) for value in column):
+            column = column.astype(np.float64)  # None becomes NaN
         if column.shape != (self.n_rows(),) or column.dtype.kind not in "biuf":
             return []
         codes, ranges = LabelCodes(), dict[int, tuple[float, float]]()
@@ -194,10 +197,11 @@ def is_bandit_feedback(source: Any) -> bool:
 
 def _as_mapping(source: Any) -> Any:
     """Turn a data set of the Open Bandit Pipeline, which has its feedback as attributes, into a mapping."""
-    is_frame = isinstance(source, Mapping) or hasattr(source, "columns")
-    if is_frame or not hasattr(source, "__dict__") or not all(hasattr(source, name) for name in _FEEDBACK):
+    is_feedback = not isinstance(source, Mapping) and all(hasattr(source, name) for name in _FEEDBACK)
+    # Asked last: a lazy frame warns when its columns are asked for.
+    if not is_feedback or hasattr(source, "columns"):
         return source
-    return {**vars(source), **{name: getattr(source, name) for name in sorted(_FEEDBACK)}}
+    return {**vars(source), **{name: getattr(source, name) for name in _FEEDBACK}}
 
 
 def raw_rows_of(

@@ -26,7 +26,7 @@ Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray],
 MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
-_TABLE, _CHUNK = 2**20, 2**20  # scores in memory, and sorted, at once
+_TABLE, _CHUNK = 2**18, 2**20  # scores in memory, and sorted, at once
 _FEW_ROWS = 100  # so few data sets are not searched for equal ones
 
 _PRIOR_RECORDS = 0.1
@@ -282,9 +282,10 @@ def _few_records(
             these = alike[part]
             weights = numbers_of_ones(k[part], (each_belief[0][part], each_belief[1][part]), most)
             possible = np.flatnonzero((weights > _NEGLIGIBLE).any(axis=(0, 1)))
-            means = np.minimum((sums[these] + possible[:, None, None]) / before[these], 1.0)
-            bounds = learner.for_rows(these, shape.shape).lower_bounds(means, before[these], m)
-            scores = np.moveaxis(bounds[:, np.arange(part.size)[:, None], touched[part]], 0, -1)
+            counts = before[these[:, None], touched[part]]
+            means = np.minimum((sums[these[:, None], touched[part]] + possible[:, None, None]) / counts, 1.0)
+            for_these = learner.for_rows(these, shape.shape, touched[part])
+            scores = np.moveaxis(for_these.lower_bounds(means, counts, m), 0, -1)
             winner = _higher_of_two if n_arms == 2 else _highest_of_several
             found[part] = winner(scores, weights[..., possible], to_beat[part], arms[part])
         # If all arms are touched, there is no rival, and its place is that of another arm.
@@ -333,13 +334,17 @@ def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, a
     """The same for two arms and the known score, without sorting; values rise on the last axis."""
     known, in_front = rival[:, None, None], arms[:, :2, None] < arms[:, 2:, None]
     beats = np.where((scores > known) | ((scores == known) & in_front), chances, 0.0)
-    reached = np.concatenate([np.zeros((*chances.shape[:-1], 1)), np.cumsum(chances, axis=-1)], axis=-1)
-    wins = []
-    for mine, other in ((0, 1), (1, 0)):
-        below = _number_below(scores[:, other], scores[:, mine], or_equal=mine == 0)
-        wins.append((beats[:, mine] * np.take_along_axis(reached[:, other], below, -1)).sum(axis=-1))
-    wins.append((chances - beats).sum(axis=-1).prod(axis=-1))
-    return np.stack(wins, axis=-1)
+    rows = len(scores)
+    # The second arm is below the first with `below` numbers of ones, from 0 up, and above it with the others.
+    below = _number_below(scores[:, 1], scores[:, 0], or_equal=True)
+    reached = np.zeros((rows, chances.shape[-1] + 1))
+    np.cumsum(chances[:, 1], axis=-1, out=reached[:, 1:])
+    still_ahead = np.zeros_like(reached)
+    np.cumsum(beats[:, 1, ::-1], axis=-1, out=still_ahead[:, 1:])
+    first = (beats[:, 0] * np.take_along_axis(reached, below, -1)).sum(axis=-1)
+    second = (chances[:, 0] * np.take_along_axis(still_ahead, chances.shape[-1] - below, -1)).sum(axis=-1)
+    neither = (chances - beats).sum(axis=-1).prod(axis=-1)
+    return np.stack([first, second, neither], axis=-1)
 
 
 def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntArray:
@@ -349,13 +354,13 @@ def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntA
     padded = np.full((n, length), np.inf)
     padded[:, 1 : number + 1] = values  # the first place stays empty: a count of 0 looks at no value
     start = np.arange(n, dtype=np.int64)[:, None] * length
-    low = np.zeros(at.shape, dtype=np.int64)
+    place = start + np.zeros(at.shape, dtype=np.int64)
     step = length // 2
     while step:
-        value = padded.ravel().take(start + low + step)
-        np.add(low, step, out=low, where=value <= at if or_equal else value < at)
+        value = padded.ravel().take(place + step)
+        np.add(place, step, out=place, where=value <= at if or_equal else value < at)
         step //= 2
-    return low
+    return np.asarray(place - start)
 
 
 def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:

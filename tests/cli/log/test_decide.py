@@ -42,7 +42,7 @@ def test_decide_on_a_column_of_ids_shows_few_of_them(run: Any, tmp_path: Path) -
     """A table of 90,000 arms was printed."""
     log = tmp_path / "log.csv"
     log.write_text(
-        "action,reward\n" + "".join(f"id-{number:05},{number % 7 == 5:d}\n" for number in range(9_000))
+        "action,reward\n" + "".join(f"id-{number:05},{number % 70 == 50:d}\n" for number in range(9_000))
     )
     result = run("decide", log)
     assert result.code == 0

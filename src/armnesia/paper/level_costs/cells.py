@@ -24,6 +24,8 @@ UNEQUAL_SETTINGS = ((1000, (0, 200), 2.0), (1000, (0, 40), 10.0))
 """N, k and C* under M_d: half of the records are those of the best arm, or only a tenth."""
 _PER_SAMPLED_CELL, _PER_CHOICE_CELL = 20, 40
 """A sampled cell has a part of the plan's data sets: each of them needs integrals over all arms."""
+_FEWEST = 100
+"""Data sets of a cell; with too few of them no deletion may lose nothing, and there is no ratio to it."""
 
 
 def level_cells(plan: Plan) -> list[Cell]:
@@ -40,7 +42,7 @@ def level_cells(plan: Plan) -> list[Cell]:
             gamma=BASE_GAMMA,
             methods=methods,
             protocol=protocol,
-            datasets=max(plan.datasets // _PER_SAMPLED_CELL, 2),
+            datasets=max(plan.datasets // _PER_SAMPLED_CELL, _FEWEST),
             seed=plan.seed,
             epsilon=epsilon,
         )
@@ -66,7 +68,7 @@ def choice_cells(plan: Plan) -> list[Cell]:
             methods=("oracle", "rollback", *CHOICES),
             protocol="sampled",
             c_star=c_star,
-            datasets=max(plan.datasets // _PER_CHOICE_CELL, 2),
+            datasets=max(plan.datasets // _PER_CHOICE_CELL, _FEWEST),
             seed=plan.seed,
             epsilon=epsilon,
         )
