@@ -10,14 +10,15 @@ from itertools import permutations
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.score_distribution import NEGLIGIBLE, ScoreDistribution, binomial, losing
 from armnesia.unlearners import Tilt
 from armnesia.unlearners.beta_binomial import numbers_of_ones
+from armnesia.unlearners.contenders import can_win
 from armnesia.unlearners.predictive import flat_belief
-from armnesia.unlearners.tilt import best_reference, insurance_price, tilted
+from armnesia.unlearners.tilt import among_contenders, best_reference, insured_arms, tilted
 
 A, B, RIVAL = 0, 1, 2
 _ORDERS: tuple[tuple[int, ...], ...] = tuple(permutations((A, B, RIVAL)))
@@ -49,11 +50,6 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
                 np.clip(needed_a - kept, 0, a.deleted + 1),
                 np.clip(needed_b - b.kept[:, None], 0, b.deleted + 1),
             )
-            place_of_a = slice(place, place + 1)
-            possible = _contenders(
-                *(a.lowest[place_of_a], b.lowest, values),
-                *(a.highest[place_of_a], b.highest, (first, second, rival)),
-            )
             joint = a.weights[place] * b.weights[:, None] * weights
             likely = joint > _LEFT_OUT
             if not likely.any():
@@ -61,7 +57,12 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
             believed = state.orders(a.believed[place], b.believed)
             q = np.stack([sum(believed[o] for o in _ORDERS if o[0] == arm) for arm in range(3)], axis=-1)
             reference = np.zeros_like(q)
-            reference[likely] = _reference(case, tilt, q[likely], possible[likely], (first, second, rival))
+            reference[likely] = _reference(
+                *(case, tilt, q[likely]),
+                _stacked(a.lowest[place], b.lowest, values)[likely],
+                _stacked(a.highest[place], b.highest, values)[likely],
+                (first, second, rival),
+            )
             for order, chance in state.orders(a.actual, b.actual).items():
                 rows = joint * chance > _LEFT_OUT
                 r = reference[rows]
@@ -152,41 +153,27 @@ class _State:
         return {order: np.maximum(found[order], 0.0) for order in _ORDERS}  # differences may leave −10⁻¹⁷
 
 
-def _contenders(
-    lowest_a: FloatArray,
-    lowest_b: FloatArray,
-    rival: FloatArray,
-    highest_a: FloatArray,
-    highest_b: FloatArray,
-    arms: tuple[int, int, int],
-) -> BoolArray:
-    """Whether a, b and the rival can have been the highest, on a new last axis.
-
-    Rows are kept sums of b, columns scores of the rival.
-    """
-
-    def ahead(one: int, other: int) -> BoolArray:
-        mine, theirs = np.broadcast_arrays(highest[one], lowest[other])
-        return np.asarray(mine >= theirs if arms[one] < arms[other] else mine > theirs)
-
-    lowest = lowest_a[:, None], lowest_b[:, None], rival
-    highest = highest_a[:, None], highest_b[:, None], rival
-    found = (ahead(A, B) & ahead(A, RIVAL), ahead(B, A) & ahead(B, RIVAL), ahead(RIVAL, A) & ahead(RIVAL, B))
-    return np.stack(np.broadcast_arrays(*found), axis=-1)
+def _stacked(a: FloatArray, b: FloatArray, rival: FloatArray) -> FloatArray:
+    """The scores of a, b (a row for every kept sum) and the rival (a column for every score)."""
+    return np.stack(np.broadcast_arrays(a, b[:, None], rival), axis=-1)
 
 
 def _reference(
     case: FixedCase,
     tilt: Tilt,
     q: FloatArray,
-    possible: BoolArray,
+    lowest: FloatArray,
+    highest: FloatArray,
     arms: tuple[int, int, int],
 ) -> FloatArray:
     """The reference for a, b and the rival; no other arm has a positive probability."""
-    q = np.where(possible, q, 0.0)
-    affordable = insurance_price(possible.sum(axis=-1, keepdims=True), case.budget) <= tilt.insurance
-    insured = possible & affordable & (tilt.insurance > 0)
-    by_arm = np.argsort(arms)  # equal gains go to the first arm
+    by_arm = np.argsort(arms)  # ties, also of gains, go to the first arm
+    q, highest = q[..., by_arm], highest[..., by_arm]
+    possible = can_win(lowest[..., by_arm], highest)
+    insured = None
+    if tilt.insurance > 0:
+        q = among_contenders(q, possible)
+        insured = insured_arms(q, possible, highest, case.budget, tilt.insurance)
     reference = np.empty_like(q)
-    reference[..., by_arm] = best_reference(q[..., by_arm], case.budget, insured[..., by_arm])
+    reference[..., by_arm] = best_reference(q, case.budget, insured)
     return reference

@@ -23,7 +23,7 @@ def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Int
     >>> contenders(LCB(confidence=0.1), retained, np.array([2, 0, 0]))
     array([False,  True, False])
     """
-    return _can_win(_with_zeros(learner, retained, shape), _with_ones(learner, retained, shape))
+    return can_win(_with_zeros(learner, retained, shape), highest_scores(learner, retained, shape))
 
 
 def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> BoolArray:
@@ -40,14 +40,34 @@ def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most
     >>> contenders_up_to(LCB(confidence=0.1), retained, np.array([2, 2, 0]))
     array([False,  True, False])
     """
-    return _can_win(_lowest_scores(learner, retained, most), _with_ones(learner, retained, most))
+    return can_win(_lowest_scores(learner, retained, most), highest_scores(learner, retained, most))
 
 
-def _can_win(lowest: FloatArray, highest: FloatArray) -> BoolArray:
-    """Whether an arm's highest score wins against the lowest scores of the others; ties to the first arm."""
+def can_win(lowest: FloatArray, highest: FloatArray) -> BoolArray:
+    """Whether an arm's highest score wins against the lowest scores of the others; ties to the first arm.
+
+    >>> can_win(np.array([0.1, 0.3, 0.2]), np.array([0.3, 0.4, 0.3]))
+    array([ True,  True, False])
+    """
     to_beat, first = lowest.max(axis=-1, keepdims=True), np.argmax(lowest, axis=-1)[..., None]
     in_front = np.arange(lowest.shape[-1]) <= first
     return np.asarray((highest > to_beat) | ((highest == to_beat) & in_front))
+
+
+def highest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
+    """The scores with so many highest rewards more, rounded up.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
+    >>> highest_scores(LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
+    array([0.472, 0.413])
+    """
+    before = retained.counts + number
+    # Python integers where a sum may exceed 64 bits.
+    ones = np.asarray(before - retained.counts, dtype=object if before.max(initial=0) > 2**32 else np.int64)
+    sums = retained.sums + ones * UNIT
+    scores = learner.unit_scores(ArmStatistics(retained.actions, before, sums, retained.reward_range))
+    return np.asarray(scores + np.where(before > retained.counts, learner.score_rounding, 0.0))
 
 
 def _with_zeros(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
@@ -57,16 +77,6 @@ def _with_zeros(learner: MeanAndCountLearner, retained: ArmStatistics, number: I
         ArmStatistics(retained.actions, before, retained.sums, retained.reward_range)
     )
     return np.asarray(scores - np.where(before > retained.counts, learner.score_rounding, 0.0))
-
-
-def _with_ones(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
-    """The scores with so many highest rewards more, rounded up."""
-    before = retained.counts + number
-    # Python integers where a sum may exceed 64 bits.
-    ones = np.asarray(before - retained.counts, dtype=object if before.max(initial=0) > 2**32 else np.int64)
-    sums = retained.sums + ones * UNIT
-    scores = learner.unit_scores(ArmStatistics(retained.actions, before, sums, retained.reward_range))
-    return np.asarray(scores + np.where(before > retained.counts, learner.score_rounding, 0.0))
 
 
 def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> FloatArray:

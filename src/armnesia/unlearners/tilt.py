@@ -21,7 +21,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
-from armnesia.unlearners.contenders import contenders, contenders_up_to
+from armnesia.unlearners.contenders import contenders, contenders_up_to, highest_scores
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive, checked_probabilities
 
 _MOST_RECORDS = 10**18
@@ -132,6 +132,37 @@ def among_contenders(predictive: FloatArray, possible: BoolArray) -> FloatArray:
     return np.where(left.sum(axis=-1, keepdims=True) > 0, left, alike)
 
 
+def insured_arms(
+    predictive: FloatArray, possible: BoolArray, highest: FloatArray, budget: Budget, insurance: float
+) -> BoolArray:
+    """The contenders to insure: all, if `insurance` pays for it, and otherwise as many as it pays for.
+
+    An arm to which the best reference for q gives h anyway costs nothing, every other one at most e^{−ε}·h.
+    Of these, the arms with the highest possible scores come first: a request can have done them most harm.
+    `possible` marks the contenders, q is 0 elsewhere.
+
+    >>> q, highest = np.array([0.0, 0.9, 0.1, 0.0]), np.array([9, 5, 4, 6])
+    >>> budget = Budget(epsilon=2.0, delta=0.0)
+    >>> for insurance in (0.01, 0.02, 0.05):
+    ...     print(insured_arms(q, np.full(4, True), highest, budget, insurance))
+    [False False False False]
+    [ True  True  True False]
+    [ True  True  True  True]
+    """
+    first_piece, (_, down) = knee(budget), _factors(budget)
+    affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= insurance
+    # A first piece that is filled may miss h by rounding.
+    free = possible & (best_reference(predictive, budget) >= first_piece * (1 - 1e-9))
+    others = possible & ~free
+    order = np.argsort(np.where(others, -highest, np.inf), axis=-1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape), axis=-1)
+    fits = (free.sum(axis=-1, keepdims=True) + rank) * first_piece <= 1
+    chosen = others & fits & (rank * (down * first_piece) <= insurance)
+    some = (free | chosen) & chosen.any(axis=-1, keepdims=True)
+    return np.where(affordable, possible, some)
+
+
 def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
     """Share the rest among the other arms: between e^{−ε}·r_a and e^ε·r_a each, the best scores first.
 
@@ -200,7 +231,8 @@ class Tilt(Unlearner):
     `insurance` is the most keep probability that may be paid, if the predictive is right, so that no
     contender is lost if it is wrong. Where c contenders cost no more (`insurance_price`), each gets at least
     h = (1−δ)/(1+e^ε) in the reference, and the old decision is kept with probability 1 − h or more, however
-    the deleted records were chosen. 0 insures nothing.
+    the deleted records were chosen. Where they cost more, those with the highest possible scores are insured
+    (`insured_arms`). 0 insures nothing.
 
     With `assumed_share` ρ the reference does not use the shape of the request. Then the level is `retained`:
     not even the number of deleted records is revealed. An empty request is answered like any other and may
@@ -268,7 +300,7 @@ class Tilt(Unlearner):
         original_decision: Decision | None,
         budget: Budget,
     ) -> FloatArray:
-        """The best reference for the predictive; all contenders are insured where the price allows."""
+        """The best reference for the predictive; as many contenders are insured as the price allows."""
         if self.assumed_share is not None:
             shape = most_deleted(retained.counts, self.assumed_share)
         q = self._predicted(learner, retained, shape)
@@ -276,9 +308,11 @@ class Tilt(Unlearner):
             return best_reference(q, budget)
         find_contenders = contenders if self.assumed_share is None else contenders_up_to
         possible = find_contenders(learner, retained, shape)
-        affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
-        q = np.where(affordable, among_contenders(q, possible), q)
-        return best_reference(q, budget, insured=possible & affordable)
+        q = among_contenders(q, possible)
+        if (insurance_price(possible.sum(axis=-1), budget) <= self.insurance).all():
+            return best_reference(q, budget, insured=possible)
+        highest = highest_scores(learner, retained, shape)
+        return best_reference(q, budget, insured_arms(q, possible, highest, budget, self.insurance))
 
     def _predicted(
         self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
