@@ -31,6 +31,7 @@ from armnesia.unlearners.tilt import (
     best_reference,
     highest_allowed,
     insurance_price,
+    insured_arms,
     knee,
 )
 from tests.simulation.all_data_sets import AllDataSets
@@ -268,6 +269,23 @@ def test_the_bound_holds_for_insured_references(
     )
     error = min(float(np.abs(q - true).sum() / 2), 1.0)
     assert 1 - kept <= tilt_upper(contenders=c, budget=budget, predictive_error=error).value + 1e-12
+
+
+def test_the_bound_holds_where_some_contenders_are_insured() -> None:
+    """Many contenders, few of them likely: all are more than can be insured."""
+    rng, partly = np.random.default_rng(10), 0
+    for _ in range(400):
+        budget = Budget(epsilon=float(rng.uniform(0, 3)), delta=float(rng.choice([0.0, 1e-5, 0.1])))
+        c = int(rng.integers(2, 60))
+        likely = np.where(rng.random(c) < rng.choice([0.1, 0.9]), math.exp(-2 * budget.epsilon), 1e-9)
+        q = likely * rng.choice([0.99, 1.01], size=c)
+        q[int(rng.integers(c))] = rng.choice([1.0, 2.0])
+        q /= q.sum()
+        insured = insured_arms(q, np.ones(c, dtype=bool), rng.random(c), budget, float(rng.uniform(0, 0.5)))
+        kept = float(q @ highest_allowed(best_reference(q, budget, insured), budget))
+        assert 1 - kept <= tilt_upper(contenders=c, budget=budget, predictive_error=0.0).value + 1e-12
+        partly += int(insured.any() and not insured.all())
+    assert partly > 40
 
 
 def test_what_the_bounds_do_not_cover_is_in_their_notes() -> None:

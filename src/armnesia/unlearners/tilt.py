@@ -149,7 +149,7 @@ def insured_arms(
     [ True  True  True False]
     [ True  True  True  True]
     """
-    first_piece, (_, down) = knee(budget), _factors(budget)
+    first_piece, (up, down) = knee(budget), _factors(budget)
     affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= insurance
     # A first piece that is filled may miss h by rounding.
     free = possible & (best_reference(predictive, budget) >= first_piece * (1 - 1e-9))
@@ -159,6 +159,8 @@ def insured_arms(
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape), axis=-1)
     fits = (free.sum(axis=-1, keepdims=True) + rank) * first_piece <= 1
     chosen = others & fits & (rank * (down * first_piece) <= insurance)
+    # The bound of `theory.tilt_upper` needs it where not all contenders fit.
+    chosen &= first_piece * up >= down and budget.delta <= first_piece
     some = (free | chosen) & chosen.any(axis=-1, keepdims=True)
     return np.where(affordable, possible, some)
 
@@ -238,7 +240,8 @@ class Tilt(Unlearner):
     not even the number of deleted records is revealed. An empty request is answered like any other and may
     change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
     it; "by_counts" is made for this. Contenders are the arms that can have been the old decision if at most a
-    share ρ of each arm was deleted: insurance holds for these requests, privacy for all.
+    share ρ of each arm was deleted: insurance holds for these requests, privacy for all. They are insured all
+    or none.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
@@ -309,8 +312,10 @@ class Tilt(Unlearner):
         find_contenders = contenders if self.assumed_share is None else contenders_up_to
         possible = find_contenders(learner, retained, shape)
         q = among_contenders(q, possible)
-        if (insurance_price(possible.sum(axis=-1), budget) <= self.insurance).all():
-            return best_reference(q, budget, insured=possible)
+        affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
+        # With a share of every arm, the highest possible scores of all arms are high and tell little.
+        if affordable.all() or self.assumed_share is not None:
+            return best_reference(q, budget, insured=possible & affordable)
         highest = highest_scores(learner, retained, shape)
         return best_reference(q, budget, insured_arms(q, possible, highest, budget, self.insurance))
 
