@@ -178,8 +178,12 @@ def test_a_bad_predictive_costs_quality_and_never_privacy(
     world = random_worlds(rng, BATCH, 5, 0.3)
     old = np.eye(5)[LEARNER.decide(world[0]).index] > 0
     good_p = Tilt().release(LEARNER, *world, MODERATE).probabilities[old].mean()
-    bad_p = bad.release(LEARNER, *world, MODERATE).probabilities[old].mean()
+    uninsured = replace(bad, insurance=0)  # with insurance, arms that cannot have been served do not count
+    bad_p, less_bad_p = (
+        each.release(LEARNER, *world, MODERATE).probabilities[old].mean() for each in (uninsured, bad)
+    )
     assert bad_p < good_p - 0.05
+    assert less_bad_p >= bad_p
 
 
 class OneOtherArmPaysForAll(Tilt):

@@ -313,8 +313,9 @@ class Tilt(Unlearner):
         possible = find_contenders(learner, retained, shape)
         q = among_contenders(q, possible)
         affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
+        too_strict = float(insurance_price(np.array(2), budget)) > self.insurance
         # With a share of every arm, the highest possible scores of all arms are high and tell little.
-        if affordable.all() or self.assumed_share is not None:
+        if affordable.all() or too_strict or self.assumed_share is not None:
             return best_reference(q, budget, insured=possible & affordable)
         highest = highest_scores(learner, retained, shape)
         return best_reference(q, budget, insured_arms(q, possible, highest, budget, self.insurance))
