@@ -187,7 +187,23 @@ def test_ten_million_draws_agree_too(arms: list[Arm]) -> None:
     assert not agrees(wrong, frequency, 10 * DRAWS)
 
 
-@each_quickly
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["equal_counts", "by_counts"])
+@pytest.mark.parametrize("case", MANY_RECORDS)
+def test_with_equal_counts_normal_scores_are_three_points_off_at_most(case: str, name: str) -> None:
+    """Equal counts tie more often, and a tie goes to the first arm, which normal scores do not know."""
+    q = judged(name, MANY_RECORDS[case], LEARNERS["lcb"])
+    assert q.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.abs(q - simulated(name, MANY_RECORDS[case], LEARNERS["lcb"])).max() < 0.03
+
+
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    quick_only(
+        [("flat", "lcb"), ("nothing_or_share", "lcb")],
+        product(("flat", "empirical_bayes", "nothing_or_share"), LEARNERS),
+    ),
+)
 @pytest.mark.parametrize("case", quick_only(["clicks"], MANY_RECORDS))
 def test_for_many_records_of_several_arms_normal_scores_are_two_points_off_at_most(
     case: str, name: str, learner: str
