@@ -157,6 +157,7 @@ def test_one_record_more_or_less_would_be_seen(case: str) -> None:
     assert not agrees(q, simulated("flat", ONE_TOUCHED[case], LEARNERS["lcb"], more_ones=1))
 
 
+@pytest.mark.slow
 @each_quickly
 @pytest.mark.parametrize("case", quick_only(["two touched, one quiet", "five touched"], SEVERAL))
 def test_for_several_arms_too(case: str, name: str, learner: str) -> None:
@@ -187,7 +188,23 @@ def test_ten_million_draws_agree_too(arms: list[Arm]) -> None:
     assert not agrees(wrong, frequency, 10 * DRAWS)
 
 
-@each_quickly
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["equal_counts", "by_counts"])
+@pytest.mark.parametrize("case", MANY_RECORDS)
+def test_with_equal_counts_normal_scores_are_three_points_off_at_most(case: str, name: str) -> None:
+    """Equal counts tie more often, and a tie goes to the first arm, which normal scores do not know."""
+    q = judged(name, MANY_RECORDS[case], LEARNERS["lcb"])
+    assert q.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.abs(q - simulated(name, MANY_RECORDS[case], LEARNERS["lcb"])).max() < 0.03
+
+
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    quick_only(
+        [("flat", "lcb"), ("nothing_or_share", "lcb")],
+        product(("flat", "empirical_bayes", "nothing_or_share"), LEARNERS),
+    ),
+)
 @pytest.mark.parametrize("case", quick_only(["clicks"], MANY_RECORDS))
 def test_for_many_records_of_several_arms_normal_scores_are_two_points_off_at_most(
     case: str, name: str, learner: str
@@ -331,6 +348,7 @@ def test_an_emptied_arm_is_the_prior_and_others_are_shrunk_to_it() -> None:
     assert flat_ones[1] / (flat_ones[1] + flat_zeros[1]) == pytest.approx(0.6, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("touched", [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
 def test_several_arms_by_trying_all_numbers_of_ones(touched: tuple[int, ...]) -> None:
     """Few records, so that scores tie often: every number of ones, with scipy's beta-binomial weights."""
