@@ -21,6 +21,8 @@ from armnesia import (
     feasible_reference,
 )
 from armnesia.auditing import small_worlds
+from armnesia.unlearners.contenders import contenders
+from armnesia.unlearners.tilt import knee
 from tests.quick import quick_only
 from tests.unlearners.tilt_cases import LEARNER, MODERATE, Floats, Ints, uniform
 
@@ -86,6 +88,22 @@ def test_its_level_holds_with_three_arms(unlearner: Unlearner, budget: Budget) -
             unlearner, learner, level=unlearner.level, budget=budget, instances=instances
         )
         assert found.holds, found.delta
+
+
+def test_its_level_holds_with_three_arms_some_of_which_are_insured() -> None:
+    """By linear programming; the insurance pays for one of two contenders at this ε."""
+    learner, budget = LCB(confidence=0.5), Budget(epsilon=2.0, delta=1e-5)
+    instances = same_rest(np.random.default_rng(6), n_groups=8)
+    partly = Tilt(predictive=lambda *_: np.array([1.0, 0.0, 0.0]))
+    found = feasible_reference(partly, learner, level=partly.level, budget=budget, instances=instances)
+    assert found.holds, found.delta
+    insured = set()
+    for data, request in instances:
+        left = data.without(request)
+        if left.total > 0 and contenders(learner, left, request.counts).all():
+            r = partly.reference(learner, left, budget, shape=request.counts)
+            insured.add(tuple((r >= knee(budget) - 1e-12).tolist()))
+    assert insured & {(True, True, False), (True, False, True)}
 
 
 class TheNextBestTakesAll(Tilt):
