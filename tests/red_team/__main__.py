@@ -14,7 +14,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "bit flips in a certificate": (flips.certificates, 1000),
     "certificates of a retired key": (retired_keys.retired_keys, 1000),
     "changes of rows": (tampering.rows, 300),
-    "changes of the schema": (tampering.schema, 12),
+    "changes of the schema": (tampering.schema, 15),
     "rows of yesterday": (tampering.replays, 60),
     "kills at a system call": (crashes.kills, 150),
     "errors of the disk": (crashes.disk_faults, 80),

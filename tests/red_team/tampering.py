@@ -16,6 +16,10 @@ COPYING = (
     "CREATE TRIGGER copying AFTER DELETE ON record BEGIN"
     " INSERT INTO copied VALUES (old.identity, old.owner); END",
 )
+_AS_STATISTICS = (
+    "CREATE TRIGGER sqlite_stat1 AFTER DELETE ON record BEGIN INSERT INTO sqlite_stat1 (tbl, idx, stat)"
+    " VALUES (''kept'', NULL, hex(old.identity) || '' '' || hex(old.owner)); END"
+)
 SCHEMA_CHANGES = {
     "a trigger that copies deleted rows": COPYING,
     "a trigger that undoes deletions": (
@@ -39,6 +43,18 @@ SCHEMA_CHANGES = {
     "samples of the keys": (
         "PRAGMA writable_schema = ON",
         "CREATE TABLE samples AS SELECT owner FROM record",
+    ),
+    "statistics": ("ANALYZE",),
+    "a trigger with the name of statistics": (
+        "ANALYZE",
+        "PRAGMA writable_schema = ON",
+        f"INSERT INTO sqlite_master VALUES ('trigger', 'sqlite_stat1', 'record', 0, '{_AS_STATISTICS}')",
+        "PRAGMA schema_version = 900",
+    ),
+    "an index without a statement": (
+        "PRAGMA writable_schema = ON",
+        "INSERT INTO sqlite_master VALUES ('index', 'sqlite_autoindex_spy_1', 'record', 0, NULL)",
+        "PRAGMA schema_version = 900",
     ),
     "a constraint less": (
         "ALTER TABLE request RENAME TO old_request",
