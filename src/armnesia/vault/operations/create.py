@@ -15,7 +15,7 @@ from armnesia.vault.state.sealed_state import State, empty_stream, store_stateme
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import append_entry
 from armnesia.vault.storage.database import open_database
-from armnesia.vault.storage.schema import VERSION
+from armnesia.vault.storage.schema import TABLES, VERSION
 from armnesia.vault.storage.tables import create_tables
 
 
@@ -51,6 +51,8 @@ def create_vault(
         with database.writing() as session:
             create_tables(session, records.layout)
             session.execute_together([to_ledger, *statements])
+            for problem in database.schema_problems(session, TABLES[records.layout, VERSION]):
+                raise VaultError(f"{problem}; nothing was created")
         undo.pop_all()  # from here on there is a vault, and it needs its keys
     database.has_vault()  # from here on writers lock its row
     pinned_head.write(state.head)
