@@ -17,7 +17,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
 from armnesia.vault.ledger.commitments import Opening, commit_to
 from armnesia.vault.operations.certificates import certificate_of_target
-from armnesia.vault.operations.similar_names import refuse_similar_names
+from armnesia.vault.operations.similar_names import records_compared_before, refuse_similar_names
 from armnesia.vault.results import Forgotten, Preview
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.records import RecordSet
@@ -61,6 +61,7 @@ class ResolvedRequest:
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
     records = connection.records.select(target, connection.keyring, connection.reading)
+    compared = None if options.exactly else records_compared_before(connection, target)
     with connection.writing() as transaction:
         before, ring = transaction.state, transaction.ring
         resolved = options.resolve(before.configuration)  # refused before anything is looked up
@@ -71,9 +72,8 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         if repeated:
             _refuse_returned_records(transaction.session, target, ring)
         else:
-            answer = _answer(
-                connection, transaction, target, records, resolved, digests, listed, options.exactly
-            )
+            exactly = options.exactly or compared == before.digests.record
+            answer = _answer(connection, transaction, target, records, resolved, digests, listed, exactly)
     if repeated:
         connection.pinned_head.write(before.head)  # also where no head was pinned yet
         certificate = certificate_of_target(connection, target)

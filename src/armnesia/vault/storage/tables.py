@@ -501,6 +501,12 @@ def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> s
     return {bytes(key) for (key,) in found}
 
 
+def owners_held(session: Session, owners: Sequence[bytes]) -> set[bytes]:
+    """Which of these owners have a record, or a tally: the index of the records alone may be damaged."""
+    tallied = _with_keys(session, "SELECT owner FROM owner WHERE ", "owner", owners)
+    return {bytes(owner) for (owner,) in tallied} | keys_with_records(session, "owner", owners)
+
+
 def count_keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> int:
     """How many of these values any record has."""
     return len(keys_with_records(session, column, keys))
