@@ -100,7 +100,7 @@ def test_the_list_is_short_and_has_neither_the_name_nor_nothing(name: str) -> No
 PAIRS = [
     *(("1", other) for other in ("1.00", "1.", "+1", "#1", "1;", "01", "\uff11")),
     *(("10000000000000000", other) for other in ("1e16", "1e+16", "1E+16", "1.0E16")),
-    *(("1000", other) for other in ("1e3", "1,000", "1.000", "1 000", "1e+03")),
+    *(("1000", other) for other in ("1e3", "1,000", "1.000", "1 000", "1e+03", "1.000000e+03")),
     *(("ann", f"ann{mark}") for mark in "\u200b\ufeff\0\u00ad\u200e"),
     *(("ann", f"{mark}ann") for mark in "\u200b\ufeff\0"),
     ("12", "\uff11\uff12"),

@@ -4,7 +4,7 @@ import argparse
 import sys
 from itertools import islice
 
-from tests.red_team import crashes, flips, retired_keys, tampering
+from tests.red_team import crashes, flips, retired_keys, spellings, tampering
 from tests.red_team.attacks import Attack, Score, table
 
 ATTACKS: dict[str, tuple[Attack, int]] = {
@@ -16,6 +16,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "changes of rows": (tampering.rows, 300),
     "changes of the schema": (tampering.schema, 15),
     "rows of yesterday": (tampering.replays, 60),
+    "other spellings": (spellings.spellings, 230),
     "kills at a system call": (crashes.kills, 150),
     "errors of the disk": (crashes.disk_faults, 80),
 }

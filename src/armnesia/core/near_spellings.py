@@ -229,6 +229,7 @@ def _with_exponent(number: str) -> Iterator[str]:
             yield from (f"{mantissa}{e}{exponent:02}" for e in ("e", "e+", "E", "E+"))
             if exponent < 10:
                 yield from (f"{mantissa}{e}{exponent}" for e in ("e", "e+", "E", "E+"))
+        yield from (f"{int(number):e}", f"{int(number):E}")
 
 
 def _floats(name: str) -> Iterator[str]:
