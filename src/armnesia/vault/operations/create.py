@@ -1,5 +1,6 @@
 """Creating a vault: its tables, its keys and its first ledger entry, or nothing at all."""
 
+import os
 import uuid
 from contextlib import ExitStack
 from pathlib import Path
@@ -37,6 +38,11 @@ def create_vault(
         complete = pinned_head.read() is not None  # it is written last
         hint = "" if complete else "; if an init was interrupted, remove them and the empty database file"
         raise VaultError(f"there are keys at {str(path)!r} already: a vault is created once{hint}")
+    if os.path.lexists(pinned_head.path):
+        raise VaultError(
+            f"there is a pinned head at {str(pinned_head.path)!r}, of a vault whose keys are not there; a new"
+            " vault would be older than it: bring the keys back, or move the file away if that vault is gone"
+        )
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undo:
         undo.callback(database.discard)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.files import open_plain
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import plain, text_of_plain
 from armnesia.vault.keys.json_sections import JsonSections
@@ -155,7 +156,7 @@ class _Writer:
 
 def _is_export(path: str | Path, vault: str) -> bool:
     try:
-        with Path(path).open("rb") as file:
+        with open_plain(path) as file:
             found = JsonSections(file, str(path))
             return _values(found, "schema", "vault") == [SCHEMA, vault]
     except (OSError, ArmnesiaError):
