@@ -33,7 +33,7 @@ KINDS = (
 )
 _HASH = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
-_HEAD = re.compile(r"([1-9]\d{0,17}):([0-9a-f]{64})", re.ASCII)
+_HEAD = re.compile(r"(?=0*[1-9])(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from armnesia.vault.ledger.ledger import Entry, Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, key_history, rotation_problems
 
 EXPORT_SCHEMA = "armnesia.export/1"
-_LONGEST_LINE = 1 << 24
+_LONGEST_FIRST, _LONGEST_LINE = 1 << 20, 1 << 24
 """Bytes: a longer line is no entry, and its parts are none."""
 
 
@@ -82,7 +82,7 @@ class LedgerCopy:
         """
         try:
             with open_plain(path) as file:
-                first_line = file.readline(_LONGEST_LINE)
+                first_line = file.readline(_LONGEST_FIRST)
                 file.seek(0)
                 rows = _rows_of_lines(file) if _is_entry(first_line) else _rows_of_export(file, str(path))
                 return cls.of(rows)
