@@ -15,6 +15,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "certificates of a retired key": (retired_keys.retired_keys, 1000),
     "changes of rows": (tampering.rows, 300),
     "changes of the schema": (tampering.schema, 15),
+    "changes under an open vault": (tampering.schema_of_an_open_vault, 30),
     "rows of yesterday": (tampering.replays, 60),
     "other spellings": (spellings.spellings, 230),
     "kills at a system call": (crashes.kills, 150),

@@ -17,6 +17,7 @@ SHORT = {
     "certificates of a retired key": 100,
     "changes of rows": 24,
     "changes of the schema": 1,
+    "changes under an open vault": 6,
     "rows of yesterday": 6,
     "other spellings": 23,
     "kills at a system call": 6,
