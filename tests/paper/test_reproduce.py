@@ -37,6 +37,7 @@ def test_a_key_is_the_name_of_its_folder() -> None:
     assert folders == {key: figures.get(key, key) for key in PARTS}
 
 
+@pytest.mark.slow
 def test_a_former_key_means_the_same_part(tmp_path: Path) -> None:
     found = reproduce(tmp_path, parts=["requests", "dependent_requests"], datasets=20, n_jobs=1)
     titles = re.findall(r"<h2>(.*?)</h2>", found.report.read_text(encoding="utf-8"))

@@ -3,8 +3,7 @@
 import pytest
 
 from armnesia.vault.ledger import certificate_check
-from armnesia.vault.operations import similar_names
-from armnesia.vault.state import owner_tallies
+from armnesia.vault.state import owner_tallies, similar_names
 from tests.red_team import flips
 from tests.red_team.__main__ import ATTACKS, run
 from tests.red_team.attacks import Verdict, table

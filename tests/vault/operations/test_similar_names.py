@@ -9,6 +9,7 @@ from armnesia.core.errors import InvalidInputError, SimilarNameError
 from armnesia.logs.limits import LONGEST_TEXT
 from armnesia.vault import Configuration, Forgotten, UserType, Vault
 from armnesia.vault.operations import forget as forget_operation
+from armnesia.vault.state.similar_names import records_compared_before
 from tests.databases import Place
 from tests.vault.raw_vaults import change
 
@@ -72,20 +73,22 @@ def test_a_control_character_is_refused_unless_the_name_is_held_so(place: Place)
         assert vault.verify().holds
 
 
-@pytest.mark.parametrize("named", ["users", "records"])
-def test_a_name_that_no_log_can_have_is_refused(place: Place, named: str) -> None:
+@pytest.mark.parametrize("kind", ["users", "records"])
+def test_a_name_that_no_log_can_have_is_refused(place: Place, kind: str) -> None:
+    too_long: dict[str, Any] = {kind: ["x" * (LONGEST_TEXT + 1)]}
+    longest: dict[str, Any] = {kind: ["1" * (LONGEST_TEXT - 1) + "x"]}
     with holding(place, "bob") as vault:
         with pytest.raises(
             InvalidInputError, match="must have at most 65,536 bytes, as in a log; got one of"
         ):
-            vault.forget(**{named: ["x" * (LONGEST_TEXT + 1)]})
-        assert vault.forget(**{named: ["1" * (LONGEST_TEXT - 1) + "x"]}).held == 0
+            vault.forget(**too_long)
+        assert vault.forget(**longest).held == 0
 
 
 def test_a_similar_name_is_found_by_its_tally_too(place: Place) -> None:
     """The index of the records may be damaged; here the row is taken away, and the tally is left."""
     with holding(place, "Ann", "bob") as vault:
-        change(vault, "DELETE FROM record WHERE owner = ?", vault._connection.keyring.owner_digest("Ann"))
+        change(vault, "DELETE FROM record WHERE owner = ?", vault._connection.all_keys.owner_digest("Ann"))
         with pytest.raises(SimilarNameError, match="rows of 'Ann', which may be user 'ann'"):
             vault.forget(users=["ann"])
 
@@ -113,7 +116,7 @@ def test_many_names_are_compared_before_the_lock_is_taken(
 def test_a_similar_name_that_comes_in_before_the_lock_is_taken_is_seen(
     place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    compare = forget_operation.records_compared_before
+    compare = records_compared_before
     with holding(place, "bob") as vault, place.open() as other:
 
         def overtaken(*arguments: Any) -> object:

@@ -143,6 +143,7 @@ class PostgresDatabase(Database):
     """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, else `armnesia`."""
 
     backup_hint: ClassVar[str] = ", such as pg_dump"
+    erasure_steps: ClassVar[str] = "armnesia compact, then armnesia finish"
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
     )
@@ -173,6 +174,10 @@ class PostgresDatabase(Database):
             ((found,),) = self._query_catalogue("SELECT to_regclass(?)", f"{self.schema}.vault")
         self._has_vault = found is not None
         return self._has_vault
+
+    def vault_created(self) -> None:
+        """From here on writers lock its row."""
+        self._has_vault = True
 
     @contextmanager
     def reading(self) -> Iterator[PostgresSession]:

@@ -12,7 +12,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.core.near_spellings import has_control_characters, near_spellings, same_spellings
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.suppression import SuppressionRows
+from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.schema import WITH_TALLIES
@@ -33,12 +33,12 @@ def records_compared_before(connection: VaultConnection, target: ErasureTarget) 
     if len(target.names) <= _MANY:
         return None
     with connection.reading() as transaction:
-        state, ring, session = transaction.state, transaction.ring, transaction.session
+        state, keys = transaction.state, transaction.keyring
         target = target.normalised(state.configuration.user_type)
-        digests = [digest for digest, _ in target.suppression_digests(ring)]
-        listed = SuppressionRows.read(session, digests)
-        held = tables.keys_with_records(session, target.row_column, target.row_keys(ring))
-        refuse_similar_names(transaction, target, held, map(listed.suppresses, digests))
+        history = RequestHistory.read(transaction, target)
+        held = tables.keys_with_records(transaction.session, target.row_column, target.row_keys(keys))
+        if not history.answered_before:
+            refuse_similar_names(transaction, target, held, history.suppressed)
     return state.digests.record
 
 
@@ -53,7 +53,7 @@ def refuse_similar_names(
     user_type = transaction.state.configuration.user_type
     if target.users and user_type is UserType.INTEGER:
         return  # all spellings of an integer are one name
-    keys = target.row_keys(transaction.ring)
+    keys = target.row_keys(transaction.keyring)
     own = set(keys)
     named = [
         (name, key in held)
@@ -96,14 +96,14 @@ def _row_keys(
     excluded: Collection[bytes],
 ) -> dict[bytes, tuple[str, str]]:
     """The names and their spellings by the row keys of the spellings; several spellings may be one name."""
-    ring, user_type = transaction.ring, transaction.state.configuration.user_type or UserType.TEXT
+    keyring, user_type = transaction.keyring, transaction.state.configuration.user_type or UserType.TEXT
     keys: dict[bytes, tuple[str, str]] = {}
     for name, spelling in spellings:
         if target.users:
             spelled = user_type.normalised(spelling)
-            key = ring.owner_digest(spelled) if spelled else None
+            key = keyring.owner_digest(spelled) if spelled else None
         else:
-            key = ring.record_identity("id", spelling)
+            key = keyring.record_identity("id", spelling)
         if key is not None and key not in excluded:
             keys.setdefault(key, (name, spelling))
     return keys
@@ -111,9 +111,9 @@ def _row_keys(
 
 def similar_forgotten(transaction: Transaction, target: ErasureTarget, names: Iterable[str]) -> str:
     """Words on spellings of these names that are on the suppression list; empty if there are none."""
-    ring = transaction.ring
+    keyring = transaction.keyring
     spellings = ((name, spelling) for name in islice(names, _SHOWN) for spelling in near_spellings(name))
-    chained = ring.digest_of_owner if target.users else ring.suppressed_record_digest
+    chained = keyring.digest_of_owner if target.users else keyring.suppressed_record_digest
     digests = {
         chained(key): spelling
         for key, (_, spelling) in _row_keys(transaction, target, spellings, excluded=()).items()
