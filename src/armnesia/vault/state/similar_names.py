@@ -65,10 +65,14 @@ def refuse_similar_names(
         for name, has_rows in named
         for spelling in (same_spellings(name) if has_rows else near_spellings(name))
     )
+    # The index of the records alone may be damaged.
+    has_tallies = bool(target.users) and transaction.state.version >= WITH_TALLIES
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):
         found = _row_keys(transaction, target, some, excluded=own)
-        with_rows = _held(transaction, target, list(found))
+        with_rows = tables.keys_with_records(transaction.session, target.row_column, list(found))
+        if has_tallies:
+            with_rows |= tables.owners_with_tally(transaction.session, list(found))
         for key, (name, spelling) in found.items():
             if key in with_rows:
                 similar[name] = (*similar.get(name, ()), spelling)
@@ -80,13 +84,6 @@ def refuse_similar_names(
                 f"the name {name!r} has a control character, and the vault holds no rows of it: check how the"
                 " names were read, or state by exactly=True (--exactly) that it is right; nothing was changed"
             )
-
-
-def _held(transaction: Transaction, target: ErasureTarget, keys: list[bytes]) -> set[bytes]:
-    """Which of these row keys the vault holds."""
-    if target.users and transaction.state.version >= WITH_TALLIES:
-        return tables.owners_held(transaction.session, keys)
-    return tables.keys_with_records(transaction.session, target.row_column, keys)
 
 
 def _row_keys(

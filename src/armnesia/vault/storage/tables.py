@@ -351,6 +351,12 @@ def read_tallies(session: Session, owners: Sequence[bytes]) -> list[Row]:
     return _with_keys(session, f"SELECT {_TALLY_COLUMNS} FROM owner WHERE ", "owner", owners)
 
 
+def owners_with_tally(session: Session, owners: Sequence[bytes]) -> set[bytes]:
+    """Which of these owners have a tally."""
+    found = _with_keys(session, "SELECT owner FROM owner WHERE ", "owner", owners)
+    return {bytes(owner) for (owner,) in found}
+
+
 def stream_tallies(session: Session) -> Iterator[Row]:
     """All tallies, one by one."""
     return session.stream(f"SELECT {_TALLY_COLUMNS} FROM owner")
@@ -496,12 +502,6 @@ def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> s
     """Which of these values any record has."""
     found = _with_keys(session, f"SELECT DISTINCT {column} FROM record WHERE ", column, keys)
     return {bytes(key) for (key,) in found}
-
-
-def owners_held(session: Session, owners: Sequence[bytes]) -> set[bytes]:
-    """Which of these owners have a record, or a tally: the index of the records alone may be damaged."""
-    tallied = _with_keys(session, "SELECT owner FROM owner WHERE ", "owner", owners)
-    return {bytes(owner) for (owner,) in tallied} | keys_with_records(session, "owner", owners)
 
 
 def read_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:
