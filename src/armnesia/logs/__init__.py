@@ -5,6 +5,8 @@ rows a vault reads. Optional dependencies are imported when a source needs them.
 """
 
 from armnesia.logs.columns import IF_PRESENT, Columns
+from armnesia.logs.decisions import Decisions
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source, reopen_source, source_name
 from armnesia.logs.reading import read_log
@@ -15,6 +17,8 @@ __all__ = [
     "CHUNK",
     "IF_PRESENT",
     "Columns",
+    "Decisions",
+    "KeyColumn",
     "Log",
     "Rows",
     "Source",

@@ -3,15 +3,18 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from armnesia.core.arrays import IntArray, read_only
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
+from armnesia.logs.decisions import ArrayDecisions, Decisions, InMemoryRows, part_rows
+from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.log import Log
 from armnesia.logs.values import is_missing, label_text
 
@@ -47,8 +50,20 @@ class LabelCodes(dict[Hashable, int]):
             raise rules.unusable_labels(what, offences) from None
 
 
+class KeyedSource(Protocol):
+    """A source of which further columns can be read."""
+
+    def with_keys(self, names: tuple[str, ...]) -> "KeyedSource":
+        """The same source, of which key columns are read as well."""
+
+    def read_keyed(
+        self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
+    ) -> "tuple[ArrayLog, list[IntArray]]":
+        """Read the log again, with the code of each row's value in each key column."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ArrayLog(Log):
+class ArrayLog(Log, InMemoryRows):
     """Action and user of each row as positions in lists of labels, the reward in units."""
 
     action_codes: IntArray
@@ -57,6 +72,8 @@ class ArrayLog(Log):
     user_labels: tuple[Hashable, ...]
     users_by_text: bool = False
     """Whether the labels of users are their text, as in a table; otherwise they are Python values."""
+    source: KeyedSource | None = None
+    """Where the log was read, if it has further columns."""
 
     def __post_init__(self) -> None:
         for name in ("action_codes", "units", "user_codes"):
@@ -70,12 +87,20 @@ class ArrayLog(Log):
         return self._records(np.arange(len(self)))
 
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
+        return self._request(self.rows_of_users(users))
+
+    def rows_of_users(self, users: list[Hashable]) -> IntArray:
+        """The positions of all rows of these users; refuse a user without rows."""
         codes = [self._user_code(user) for user in users]
         if MISSING in codes:
             raise rules.unknown_users(
                 user for user, code in zip(users, codes, strict=True) if code == MISSING
             )
-        return self._request(np.flatnonzero(np.isin(self.user_codes, codes)))
+        return np.flatnonzero(np.isin(self.user_codes, codes))
+
+    def all_binary(self, rows: IntArray) -> bool:
+        """Whether each of these rows has the lowest or the highest reward."""
+        return bool(np.isin(self.units[rows], [0, UNIT]).all())
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(np.array(rows))
@@ -87,9 +112,19 @@ class ArrayLog(Log):
         rows = np.bincount(self.user_codes[chosen], minlength=len(self.user_labels))
         return {user: int(n) for user, n in zip(self.user_labels, rows, strict=True) if n}
 
+    def _decisions(self, keys: tuple[KeyColumn, ...], at_most: int) -> Decisions:
+        if self.source is None:
+            raise InvalidInputError("this log was made without a source, so it has no columns to part it by")
+        codes = [KeyCodes(key) for key in keys]
+        named = self.source.with_keys(tuple(key.name for key in keys))
+        log, code_columns = named.read_keyed(self.actions, self.reward_range, codes)
+        if log.statistics() != self.statistics():
+            raise InvalidLogError("the source has changed since the log was read; read it again")
+        found, decision_of_row = part_rows(keys, [key.texts for key in codes], code_columns, at_most)
+        return ArrayDecisions.of_log(keys, found, log, decision_of_row)
+
     def _request(self, rows: IntArray) -> DeletionRequest:
-        binary = bool(np.isin(self.units[rows], [0, UNIT]).all())
-        return DeletionRequest(self._records(rows), binary)
+        return DeletionRequest(self._records(rows), self.all_binary(rows))
 
     def _records(self, rows: IntArray) -> ArmStatistics:
         codes = self.action_codes[rows]

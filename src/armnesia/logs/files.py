@@ -7,7 +7,7 @@ addition, which differs from run to run when several threads read; a sum of inte
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
+from armnesia.logs.decisions import Decisions
 from armnesia.logs.duckdb_values import FileColumn
+from armnesia.logs.file_decisions import FileDecisions, interval_sql
 from armnesia.logs.file_formats import open_files
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.log import Log
 from armnesia.logs.source import RawRows, Selection, Source
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
@@ -51,11 +54,33 @@ class FileSource(Source):
             self._column_of[role].check(role, self.described(role))
         in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
         self._others = [c for c in in_order if c != self._column_of["reward"]] if whole else None
+        self._keys: tuple[tuple[FileColumn, KeyColumn], ...] = ()
+
+    def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
+        """The same files with key columns; refuse files that have changed."""
+        keyed = super().with_keys(tuple(key.name for key in keys))
+        keyed._files = open_files(self._location, keyed.columns.wanted())
+        if (keyed._files.paths, keyed._files.stamps) != (self._files.paths, self._files.stamps):
+            raise InvalidLogError(
+                f"source {self._location!r} has changed since the log was read; read it again"
+            )
+        names = [name for name, _ in keyed._files.columns]
+        keyed.columns.found_in(names)
+        is_text = keyed._files.format.delimiter is not None
+        columns = []
+        for key in keys:
+            if names.count(key.name) > 1:
+                raise InvalidLogError(f"{key.described} is in the source more than once")
+            place = names.index(key.name)
+            columns.append(FileColumn(f"c{place}", keyed._files.columns[place][1], is_text))
+            columns[-1].check("reward" if key.edges else "key", key.described)
+        keyed._keys = tuple(zip(columns, keys, strict=True))
+        return keyed
 
     @property
     def description(self) -> Mapping[str, Any]:
         """The absolute path or glob."""
-        return {"kind": "file", "location": self._location, "table": None, "columns": vars(self.columns)}
+        return {"kind": "file", "location": self._location, "table": None, "columns": self.columns.to_dict()}
 
     def n_rows(self) -> int | None:
         """Ask a Parquet file, which knows; a CSV file would have to be read."""
@@ -118,14 +143,18 @@ class FileSource(Source):
         """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
 
         A decision has action_label, action_text, reward, reward_text, units and, if there is a user column,
-        user_label and user_text. A label is NULL where it is missing; `units` is NULL where the reward is not
-        a number of the range. Numbering reads the files in order; leave it out where order does not matter.
+        user_label and user_text; with key columns also key_0, key_0_text, key_1, …. A label is NULL where it
+        is missing; `units` is NULL where the reward is not a number of the range. Numbering
+        reads the files in order; leave it out where order does not matter.
         """
         reward = self._column_of["reward"]
         expressions = {"reward": reward.reward(), "reward_text": f"CAST({reward.name} AS VARCHAR)"}
         for role in self._column_of.keys() - {"reward"}:
             expressions[f"{role}_label"] = self._column_of[role].label()
             expressions[f"{role}_text"] = self._column_of[role].text()
+        for place, (column, key) in enumerate(self._keys):
+            expressions[f"key_{place}_text"] = column.text()
+            expressions[f"key_{place}"] = interval_sql(key, column.reward()) if key.edges else column.text()
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
         low, high = reward_range
         return self._files.query(
@@ -198,6 +227,10 @@ class FileLog(Log):
     def statistics(self) -> ArmStatistics:
         """Count the rows and add up the rewards of each action, in exact integers."""
         return self.totals
+
+    def _decisions(self, keys: tuple[KeyColumn, ...], at_most: int) -> Decisions:
+        files = self.source.keyed_by(keys)
+        return FileDecisions.of_files(keys, files, self.totals, has_users=self.has_users, at_most=at_most)
 
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}

@@ -4,8 +4,8 @@ Dataframes are read through narwhals: pandas, polars, pyarrow and whatever else 
 """
 
 import importlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from armnesia.core.units import to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
-from armnesia.logs.log import Log
+from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.source import CHUNK, RawRows, Selection, Source
 from armnesia.logs.values import joined_texts, python_values, sorted_if_comparable
 
@@ -29,6 +29,7 @@ class FrameSource(Source):
     can_be_reopened: ClassVar[bool] = False
 
     def __init__(self, frame: Any, columns: Columns, *, whole_rows: bool) -> None:
+        self._frame = frame
         self._kind = type(frame).__name__
         whole = whole_rows and columns.id is None
         if isinstance(frame, Mapping):
@@ -54,7 +55,27 @@ class FrameSource(Source):
     @property
     def description(self) -> Mapping[str, Any]:
         """The kind of dataframe; it cannot be found again."""
-        return {"kind": "frame", "location": self._kind, "table": None, "columns": vars(self.columns)}
+        return {"kind": "frame", "location": self._kind, "table": None, "columns": self.columns.to_dict()}
+
+    def with_keys(self, names: tuple[str, ...]) -> Self:
+        """The same dataframe, of which key columns are read as well."""
+        keyed = super().with_keys(names)
+        take = _columns_of_mapping if isinstance(self._frame, Mapping) else _columns_of_frame
+        _, given = take(self._frame, keyed.columns, whole=False)
+        what_of = {name: rules.described("key", name) for name in names}
+        added = {name: _sliceable(given[name], what_of[name]) for name in names}
+        keyed._columns = {**self._columns, **added}
+        lengths = {what_of[name]: len(column) for name, column in added.items()}
+        rules.check_lengths({self.described("reward"): self.n_rows(), **lengths})
+        return keyed
+
+    def read_keyed(
+        self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
+    ) -> tuple[ArrayLog, list[IntArray]]:
+        """Check the columns as a whole, and number the values of the key columns."""
+        values = (python_values(self._columns[key.column.name], key.column.described) for key in keys)
+        codes = [key.encode(each, range(len(each))) for key, each in zip(keys, values, strict=True)]
+        return self.read(actions, reward_range), codes
 
     def n_rows(self) -> int:
         """Take the length of a column."""
@@ -78,7 +99,7 @@ class FrameSource(Source):
             if raw.positions:
                 yield raw
 
-    def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
+    def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> ArrayLog:
         """Check the columns as a whole; labels stay Python values."""
         names = self.columns.named()
         column_of = {role: self._columns[name] for role, name in names.items()}
@@ -93,7 +114,9 @@ class FrameSource(Source):
         if "user" in names:
             user_codes = users.encode(python_values(column_of["user"], "user"), self.described("user"))
         units = to_units(rewards, reward_range)
-        return ArrayLog(declared, reward_range, "user" in names, arms, units, user_codes, tuple(users.labels))
+        return ArrayLog(
+            declared, reward_range, "user" in names, arms, units, user_codes, tuple(users.labels), source=self
+        )
 
     def _encoded_actions(
         self, labels: list[Any], declared: tuple[Hashable, ...] | None
@@ -120,8 +143,8 @@ class FrameSource(Source):
 class ArraySource(FrameSource):
     """Arrays that were given one by one: they have roles and no names."""
 
-    def __init__(self, arrays: Mapping[str, Any]) -> None:
-        columns = Columns("action", "reward", "user" if "user" in arrays else None)
+    def __init__(self, arrays: Mapping[str, Any], *, has_users: bool) -> None:
+        columns = Columns("action", "reward", "user" if has_users else None)
         super().__init__(arrays, columns, whole_rows=False)
 
     def described(self, role: str) -> str:
@@ -144,7 +167,8 @@ def raw_rows_of(
     """Put Python values of a chunk together; `others` are the columns of a content, besides the reward.
 
     >>> raw_rows_of({"a": ["A"], "r": [1], "u": [7.0]}, Columns("a", "r", "u"), 100, ["a", "u"])
-    RawRows(positions=range(100, 101), actions=['A'], rewards=[1], users=['7'], ids=None, others=['1:A1:7'])
+    RawRows(positions=range(100, 101), actions=['A'], rewards=[1], users=['7'], ids=None, others=['1:A1:7'],
+            keys=[])
     """
     names = columns.named()
     positions = range(first, first + len(values[columns.reward]))
@@ -159,6 +183,7 @@ def raw_rows_of(
         [None] * len(positions) if users is None else users,
         ids,
         None if others is None else joined_texts([values[name] for name in others]),
+        [values[name] for name in columns.keys],
     )
 
 
@@ -166,7 +191,7 @@ def _columns_of_mapping(
     source: Mapping[Any, Any], columns: Columns, *, whole: bool
 ) -> tuple[Columns, dict[str, Any]]:
     found = columns.found_in(list(source))
-    names = list(dict.fromkeys(found.named().values()))
+    names = found.read()
     if whole:
         # Feedback of the Open Bandit Pipeline also holds numbers and tables of actions.
         rounds = source["n_rounds"] if is_bandit_feedback(source) else None
@@ -179,7 +204,7 @@ def _columns_of_frame(source: Any, columns: Columns, *, whole: bool) -> tuple[Co
     nw = _narwhals()
     frame = _narwhals_frame(nw, source)
     found = columns.found_in(frame.collect_schema().names())
-    chosen = frame if whole else frame.select(list(dict.fromkeys(found.named().values())))
+    chosen = frame if whole else frame.select(found.read())
     if isinstance(chosen, nw.LazyFrame):
         chosen = chosen.collect()
     return found, {name: chosen[name] for name in chosen.columns}

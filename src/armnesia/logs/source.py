@@ -4,19 +4,22 @@ One class per kind: `files.FileSource`, `frames.FrameSource`, `sqlite.SqliteSour
 `postgres.PostgresSource`. `read_log` makes a `Log` of a source; a vault reads its rows.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from armnesia.core.actions import checked_actions
+from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
+from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
 from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
@@ -44,6 +47,8 @@ class RawRows:
     ids: list[str | None] | None
     others: list[str] | None
     """The text of all columns but the reward, where a row is known by its content."""
+    keys: Sequence[list[Any]] = ()
+    """The values of each key column, as in the source."""
 
     def selected(self, selection: Selection | None) -> "RawRows":
         """Keep the rows of a selection.
@@ -63,6 +68,7 @@ class RawRows:
             [self.users[place] for place in places],
             None if self.ids is None else [self.ids[place] for place in places],
             None if self.others is None else [self.others[place] for place in places],
+            [[values[place] for place in places] for values in self.keys],
         )
 
 
@@ -80,6 +86,8 @@ class Rows:
     """Without ids: the text of the whole row, all columns of the source by their names."""
     ordinals: Sequence[int] = ()
     """How many earlier rows of the same reading have the same id, or without ids the same content."""
+    keys: Sequence[list[Any]] = ()
+    """The values of each key column, unchecked."""
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -140,15 +148,30 @@ class Source(ABC):
         This reads the source once and keeps three integers per row; kinds that can do better override it.
         """
         declared = checked_actions(self.action_labels()) if actions is None else actions
+        return self.read_keyed(declared, reward_range, ())[0]
+
+    def with_keys(self, names: tuple[str, ...]) -> Self:
+        """The same source, of which key columns are read as well."""
+        keyed = copy.copy(self)
+        keyed.columns = self.columns.with_keys(names)
+        return keyed
+
+    def read_keyed(
+        self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
+    ) -> tuple[ArrayLog, list[IntArray]]:
+        """Check every row and make a log, with the code of each row's value in each key column."""
         user_codes, arms, units, users = LabelCodes(), [], [], []
-        for rows in self.rows(declared, reward_range):
+        codes: list[list[IntArray]] = [[] for _ in keys]
+        for rows in self.rows(actions, reward_range):
+            for code, key, values in zip(codes, keys, rows.keys, strict=True):
+                code.append(key.encode(values, rows.positions))
             arms.append(np.array(rows.arms, np.int64))
             units.append(np.array(rows.units, np.int64))
             users.append(user_codes.encode(rows.users, "user"))
         if not arms:
             raise rules.empty_log()
-        return ArrayLog(
-            declared,
+        log = ArrayLog(
+            actions,
             checked_reward_range(reward_range),
             self.columns.user is not None,
             np.concatenate(arms),
@@ -156,7 +179,9 @@ class Source(ABC):
             np.concatenate(users),
             tuple(user_codes.labels),
             users_by_text=True,
+            source=self,
         )
+        return log, list(map(np.concatenate, codes))
 
     def rows(
         self,
@@ -241,7 +266,7 @@ class _Check:
         contents = None
         if raw.others is not None:
             contents = [f"{self._heading}{u};{other}" for u, other in zip(units, raw.others, strict=True)]
-        return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
+        return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents, keys=raw.keys)
 
     def _arms(self, raw: RawRows) -> list[int]:
         what = self._described("action")

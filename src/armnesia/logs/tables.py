@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.columns import Columns
@@ -21,8 +21,15 @@ class TableSource(Source):
         whole = whole_rows and columns.id is None
         found = columns.found_in(available)
         super().__init__(found, available if whole else None)
-        self._read = available if whole else list(dict.fromkeys(found.named().values()))
+        self._names = available
+        self._read = available if whole else found.read()
         self._others = sorted(name for name in available if name != found.reward) if whole else None
+
+    def with_keys(self, names: tuple[str, ...]) -> Self:
+        """The same table, of which key columns are read as well."""
+        keyed = super().with_keys(names)
+        keyed._read = keyed.columns.found_in(self._names).read()
+        return keyed
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -31,7 +38,7 @@ class TableSource(Source):
             "kind": "table",
             "location": self._location,
             "table": self._table,
-            "columns": vars(self.columns),
+            "columns": self.columns.to_dict(),
         }
 
     def n_rows(self) -> int:
