@@ -1,7 +1,7 @@
 """A log parted by key columns: the same decisions from every kind of source, and what is refused."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ VISITS: Table = {
 KEYS = ("country", "age:18,30,50")
 
 
-def by_hand(table: Table, key_of_row: list[tuple[str, ...]], rows: list[int]) -> dict[Any, list[Any]]:
+def by_hand(table: Table, key_of_row: Sequence[tuple[str, ...]], rows: list[int]) -> dict[Any, list[Any]]:
     """The rewards of each key and action among these rows."""
     found: dict[Any, list[Any]] = {}
     for row in rows:
@@ -190,7 +190,7 @@ def test_a_name_with_a_colon_is_a_name() -> None:
 
 
 def test_arrays_have_the_columns_that_they_are_given() -> None:
-    arrays = {name: VISITS[name] for name in ("action", "reward", "user")}
+    arrays: dict[str, Any] = {name: VISITS[name] for name in ("action", "reward", "user")}
     columns = {name: VISITS[name] for name in ("country", "age")}
     decisions = read_log(**arrays, columns=columns, actions=ACTIONS).by(*KEYS)
     assert decisions.statistics == read_log(VISITS, actions=ACTIONS).by(*KEYS).statistics
