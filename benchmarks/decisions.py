@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,13 @@ def main() -> int:
     for unlearner in (Rollback(), FrozenRollback(), Tilt(), Gaussian()):
         case = (unlearner, learner, statistics, person, budget)
         name = f"{unlearner.name}, {given.touched} decisions touched"
-        slow.append(timed(f"release by {name}", lambda case=case: release_jointly(*case)))
-        slow.append(timed(f"audit of {name}", lambda case=case: audit_jointly(*case)))
+        slow.append(timed(f"release by {name}", partial(release_jointly, *case)))
+        slow.append(timed(f"audit of {name}", partial(audit_jointly, *case)))
     slow.append(timed("compare", lambda: compare_jointly(learner, statistics, person, budget)))
     _, everyone = made(given.decisions, given.arms, given.decisions)
     for unlearner in (Rollback(), FrozenRollback(), Tilt(), Gaussian()):
         case = (unlearner, learner, statistics, everyone, budget)
-        timed(f"release by {unlearner.name}, all touched", lambda case=case: release_jointly(*case))
+        timed(f"release by {unlearner.name}, all touched", partial(release_jointly, *case))
     rows = 1_000_000
     random = np.random.default_rng(2)
     table = {

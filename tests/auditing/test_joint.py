@@ -1,4 +1,4 @@
-"""One request in many decisions: the joint guarantee, audited exactly, and faults that the audit must find."""
+"""One request in many decisions: the joint guarantee, audited exactly, and faults that the audit finds."""
 
 import itertools
 import math
@@ -157,10 +157,8 @@ class TooLittleNoise(Gaussian):
         return replace(plan, sigma=plan.sigma * BUDGET.gamma / budget.gamma)
 
 
-def worst_noise(
-    decisions_touched: int, epsilon: float, gamma: float
-) -> tuple[ArmStatistics, DeletionRequest]:
-    """Decisions in which the score falls by all of Δ, and the rival stands where noise of γ is used up at ε."""
+def worst_noise(number: int, epsilon: float, gamma: float) -> tuple[ArmStatistics, DeletionRequest]:
+    """The score falls by all of Δ, and the rival stands where noise of γ is used up at ε."""
     n, k, tau = 1000, 20, 0.01
     before, after = (
         mean - math.sqrt(math.log(2 / tau) / (2 * left)) for mean, left in ((k / n, n), (0.0, n - k))
@@ -168,7 +166,7 @@ def worst_noise(
     rival = (before + after) / 2 + epsilon * gamma**2 * (before - after)
     mean = rival + math.sqrt(math.log(2 / tau) / (2 * n))
     counts, sums = np.array([[n, n]]), np.array([[k * UNIT, round(mean * n * UNIT)]])
-    rows = np.zeros(decisions_touched, dtype=int)
+    rows = np.zeros(number, dtype=int)
     statistics = ArmStatistics((0, 1), counts[rows], sums[rows])
     deleted = ArmStatistics((0, 1), np.array([[k, 0]])[rows], np.array([[k * UNIT, 0]])[rows])
     return statistics, DeletionRequest(deleted, binary=True)
@@ -214,21 +212,20 @@ def test_all_small_worlds_with_two_decisions(name: str) -> None:
     counts, sums, deleted, ones = (np.array([world[part] for world in worlds]) for part in range(4))
     statistics = ArmStatistics(("A", "B"), counts, sums * UNIT)
     request = DeletionRequest(ArmStatistics(("A", "B"), deleted, ones * UNIT), binary=True)
+    rows = np.flatnonzero(~request.is_empty)
+    # Two decisions that share a budget get the same share of it, whatever they are.
+    two = rows[[0, 0]]
+    each = release_jointly(
+        unlearner, learner, rows_of(statistics, two), request_of(request, two), budget
+    ).each
+    shared = audit(unlearner, learner, rows_of(statistics, rows), request_of(request, rows), each)
+    p, r = shared.release.probabilities, shared.reference
     worst = 0.0
-    for over_two in (False, True):
-        rows = np.flatnonzero(request.is_empty != over_two) if over_two else np.flatnonzero(~request.is_empty)
-        # Two decisions that share a budget get the same share, whatever the other one is.
-        pair = np.array([rows[0], rows[0]])
-        each = release_jointly(
-            unlearner, learner, rows_of(statistics, pair), request_of(request, pair), budget
-        ).each
-        shared = audit(unlearner, learner, rows_of(statistics, rows), request_of(request, rows), each)
-        p, r = shared.release.probabilities, shared.reference
-        for first in range(len(rows)):
-            both_p = (p[first][:, None] * p[:, None, :]).reshape(len(rows), -1)
-            both_r = (r[first][:, None] * r[:, None, :]).reshape(len(rows), -1)
-            for left, right in ((both_p, both_r), (both_r, both_p)):
-                worst = max(worst, float(hockey_stick(left, right, budget.epsilon).max()))
+    for first in range(len(rows)):
+        both_p = (p[first][:, None] * p[:, None, :]).reshape(len(rows), -1)
+        both_r = (r[first][:, None] * r[:, None, :]).reshape(len(rows), -1)
+        for left, right in ((both_p, both_r), (both_r, both_p)):
+            worst = max(worst, float(hockey_stick(left, right, budget.epsilon).max()))
     assert len(worlds) > 100
     assert worst <= budget.delta + 1e-12
 

@@ -22,7 +22,7 @@ from armnesia.privacy import (
     smallest_epsilon,
 )
 from armnesia.unlearners import UNLEARNERS, JointRelease, Unlearner, release_jointly
-from armnesia.unlearners.joint import Over, reference_jointly
+from armnesia.unlearners.joint import Over, answers_jointly, reference_jointly
 
 MOST_CONVOLVED = 2000
 """Decisions whose privacy losses are convolved; of more only where composition does not settle the claim."""
@@ -115,7 +115,6 @@ class JointComparison:
 
     name: str
     guarantee: Guarantee | None
-    probabilities: FloatArray | None
     changes: float
     """The expected number of decisions in which another arm than π(D) is released."""
     expected_loss: float
@@ -148,24 +147,25 @@ def compare_jointly(
     """
     old = learner.decide(statistics).index
     posterior = posterior_means(statistics.without(request))
-    best = posterior.max(axis=-1)
     low, high = statistics.reward_range
+    losses = (high - low) * (posterior.max(axis=-1, keepdims=True) - posterior)
+    unchanged = np.take_along_axis(losses, old[:, None], -1)[:, 0]
     unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
     found = []
     for name, unlearner in unlearners.items():
         try:
-            release = release_jointly(
+            answers = answers_jointly(
                 unlearner, learner, statistics, request, budget, composition=composition
             )
         except ArmnesiaError as reason:
-            found.append(JointComparison(name, None, None, float("nan"), float("nan"), str(reason)))
+            found.append(JointComparison(name, None, float("nan"), float("nan"), str(reason)))
             continue
-        p = release.probabilities
-        kept = np.take_along_axis(p, old[:, None], -1).sum()
-        loss = (high - low) * float((best - (p * posterior).sum(axis=-1)).sum())
-        found.append(
-            JointComparison(name, release.guarantee, p, max(len(p) - float(kept), 0.0), max(loss, 0.0))
-        )
+        rows, changes, loss = answers.rows, 0.0, float(unchanged.sum())
+        if answers.release is not None:
+            p = answers.release.probabilities
+            changes = float((1 - np.take_along_axis(p, old[rows, None], -1)).sum())
+            loss += float((p * losses[rows]).sum() - unchanged[rows].sum())
+        found.append(JointComparison(name, answers.guarantee, max(changes, 0.0), max(loss, 0.0)))
     return sorted(found, key=_strictest_and_best_first)
 
 

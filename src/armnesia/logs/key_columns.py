@@ -121,6 +121,10 @@ class KeyCodes(dict[Any, int]):
         return np.fromiter(map(self.__getitem__, texts), np.int64, len(texts))
 
     def _texts(self, values: list[Any], positions: Sequence[int]) -> list[str | None]:
+        if not self.column.edges and len(set(map(type, values))) == 1 and isinstance(values[0], int | float):
+            # Few values repeat in many rows. Of one type only, because 1 and True are equal.
+            text_of = {value: label_text(value) for value in set(values)}
+            return list(map(text_of.__getitem__, values))
         if not self.column.edges:
             return rules.label_texts(values, self.column.described, positions)
         numbers = rules.reward_numbers(values, self.column.described, positions)

@@ -87,19 +87,54 @@ def release_jointly(
     (ε = 1, δ = 1e-05) at level request_shape: the rewards are forgotten; ...
     """
     check_decisions(statistics, request)
+    probabilities = decision_distribution(learner, statistics)
+    codes = np.full(len(probabilities), list(Branch).index(Branch.UNCHANGED), dtype=np.int8)
+    answers = answers_jointly(
+        unlearner, learner, statistics, request, budget, composition=composition, over=over
+    )
+    if answers.release is not None:
+        probabilities[answers.rows] = answers.release.probabilities
+        codes[answers.rows] = answers.release.branch_codes
+    release = Release(statistics.actions, probabilities, codes, unlearner.guarantee(request, answers.each))
+    return JointRelease(
+        release, answers.guarantee, answers.each, answers.n_sharing, ~request.is_empty, answers.rows
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The releases in the decisions that an unlearner answers; all others keep their arm."""
+
+    rows: IntArray
+    release: Release | None
+    """None if there are no such decisions."""
+    guarantee: Guarantee
+    each: Budget
+    n_sharing: int
+
+
+def answers_jointly(
+    unlearner: Unlearner,
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+    *,
+    composition: Composition = "best",
+    over: Over = "touched",
+) -> Answers:
+    """The part of `release_jointly` that needs the unlearner; its time depends on the touched decisions."""
+    check_decisions(statistics, request)
     touched = ~request.is_empty
     every = _shares_over_all(unlearner, over)
     number = len(touched) if every else int(touched.sum())
     each = budget_of_each(unlearner, budget, number, composition)
     guarantee = joint_guarantee(unlearner, request, budget, number, composition)
-    probabilities = decision_distribution(learner, statistics)
-    codes = np.full(len(touched), list(Branch).index(Branch.UNCHANGED), dtype=np.int8)
-    answered = np.arange(len(touched)) if every else np.flatnonzero(touched)
-    if answered.size:
-        part = unlearner.release(learner, rows_of(statistics, answered), request_of(request, answered), each)
-        probabilities[answered], codes[answered] = part.probabilities, part.branch_codes
-    release = Release(statistics.actions, probabilities, codes, unlearner.guarantee(request, each))
-    return JointRelease(release, guarantee, each, number, touched, answered)
+    rows = np.arange(len(touched)) if every else np.flatnonzero(touched)
+    release = None
+    if rows.size:
+        release = unlearner.release(learner, rows_of(statistics, rows), request_of(request, rows), each)
+    return Answers(rows, release, guarantee, each, number)
 
 
 def reference_jointly(
