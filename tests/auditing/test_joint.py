@@ -215,9 +215,8 @@ def test_all_small_worlds_with_two_decisions(name: str) -> None:
     rows = np.flatnonzero(~request.is_empty)
     # Two decisions that share a budget get the same share of it, whatever they are.
     two = rows[[0, 0]]
-    each = release_jointly(
-        unlearner, learner, rows_of(statistics, two), request_of(request, two), budget
-    ).each
+    of_two = rows_of(statistics, two), request_of(request, two)
+    each = release_jointly(unlearner, learner, *of_two, budget).each
     shared = audit(unlearner, learner, rows_of(statistics, rows), request_of(request, rows), each)
     p, r = shared.release.probabilities, shared.reference
     worst = 0.0

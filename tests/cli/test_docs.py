@@ -73,6 +73,7 @@ ON_CLICKS = ("clicks.csv", *INGEST[2:6])
 REQUEST = (*ON_CLICKS, "--actions", "A,B", "--user-column", "person", "--user", "u1")
 EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
     ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
+    ("decide", " with `--by`", (*ON_CLICKS, "--actions", "A,B", "--by", "row")),
     ("unlearn", "", (*REQUEST, "--draw")),
     ("audit", "", REQUEST),
     ("compare", "", (*REQUEST, *BUDGET)),

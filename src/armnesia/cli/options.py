@@ -48,6 +48,12 @@ Delta = Annotated[float | None, typer.Option(help="Privacy δ.")]
 Gamma = Annotated[float | None, typer.Option(help="Noise γ = σ/Δ instead of ε.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is sampled.")]
 Picture = Annotated[Path | None, typer.Option(help="Save a picture to this file (.png, .svg or .pdf).")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by", help="A key of decisions: a column, or one of numbers with edges, age:18,30 (repeatable)."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 

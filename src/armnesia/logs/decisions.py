@@ -71,6 +71,16 @@ class Decisions(RecordChoice):
         """
         return dict(zip((column.name for column in self.columns), self.keys[index], strict=True))
 
+    def values_of(self, column: int) -> list[str]:
+        """The values that a key column takes, in order.
+
+        >>> from armnesia.logs import read_log
+        >>> visits = {"action": ["A", "B"], "reward": [1, 0], "hour": [10, 9]}
+        >>> read_log(visits, actions=["A", "B"]).by("hour").values_of(0)
+        ['9', '10']
+        """
+        return _in_order(self.columns[column], list(dict.fromkeys(key[column] for key in self.keys)))
+
     def index_of(self, key: Mapping[str, Any]) -> int:
         """The place of a decision, by its key.
 

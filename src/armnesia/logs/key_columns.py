@@ -114,6 +114,11 @@ class KeyCodes(dict[Any, int]):
 
     def encode(self, values: list[Any], positions: Sequence[int]) -> IntArray:
         """Give the code of each row's value; refuse a missing one, and one that is not a number of edges."""
+        if not self.column.edges and set(map(type, values)) == {int}:
+            numbers = np.array(values)
+            if numbers.dtype.kind == "i":  # larger ones are Python objects
+                distinct, places = np.unique(numbers, return_inverse=True)
+                return np.array([self[str(number)] for number in distinct.tolist()])[places]
         texts = self._texts(values, positions)
         missing = [(positions[row], None) for row, text in enumerate(texts) if text is None]
         if missing:
@@ -121,10 +126,6 @@ class KeyCodes(dict[Any, int]):
         return np.fromiter(map(self.__getitem__, texts), np.int64, len(texts))
 
     def _texts(self, values: list[Any], positions: Sequence[int]) -> list[str | None]:
-        if not self.column.edges and len(set(map(type, values))) == 1 and isinstance(values[0], int | float):
-            # Few values repeat in many rows. Of one type only, because 1 and True are equal.
-            text_of = {value: label_text(value) for value in set(values)}
-            return list(map(text_of.__getitem__, values))
         if not self.column.edges:
             return rules.label_texts(values, self.column.described, positions)
         numbers = rules.reward_numbers(values, self.column.described, positions)
