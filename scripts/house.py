@@ -36,7 +36,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "armnesia.paper": (
         ("__init__",),
         ("*",),
-        ("figures", "bounds", "phase", "dependent_requests", "tradeoff", "year"),
+        ("figures", "bounds", "phase", "dependent_requests", "tradeoff", "year", "many_decisions"),
         ("claims", "beyond"),
         ("parts",),
         ("reproduce",),

@@ -17,6 +17,7 @@ from armnesia.paper.figures.section import (
     figure_3_section,
     table_2_section,
 )
+from armnesia.paper.many_decisions.section import many_decisions_section
 from armnesia.paper.phase.section import phase_section
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section
@@ -43,6 +44,7 @@ REGISTRY: dict[str, Part] = {
     "beyond": Part("beyond", beyond_section),
     "tradeoff": Part("tradeoff", tradeoff_section),
     "year": Part("year", year_section),
+    "many_decisions": Part("many decisions", many_decisions_section),
 }
 
 OLD_KEYS = {"requests": "dependent_requests", "stream": "year"}
