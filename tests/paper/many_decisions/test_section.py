@@ -77,6 +77,7 @@ def test_what_needs_no_budget_does_not_depend_on_the_number(found: Losses) -> No
         assert len(set(gaussian)) == len(NUMBERS)
 
 
+@pytest.mark.slow
 def test_the_section_has_every_unlearner(tmp_path: Path) -> None:
     run = Run(tmp_path, Plan(datasets=100))
     section = many_decisions_section(run)
