@@ -24,7 +24,9 @@ def test_one_part_writes_the_report_and_the_results(tmp_path: Path) -> None:
 
 
 def test_an_unknown_part_or_protocol_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"figure must be one of 1, 2, .*, many_decisions or all; got '4'"):
+    with pytest.raises(
+        InvalidInputError, match=r"figure must be one of 1, .*, many_decisions or all; got '4'"
+    ):
         reproduce(tmp_path, parts=["4"])
     with pytest.raises(InvalidInputError, match="protocol must be one of exact, sampled, paper; got 'best'"):
         reproduce(tmp_path, protocol="best")
