@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         UNLEARNERS,
         Adaptive,
         Branch,
+        CentredGaussian,
         FrozenRollback,
         Gaussian,
         ImitationRollback,
@@ -79,8 +80,9 @@ else:
         "armnesia.logs": "Decisions KeyColumn Log read_log",
         "armnesia.privacy": "Budget Guarantee JointLoss Level PrivacyCurve calibrate composed_delta"
         " hockey_stick privacy_curve smallest_epsilon split_budget",
-        "armnesia.unlearners": "UNLEARNERS Adaptive Branch FrozenRollback Gaussian ImitationRollback"
-        " JointRelease Mixing MultiSource Release Rollback StrictAdaptive Tilt Unlearner release_jointly",
+        "armnesia.unlearners": "UNLEARNERS Adaptive Branch CentredGaussian FrozenRollback Gaussian"
+        " ImitationRollback JointRelease Mixing MultiSource Release Rollback StrictAdaptive Tilt Unlearner"
+        " release_jointly",
         "armnesia.unlearners.stream": "Stream",
     }
     _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
@@ -109,6 +111,7 @@ __all__ = [
     "Audit",
     "Branch",
     "Budget",
+    "CentredGaussian",
     "Comparison",
     "ConfidenceLearner",
     "Decision",

@@ -14,6 +14,7 @@ from armnesia import (
     ArmStatistics,
     Branch,
     Budget,
+    CentredGaussian,
     Decision,
     DeletionRequest,
     Gaussian,
@@ -38,6 +39,7 @@ from tests.quick import quick_only
 NOISY = [
     Gaussian(),
     Gaussian(sensitivity="paper"),
+    CentredGaussian(),
     Adaptive(),
     Adaptive.as_in_the_paper(),
     MultiSource(threshold="paper"),

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from armnesia.core import randomness
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.randomness import draw_index, generator
 
@@ -50,8 +53,55 @@ def test_the_enumeration_would_notice_a_cumulative_sum_that_is_off_by_one() -> N
     """The planted fault: an arm that gets one integer too many is a different distribution."""
     frequencies = exact_frequencies([0.25, 0.75])
     assert frequencies == {0: Fraction(1, 4), 1: Fraction(3, 4)}
-    with patch("armnesia.core.randomness.Fraction", lambda weight: Fraction(weight) + (weight == 0.25)):
+    exactly = randomness._integers_and_powers
+
+    def one_too_many(weights: FloatArray) -> tuple[IntArray, NDArray[np.int16]]:
+        integers, powers = exactly(weights)
+        return integers + (weights == 0.25), powers
+
+    with patch.object(randomness, "_integers_and_powers", one_too_many):
         assert exact_frequencies([0.25, 0.75]) != frequencies
+
+
+def check_shares(weights: FloatArray) -> None:
+    """Walk over all integers, from the first of an index to its last: as many as its exact fraction."""
+    fractions = [Fraction(weight) for weight in weights.tolist()]
+    denominator = math.lcm(*(fraction.denominator for fraction in fractions))
+    integer, seen = 0, set()
+    bound = index_for(weights, 0)[1]
+    assert bound == sum(fractions) * denominator
+    while integer < bound:
+        index = index_for(weights, integer)[0]
+        assert index not in seen
+        seen.add(index)
+        integer += int(fractions[index] * denominator)
+        assert index_for(weights, integer - 1)[0] == index
+    assert integer == bound
+    assert seen == set(np.flatnonzero(weights))
+
+
+def odd_multiples(number: int) -> FloatArray:
+    """Weights in [1/2, 1) that need all 53 bits."""
+    return np.random.default_rng(5).integers(2**51, 2**52, number) / 2**52 + 2.0**-53
+
+
+@pytest.mark.parametrize("kind", ["alike", "far apart", "few bits"])
+def test_many_weights_have_their_exact_fractions(kind: str) -> None:
+    """More weights of one power of two than are added at once, many powers, subnormal ones, and zeros."""
+    rng = np.random.default_rng(5)
+    weights = {
+        "alike": odd_multiples(700),
+        "far apart": np.concatenate([10.0 ** rng.uniform(-320, 300, 100), [5e-324, 0.0, 1.5e308]]),
+        "few bits": rng.choice([0, 1, 2, 3, 5, 7], 820) / 8,
+    }[kind]
+    check_shares(weights)
+
+
+def test_the_walk_notices_a_block_that_is_cut_short() -> None:
+    weights = odd_multiples(700)
+    one_block = patch.object(randomness, "_block_sums", lambda integers: [int(integers.sum())])
+    with one_block, pytest.raises(IndexError):
+        check_shares(weights)
 
 
 def test_an_index_of_weight_zero_is_never_drawn_whatever_the_integer() -> None:

@@ -63,28 +63,23 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
         "requests",
         "claims",
         "Beyond the paper",
+        "What a guarantee level costs",
         "predictive",
         "A year of monthly deletions",
         "One person in many decisions",
     ):
         assert sum(expected in title for title in titles) == 1
-    assert page.count("data:image/png;base64,") == 11
+    assert page.count("data:image/png;base64,") == 12
     pictures = {path.name for path in (tmp_path / "figures").iterdir()}
-    names = ["figure-1", "figure-2", "figure-3", "bounds", "phase"]
+    names = ["figure-1", "figure-2", "figure-3", "bounds", "phase", "dependent-requests"]
     names += ["beyond", "beyond-distance", "beyond-epsilon", "tradeoff", "year", "many_decisions"]
     assert pictures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     rows = read_csv(tmp_path / "results.csv")
     assert {row["figure"] for row in rows} == {
-        "1",
-        "2",
-        "3",
-        "table2",
-        "beyond",
-        "tradeoff",
-        "year",
+        *("1", "2", "3", "table2", "dependent_requests", "beyond", "level_costs", "tradeoff", "year"),
         "many_decisions",
     }
     assert len(read_parquet(tmp_path / "results.parquet")) == len(rows)
     assert len(found["claims"]) == 18
     assert {name for name, _, _ in steps} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}
-    assert len(PARTS) == 12
+    assert len(PARTS) == 13

@@ -14,7 +14,8 @@ def test_levels_run_from_the_strictest_to_the_emptiest() -> None:
 
 
 def test_a_level_says_what_is_not_forgotten() -> None:
-    assert Level.RETAINED.meaning == "as if the records had never been there"
+    assert Level.RETAINED.meaning.startswith("as if only the other records had been there; ")
+    assert Level.RETAINED.meaning.endswith("which of these were collected is not undone")
     assert "how many records of each arm were deleted is not" in Level.REQUEST_SHAPE.meaning
     assert "only up to the decision made with them" in Level.ORIGINAL_DECISION.meaning
     assert len({level.meaning for level in Level}) == len(Level)
@@ -25,6 +26,16 @@ def test_a_guarantee_in_words(level: Level) -> None:
     guarantee = Guarantee(1.0, 1e-5, level)
     assert str(guarantee) == f"(ε = 1, δ = 1e-05) at level {level.value}: {level.meaning}"
     assert not guarantee.is_vacuous
+    assert guarantee.to_dict()["reveals"] is None
+
+
+def test_a_guarantee_says_what_the_learner_took_from_the_log() -> None:
+    """Bound as 1/N, τ makes N public at every level; a printed guarantee did not say so."""
+    guarantee = Guarantee(0.0, 0.0, Level.RETAINED, reveals="τ = 1/4 was taken from the log")
+    plain = Guarantee(0.0, 0.0, Level.RETAINED)
+    assert str(guarantee) == f"{plain}; τ = 1/4 was taken from the log"
+    assert guarantee.to_dict() == {**plain.to_dict(), "reveals": "τ = 1/4 was taken from the log"}
+    assert guarantee != plain
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(math.inf, 0.0), (math.inf, 1e-5), (0.0, 1.0), (1.0, 1.0)])

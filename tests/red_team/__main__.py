@@ -4,7 +4,7 @@ import argparse
 import sys
 from itertools import islice
 
-from tests.red_team import crashes, flips, tampering
+from tests.red_team import crashes, flips, retired_keys, tampering
 from tests.red_team.attacks import Attack, Score, table
 
 ATTACKS: dict[str, tuple[Attack, int]] = {
@@ -12,6 +12,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "bit flips in keys": (flips.keys, 300),
     "bit flips in the pin": (flips.pin, 300),
     "bit flips in a certificate": (flips.certificates, 1000),
+    "certificates of a retired key": (retired_keys.retired_keys, 1000),
     "changes of rows": (tampering.rows, 300),
     "changes of the schema": (tampering.schema, 12),
     "rows of yesterday": (tampering.replays, 60),

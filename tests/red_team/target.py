@@ -53,12 +53,12 @@ class Target:
             vault.forget(users=["nobody-here"])
             vault.back_up(folder / "yesterday.db")
             vault.forget(users=["user-5"])
-            head, public_keys = vault.head, vault.public_keys().keys
+            head, public_keys = vault.head, tuple(vault.public_keys())
         rows: dict[str, list[tuple[str, int]]] = {}
         for action, reward, user, _ in log:
             if user not in gone:
                 rows.setdefault(user, []).append((action, reward))
-        return cls(folder, rows, gone, head, tuple(public_keys), dump(folder / "vault.db"))
+        return cls(folder, rows, gone, head, public_keys, dump(folder / "vault.db"))
 
     @property
     def keyring(self) -> Keyring:

@@ -2,15 +2,18 @@
 
 import pytest
 
+from armnesia.vault.ledger import certificate_check
 from armnesia.vault.state import owner_tallies
+from tests.red_team import flips
 from tests.red_team.__main__ import ATTACKS, run
-from tests.red_team.attacks import table
+from tests.red_team.attacks import Verdict, table
 
 SHORT = {
     "bit flips in pages": 60,
     "bit flips in keys": 20,
     "bit flips in the pin": 20,
     "bit flips in a certificate": 60,
+    "certificates of a retired key": 100,
     "changes of rows": 24,
     "changes of the schema": 1,
     "rows of yesterday": 6,
@@ -30,5 +33,12 @@ def test_nothing_is_missed(name: str) -> None:
 def test_without_tallies_false_certificates_are_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: what an index finds is believed."""
     monkeypatch.setattr(owner_tallies, "remove_from_tallies", lambda *_: [])
-    score = run("bit flips in pages", 400, seed=2)
-    assert any("rows are left" in trial.detail or "statistics" in trial.detail for trial in score.missed)
+    missed = (trial for trial in flips.pages(400, 2) if trial.verdict is Verdict.MISSED)
+    assert any("rows are left" in trial.detail or "statistics" in trial.detail for trial in missed)
+
+
+def test_without_the_ledger_invented_entries_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: a certificate is believed by the list of public keys alone."""
+    monkeypatch.setattr(certificate_check, "_ledger_problems", lambda *_: [])
+    score = run("certificates of a retired key", 200, seed=2)
+    assert {trial.what for trial in score.missed} == {"an invented entry"}

@@ -1,16 +1,33 @@
 """Tilt's chance of keeping the old decision: no reference does better, and the bound is attained."""
 
+import itertools
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linprog
 
-from armnesia.core.errors import InvalidInputError
+from armnesia import LCB, ArmStatistics, Tilt
+from armnesia.core.arrays import IntArray, one_hot
+from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.privacy import Budget
-from armnesia.theory import chance_of_keeping, lower_fixed, tilt_upper
-from armnesia.unlearners.tilt import highest_allowed
+from armnesia.simulation import Environment, exact_release, predictive_error
+from armnesia.theory import (
+    chance_of_keeping,
+    insured_upper,
+    lower_fixed,
+    tilt_upper,
+    worst_chance_of_keeping,
+)
+from armnesia.unlearners.contenders import contenders
+from armnesia.unlearners.predictive import flat
+from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price, knee
+from tests.simulation.all_data_sets import AllDataSets
+from tests.theory.domination import Case, check
 
 budgets = st.builds(Budget, epsilon=st.floats(0, 6), delta=st.sampled_from([0.0, 1e-5, 0.1]))
 
@@ -30,7 +47,105 @@ def test_no_reference_keeps_more(weights: list[float], budget: Budget, seed: int
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=8), budgets)
 def test_the_bound_holds_for_every_predictive(weights: list[float], budget: Budget) -> None:
     q = np.array(weights) / sum(weights)
-    assert 1 - chance_of_keeping(q, budget) <= tilt_upper(contenders=len(q), budget=budget).value + 1e-12
+    bound = tilt_upper(contenders=len(q), budget=budget, predictive_error=0.0)
+    assert bound.holds
+    assert 1 - chance_of_keeping(q, budget) <= bound.value + 1e-12
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0.001, 1), st.floats(0, 1)), min_size=2, max_size=6).filter(
+        lambda pairs: sum(true for _, true in pairs) > 0.01
+    ),
+    budgets,
+)
+def test_the_bound_holds_for_every_wrong_predictive(pairs: list[tuple[float, float]], budget: Budget) -> None:
+    """Tilt is prepared for q, and π(D) follows another distribution."""
+    q, true = (np.array(column) / sum(column) for column in zip(*pairs, strict=True))
+    kept = float(true @ highest_allowed(best_reference(q, budget), budget))
+    error = float(np.abs(q - true).sum() / 2)
+    bound = tilt_upper(contenders=len(q), budget=budget, predictive_error=min(error, 1.0))
+    assert 1 - kept <= bound.value + 1e-12
+
+
+def fixed(means: list[float], left: int, deleted: int, other: int) -> tuple[Environment, IntArray, IntArray]:
+    return Environment.bernoulli(means), np.array([left + deleted, other]), np.array([deleted, 0])
+
+
+def excess(environment: Environment, counts: IntArray, deleted: IntArray, budget: Budget) -> float:
+    """What the shipped tilt adds to the sub-optimality of no deletion, exactly."""
+    learner = LCB(confidence=1 / int(counts.sum()))
+    tilt, nothing = (
+        exact_release(environment, counts, deleted, unlearner, learner, budget)
+        for unlearner in (Tilt(), None)
+    )
+    return float((tilt - nothing) @ environment.gaps)
+
+
+def test_the_condition_on_the_predictive_is_reported_as_unmet() -> None:
+    """One record is left of 501: tilt exceeds the bound more than twice, which was reported as proved."""
+    budget = Budget(epsilon=1.5, delta=0.0)
+    case = fixed([0.6, 0.5], left=1, deleted=500, other=20_000)
+    without = tilt_upper(contenders=2, budget=budget, largest_gap=0.1)
+    assert excess(*case, budget) > 2.2 * without.value
+    assert not without.holds
+    assert [condition.text for condition in without.unmet] == [
+        "the predictive q is right: not known; give predictive_error"
+    ]
+    error = predictive_error(*case, LCB(confidence=1 / 20_501))
+    proved = tilt_upper(contenders=2, budget=budget, largest_gap=0.1, predictive_error=error)
+    assert proved.holds
+    assert excess(*case, budget) <= proved.value
+
+
+def test_with_the_error_of_the_predictive_the_bound_dominates_and_is_not_far_above() -> None:
+    cases: list[Case] = []
+    for left, epsilon in product((1, 20, 100), (0.5, 1.0, 1.5, 3.0)):
+        budget = Budget(epsilon=epsilon, delta=0.0)
+        for means in ([0.6, 0.5], [0.5, 0.6]):
+            case = fixed(means, left=left, deleted=100, other=1_000)
+            error = predictive_error(*case, LCB(confidence=1 / (left + 1_100)))
+            bound = tilt_upper(contenders=2, budget=budget, largest_gap=0.1, predictive_error=error)
+            cases.append((bound, excess(*case, budget), 0.1))
+    check(cases, least=15, tight=0.5)
+
+
+@pytest.mark.parametrize(
+    ("means", "counts", "deleted"),
+    [
+        ([0.6, 0.4], [4, 3], [2, 0]),
+        ([0.6, 0.4], [3, 4], [0, 3]),
+        ([0.5, 0.5, 0.5], [3, 3, 3], [0, 1, 0]),  # ties
+        ([0.7, 0.2, 0.5], [4, 1, 2], [4, 0, 0]),  # emptied
+        ([0.6, 0.4], [3, 3], [0, 0]),
+        ([0.3], [4], [2]),
+    ],
+)
+def test_the_error_of_the_predictive_is_the_average_over_every_data_set(
+    means: list[float], counts: list[int], deleted: list[int]
+) -> None:
+    """P(π(D) | D∖U) counted over all data sets with the same records left."""
+    learner, every = LCB(confidence=0.3), AllDataSets(means, counts, deleted)
+    retained = every.statistics.without(every.request)
+    q = flat(learner, retained, every.request.counts)
+    decisions = one_hot(learner.decide(every.statistics).index, len(means))
+    if not any(deleted):
+        q = decisions
+    error = 0.0
+    for sums in np.unique(retained.sums, axis=0):
+        alike = (retained.sums == sums).all(axis=-1)
+        weight = every.weights[alike].sum()
+        true = every.weights[alike] @ decisions[alike] / weight
+        error += weight * np.abs(q[alike][0] - true).sum() / 2
+    found = predictive_error(Environment.bernoulli(means), np.array(counts), np.array(deleted), learner)
+    assert found == pytest.approx(error, abs=1e-12)
+
+
+def test_the_error_of_the_predictive_is_refused_where_it_is_not_known() -> None:
+    environment, learner = Environment.bernoulli([0.6, 0.5]), LCB(confidence=0.1)
+    for deleted in ([1, 1], [3, 2]):
+        with pytest.raises(UnsupportedError, match="a request for one arm, and records that are left"):
+            predictive_error(environment, np.array([3, 2]), np.array(deleted), learner)
 
 
 @pytest.mark.parametrize("contenders", [1, 2, 3, 5, 50])
@@ -57,6 +172,85 @@ def test_it_falls_as_the_lower_bound_does() -> None:
 
 
 def test_bad_numbers() -> None:
+    with pytest.raises(InvalidInputError, match=r"predictive_error must be .* between 0 and 1.*got 1.5"):
+        tilt_upper(contenders=2, budget=Budget(epsilon=1, delta=0), predictive_error=1.5)
     with pytest.raises(InvalidInputError, match="contenders"):
         tilt_upper(contenders=0, budget=Budget(epsilon=1, delta=0))
-    assert not tilt_upper(contenders=2, budget=Budget(epsilon=1, delta=0), largest_gap=2.0).holds
+    right = tilt_upper(contenders=2, budget=Budget(epsilon=1, delta=0), predictive_error=0.0)
+    assert right.holds
+    large = tilt_upper(contenders=2, budget=Budget(epsilon=1, delta=0), predictive_error=0.0, largest_gap=2.0)
+    assert not large.holds
+
+
+@pytest.mark.parametrize("contenders", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.0, 3.0, 5.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
+def test_the_insured_bound_is_what_the_knee_leaves(contenders: int, epsilon: float, delta: float) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
+    bound = insured_upper(contenders=contenders, budget=budget, largest_gap=0.5, insurance=0.02)
+    h = (1 - delta) / (1 + math.exp(epsilon))
+    assert bound.value == pytest.approx(h / 2 if contenders > 1 else 0.0, abs=1e-15)
+    assert 1 - highest_allowed(np.array(h), budget) == pytest.approx(h, abs=1e-15)
+    assert bound.holds == (contenders * h <= 1 and (contenders - 1) * math.exp(-epsilon) * h <= 0.02)
+    assert bound.holds == bool(insurance_price(np.array(contenders), budget) <= 0.02)
+    assert not insured_upper(contenders=contenders, budget=budget, insurance=0).holds
+
+
+def kept_in_the_worst_case(served: list[int], m: int, epsilon: float, delta: float) -> float:
+    """The most that any unlearner keeps in the worst of these worlds, which look alike to its reference.
+
+    A linear program over r, one release p for each world and t: p keeps the served arm with probability t or
+    more, and r and p are within (ε, δ) of each other on every set of arms, both ways.
+    """
+    n, grow = len(served), math.exp(epsilon)
+    size = m * (n + 1) + 1
+    rows, right = [], []
+    for world, arm in enumerate(served):
+        row = np.zeros(size)
+        row[-1], row[m * (world + 1) + arm] = 1.0, -1.0
+        rows.append(row)
+        right.append(0.0)
+        for chosen in itertools.product([0.0, 1.0], repeat=m):
+            for signs in ((1.0, -grow), (-grow, 1.0)):
+                row = np.zeros(size)
+                row[m * (world + 1) : m * (world + 2)] = signs[0] * np.array(chosen)
+                row[:m] = signs[1] * np.array(chosen)
+                rows.append(row)
+                right.append(delta)
+    sums = np.zeros((n + 1, size))
+    for vector in range(n + 1):
+        sums[vector, m * vector : m * (vector + 1)] = 1.0
+    goal: NDArray[np.float64] = np.zeros(size)
+    goal[-1] = -1.0
+    solution = linprog(
+        goal, A_ub=np.array(rows), b_ub=right, A_eq=sums, b_eq=np.ones(n + 1), bounds=(0.0, 1.0)
+    )
+    assert solution.fun is not None, solution.message
+    return -float(solution.fun)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.0), (0.5, 0.0), (1.0, 1e-5), (2.0, 0.05), (3.0, 1e-5)]
+)
+def test_no_unlearner_keeps_more_in_the_worst_case(epsilon: float, delta: float) -> None:
+    """Small D∖U and shapes of three arms, with every π(D) that some deleted rewards lead to."""
+    rng, learner, found = np.random.default_rng(8), LCB(confidence=0.5), set()
+    budget = Budget(epsilon=epsilon, delta=delta)
+    for _ in range(12):
+        retained = ArmStatistics.from_rewards(
+            {a: [1] * ones + [0] * zeros for a, (ones, zeros) in enumerate(rng.integers(1, 4, size=(3, 2)))}
+        )
+        shape = rng.integers(0, 4, size=3)
+        served = []
+        for ones in itertools.product(*(range(k + 1) for k in shape)):
+            removed = {a: [1] * g + [0] * int(shape[a] - g) for a, g in enumerate(ones)}
+            served.append(int(learner.decide(retained.merge(ArmStatistics.from_rewards(removed))).index))
+        c = int(contenders(learner, retained, shape).sum())
+        assert c == len(set(served))
+        best = kept_in_the_worst_case(sorted(set(served)), 3, epsilon, delta)
+        assert worst_chance_of_keeping(contenders=c, budget=budget) == pytest.approx(best, abs=1e-7)
+        if c * knee(budget) <= 1:
+            value = min(1.0, 1 - math.exp(-epsilon) * (1 - 1 / c - delta))
+            assert best == pytest.approx(value, abs=1e-7)
+        found.add(c)
+    assert found == {1, 2, 3}

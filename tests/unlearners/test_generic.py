@@ -38,7 +38,7 @@ BUDGETS = (
     Budget(epsilon=20.0, delta=0.01),
     Budget(epsilon=0.0, delta=0.3),
 )
-NOISY = ("gaussian", "adaptive", "mixing", "multi_source", "strict_adaptive")
+NOISY = ("gaussian", "centred_gaussian", "adaptive", "mixing", "multi_source", "strict_adaptive")
 UNSUPPORTED = {
     *((noisy, learner) for noisy in NOISY for learner in ("imitation", "kl_lcb")),  # unknown sensitivity
     *((ours, "imitation") for ours in ("frozen_rollback", "tilt")),  # their level is empty for counts alone

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armnesia import LCB, ArmStatistics, Branch, Budget, DeletionRequest, Gaussian, Mixing, Rollback
+from armnesia.core.errors import UnsupportedError
 from armnesia.unlearners import mixing as mixing_module
+from armnesia.unlearners.mixing import likely_numbers
 
 TAU = 0.05
 LEARNER = LCB(confidence=TAU)
@@ -87,6 +89,68 @@ def test_large_requests_are_weighted_by_exact_binomial_coefficients(k: int, ones
     release = Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET)
     assert release.branch is Branch.MIXING
     np.testing.assert_allclose(release.probabilities[0], float(total), rtol=0, atol=1e-12)
+
+
+def huge_request(k: int, ones: int) -> tuple[ArmStatistics, DeletionRequest]:
+    """k of the 2k records of arm a, which has a mean slightly above that of arm b."""
+    deleted = ArmStatistics(("a", "b"), np.array([k, 0]), np.array([ones, 0], dtype=object) * 10**9)
+    kept = ArmStatistics(
+        ("a", "b"), np.array([k, 2 * k]), np.array([k // 10, k // 10 + ones - k // 200], dtype=object) * 10**9
+    )
+    return kept.merge(deleted), DeletionRequest(deleted, binary=True)
+
+
+@pytest.mark.parametrize(("k", "ones"), [(5 * 10**8, 5 * 10**7), (5 * 10**8, 7), (10**10, 10**9)])
+def test_a_request_of_any_size_is_integrated(k: int, ones: int) -> None:
+    """With the ratios of successive weights from the likeliest number of ones on, in plain Python."""
+    statistics, request = huge_request(k, ones)
+    release = Mixing().release(LEARNER, statistics, request, BUDGET)
+    assert release.branch is Branch.MIXING
+    k_first, left = k // 2, 2 * k - k // 2
+    sigma = BUDGET.gamma * ((k - k_first) / left + penalty(k) - penalty(left))
+    rival = (k // 10 + ones - k // 200) / (2 * k) - penalty(2 * k)
+
+    def kept_by(hit: int) -> float:
+        score = (k // 10 + ones - hit) / left - penalty(left)
+        return 0.5 * math.erfc(-(score - rival) / sigma / math.sqrt(2))
+
+    weights, values = [], []
+    for step in (1, -1):
+        hit, weight = ones // 2 + (step < 0) * step, 1.0
+        if step < 0:
+            weight = (ones // 2) * (k - ones - k_first + ones // 2) / ((ones - hit) * (k_first - hit))
+        while weight > 1e-22 and 0 <= hit <= ones:
+            weights.append(weight)
+            values.append(weight * kept_by(hit))
+            up = (ones - hit) * (k_first - hit) / ((hit + 1) * (k - ones - k_first + hit + 1))
+            down = hit * (k - ones - k_first + hit) / ((ones - hit + 1) * (k_first - hit + 1))
+            weight *= up if step > 0 else down
+            hit += step
+    expected = math.fsum(values) / math.fsum(weights)
+    assert release.probabilities[0] == pytest.approx(expected, abs=1e-10)
+    assert abs(kept_by(0) - expected) > 1e-9  # another number of ones is another probability
+
+
+def test_a_request_that_is_too_large_is_refused_in_one_sentence() -> None:
+    with pytest.raises(
+        UnsupportedError, match="10000000000000 deleted records are too many: pass the chosen"
+    ):
+        Mixing().release(LEARNER, *huge_request(10**13, 10**12), BUDGET)
+
+
+def test_what_is_left_out_is_below_the_rounding_error() -> None:
+    """Exact tails outside the window, for few and many ones, in rational arithmetic."""
+    for k, ones, k_first in ((4000, 2000, 2000), (4000, 1000, 100), (4000, 3900, 1000)):
+        fewest, most = likely_numbers(*(np.array(number) for number in (k, ones, k_first)))
+        outside = sum(
+            math.comb(ones, hit) * math.comb(k - ones, k_first - hit)
+            for hit in range(max(0, ones + k_first - k), min(ones, k_first) + 1)
+            if not fewest <= hit <= most
+        )
+        assert Fraction(outside, math.comb(k, k_first)) < Fraction(1, 10**20)
+        if (k, ones) == (4000, 2000):  # the window is a part of what is possible
+            assert most - fewest < k_first / 2
+            assert outside > 0
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100])

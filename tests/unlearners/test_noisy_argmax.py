@@ -1,14 +1,16 @@
 """The winner's distribution under noise, against 30-digit quadrature, closed forms and symmetries."""
 
+import time
+
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
-from armnesia.unlearners import noisy_argmax as noisy_argmax_module
+from armnesia.unlearners import winning_integrals
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 from tests.quick import quick_only
 
@@ -163,7 +165,7 @@ def test_a_batch_is_its_rows_one_by_one(chunk: int | None, monkeypatch: pytest.M
     sigma = rng.choice([0.0, 0.01, 0.3, 2.0], size=(6, 7, 5))
     rows = [noisy_argmax(f, s) for f, s in zip(scores.reshape(-1, 5), sigma.reshape(-1, 5), strict=True)]
     if chunk is not None:
-        monkeypatch.setattr(noisy_argmax_module, "_CHUNK", chunk)
+        monkeypatch.setattr(winning_integrals, "_CHUNK", chunk)
     batch = noisy_argmax(scores, sigma)
     assert batch.shape == scores.shape
     np.testing.assert_allclose(batch.reshape(-1, 5), rows, rtol=0, atol=1e-14)
@@ -173,8 +175,57 @@ def test_more_rows_than_one_chunk_holds() -> None:
     """3000 rows of five noised arms exceed the real chunk size."""
     rng = np.random.default_rng(4)
     scores, sigma = rng.normal(size=(3000, 5)), np.full(5, 0.4)
-    assert noisy_argmax_module._CHUNK < 3000 * 35 * 14 * 5
+    assert winning_integrals._CHUNK < 3000 * 5 * winning_integrals._FIRST_PANELS
     batch = noisy_argmax(scores, sigma)
     np.testing.assert_allclose(batch.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
     for row in (0, 1499, 2999):
         np.testing.assert_allclose(batch[row], noisy_argmax(scores[row], sigma), rtol=0, atol=1e-14)
+
+
+def by_many_points(scores: Floats, sigma: Floats) -> Floats:
+    """P(arm wins) by the trapezoidal rule, exact for smooth integrands that vanish at both ends."""
+    x = np.linspace((scores - 12 * sigma).min(), (scores + 12 * sigma).max(), 40_001)
+    z = (x[:, None] - scores) / sigma
+    logs = log_ndtr(z)
+    others = logs.sum(axis=-1, keepdims=True) - logs
+    density = np.exp(others - z**2 / 2) / (np.sqrt(2 * np.pi) * sigma)
+    return np.asarray(density.sum(axis=0) * (x[1] - x[0]))
+
+
+@pytest.mark.parametrize("number", quick_only([13, 60], [13, 20, 60, 300]))
+@pytest.mark.parametrize("centre_spread", [0.0, 0.02, 0.05])
+def test_many_noised_arms_agree_with_another_rule(number: int, centre_spread: float) -> None:
+    """More arms than the panels of each arm are used for; scales differ by a factor of four."""
+    rng = np.random.default_rng(number)
+    scores, sigma = rng.normal(0, centre_spread, number), rng.uniform(0.005, 0.02, number)
+    result = noisy_argmax(scores, sigma)
+    np.testing.assert_allclose(result, by_many_points(scores, sigma), rtol=0, atol=1e-12)
+    assert result.sum() == pytest.approx(1.0, abs=1e-12)
+    if centre_spread == 0.02:
+        assert np.abs(noisy_argmax(scores, 1.001 * sigma) - result).max() > 1e-8  # a wrong σ would be seen
+
+
+def test_many_noised_arms_and_a_quiet_one_sum_to_one_at_all_scales() -> None:
+    """The quiet arm's probability is a product, the others' are integrals; the scales go from 1e-17 to 1."""
+    rng = np.random.default_rng(9)
+    for lowest in (-2, -6, -17):
+        scores, sigma = rng.normal(0.5, 0.1, 41), 10.0 ** rng.uniform(lowest, 0, 41)
+        sigma[7] = 0.0
+        scores[7] = 0.9
+        result = noisy_argmax(scores, sigma)
+        quiet = np.delete(scores, 7), np.delete(sigma, 7)
+        assert result[7] == pytest.approx(float(ndtr((0.9 - quiet[0]) / quiet[1]).prod()), abs=1e-15)
+        assert result.sum() == pytest.approx(1.0, abs=1e-12)
+        batch = noisy_argmax(np.stack([scores, scores[::-1]]), np.stack([sigma, sigma[::-1]]))
+        np.testing.assert_allclose(batch, [result, result[::-1]], rtol=0, atol=1e-15)
+
+
+@pytest.mark.slow
+def test_ten_thousand_arms_of_which_a_fifth_is_noised() -> None:
+    """The panels of each arm took minutes for this."""
+    rng = np.random.default_rng(10)
+    scores, sigma = rng.normal(0, 0.01, 10_000), np.where(np.arange(10_000) % 5 == 0, 0.006, 0.0)
+    started = time.perf_counter()
+    result = noisy_argmax(scores, sigma)
+    assert time.perf_counter() - started < 3
+    assert result.sum() == pytest.approx(1.0, abs=1e-12)

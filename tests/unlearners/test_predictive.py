@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import betabinom
 
 from armnesia import KLLCB, LCB, ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.learners import ConfidenceLearner
 from armnesia.unlearners import predictive
 from armnesia.unlearners.beta_binomial import chance_of_at_least, numbers_of_ones
@@ -17,6 +18,7 @@ from armnesia.unlearners.predictive import (
     PREDICTIVES,
     decision_under,
     empirical_bayes_belief,
+    flat,
     flat_belief,
     highest_of,
 )
@@ -57,9 +59,14 @@ MANY_RECORDS: dict[str, list[Arm]] = {
 }
 LEARNERS: dict[str, ConfidenceLearner] = {"lcb": LCB(confidence=0.3), "kl_lcb": KLLCB(confidence=0.3)}
 each_quickly = pytest.mark.parametrize(
-    ("name", "learner"), quick_only([("flat", "lcb")], product(PREDICTIVES, LEARNERS))
+    ("name", "learner"),
+    quick_only([("flat", "lcb"), ("nothing_or_share", "lcb")], product(PREDICTIVES, LEARNERS)),
 )
-BELIEFS = {"flat": flat_belief, "empirical_bayes": empirical_bayes_belief}
+BELIEFS = {
+    "flat": flat_belief,
+    "empirical_bayes": empirical_bayes_belief,
+    "nothing_or_share": flat_belief,
+}
 DRAWS = 10**6
 
 
@@ -81,12 +88,17 @@ def simulated(
     sums, counts = np.array([float(arm.ones) for arm in arms]), np.array([arm.left for arm in arms])
     ones, zeros = BELIEFS[name](sums, counts)
     best, winner = np.full(DRAWS, -np.inf), np.zeros(DRAWS, dtype=np.int64)
+    nothing = np.random.default_rng(seed + 1).random(DRAWS) < (0.5 if name == "nothing_or_share" else 0.0)
     for a, arm in enumerate(arms):
         deleted_ones = rng.binomial(arm.deleted, rng.beta(ones[a], zeros[a], DRAWS)) if arm.deleted else 0
         before = arm.left + arm.deleted
         possible = (arm.ones + more_ones * (arm.deleted > 0) + np.arange(arm.deleted + 1)) / max(before, 1)
         table = learner.lower_bounds(np.minimum(possible, 1.0), np.array(max(before, 1)), len(arms))
         scores = table[deleted_ones] if before else np.full(DRAWS, -1.0)
+        left = learner.lower_bounds(
+            np.array([arm.ones / max(arm.left, 1)]), np.array([max(arm.left, 1)]), len(arms)
+        )
+        scores = np.where(nothing, left[0] if arm.left else -1.0, scores)
         winner[scores > best] = a
         best = np.maximum(best, scores)
     return np.bincount(winner, minlength=len(arms)) / DRAWS
@@ -183,6 +195,21 @@ def test_numbers_of_ones_are_beta_binomial() -> None:
     np.testing.assert_allclose(numbers_of_ones(deleted, (ones, zeros), most=60), exact, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("largest", [400, 499])
+def test_numbers_of_ones_where_most_are_ones_and_the_sizes_differ(largest: int) -> None:
+    """By products, and by logarithms where P(0) is too small; neither overflows."""
+    deleted, ones, zeros = (
+        np.array([1, largest, 30]),
+        np.array([300.0, 30.0, 900.0]),
+        np.array([0.1, 0.3, 40.0]),
+    )
+    for more in (1.0, 40.0):
+        exact = betabinom.pmf(np.arange(largest + 1), deleted[:, None], more * ones[:, None], zeros[:, None])
+        found = numbers_of_ones(deleted, (more * ones, zeros), most=largest)
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10)
+        assert np.isfinite(found).all()
+
+
 @pytest.mark.parametrize("name", PREDICTIVES)
 def test_untouched_arms_are_certain_and_ties_go_to_the_first(name: str) -> None:
     arms = [Arm(50, 20, 0), Arm(64, 32, 0), Arm(64, 32, 0)]
@@ -272,3 +299,37 @@ def test_an_emptied_arm_is_the_prior_and_others_are_shrunk_to_it() -> None:
     flat_ones, flat_zeros = flat_belief(sums, counts)
     assert flat_ones[0] == flat_zeros[0] == 1.0  # uniform
     assert flat_ones[1] / (flat_ones[1] + flat_zeros[1]) == pytest.approx(0.6, abs=0.01)
+
+
+@pytest.mark.parametrize("touched", [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_several_arms_by_trying_all_numbers_of_ones(touched: tuple[int, ...]) -> None:
+    """Few records, so that scores tie often: every number of ones, with scipy's beta-binomial weights."""
+    rng, learner = np.random.default_rng(12), LCB(confidence=0.5)
+    for _ in range(25):
+        counts = rng.integers(1, 8, size=3)
+        sums = rng.integers(0, counts + 1)
+        shape = np.where(np.isin(np.arange(3), touched), rng.integers(1, 6, size=3), 0)
+        retained = ArmStatistics((0, 1, 2), counts, sums * UNIT)
+        ones, zeros = flat_belief(sums.astype(np.float64), counts)
+        expected = np.zeros(3)
+        for g in product(*(range(k + 1) for k in shape)):
+            chance = np.prod([betabinom.pmf(g[a], shape[a], ones[a], zeros[a]) for a in touched])
+            data = ArmStatistics((0, 1, 2), counts + shape, (sums + np.array(g)) * UNIT)
+            expected[int(learner.decide(data).index)] += chance
+        np.testing.assert_allclose(flat(learner, retained, shape), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("touched", [2, 3])
+def test_a_batch_with_equal_data_sets_is_its_data_sets_one_by_one(touched: int) -> None:
+    """Equal ones are computed once, unless every data set has penalties of its own."""
+    rng = np.random.default_rng(13)
+    counts = rng.choice([20, 30], size=(300, 3))
+    shape = np.where(np.arange(3) < touched, rng.choice([4, 6], size=(300, 3)), 0)
+    retained = ArmStatistics((0, 1, 2), counts, rng.choice([5, 6, 7], size=(300, 3)) * UNIT)
+    for deleted in (rng.integers(0, 40, size=3), rng.integers(0, 40, size=(300, 3))):
+        learner = LCB(confidence=0.1).with_frozen_penalty(deleted)
+        batch = flat(learner, retained, shape)
+        for row in range(0, 300, 7):
+            mine = LCB(confidence=0.1).with_frozen_penalty(np.broadcast_to(deleted, (300, 3))[row])
+            one = ArmStatistics((0, 1, 2), counts[row], retained.sums[row])
+            np.testing.assert_allclose(batch[row], flat(mine, one, shape[row]), rtol=0, atol=1e-14)

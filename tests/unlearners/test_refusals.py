@@ -82,7 +82,7 @@ def test_an_unbound_learner_is_refused(unlearner: Unlearner) -> None:
 def test_mixing_takes_one_arm() -> None:
     with pytest.raises(
         UnsupportedError,
-        match="takes requests of one arm; this one touches several: use rollback, gaussian, adaptive",
+        match="takes requests of one arm; this one touches several: use rollback, gaussian, centred_gaussian",
     ):
         Mixing().release(LEARNER, DATA, request([1, 1], [1]), BUDGET)
 

@@ -1,5 +1,7 @@
 """The release itself: drawing, showing, guarantees; and the paper's hard case as a regression anchor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,15 +12,20 @@ from armnesia import (
     Branch,
     Budget,
     DeletionRequest,
+    FrozenRollback,
     Gaussian,
     Guarantee,
+    Imitation,
     Level,
     Release,
     Rollback,
+    Stream,
     Unlearner,
 )
 from armnesia.core.errors import InvalidInputError
+from armnesia.unlearners import UNLEARNERS
 from armnesia.unlearners.base import first_branch, is_branch
+from armnesia.unlearners.stream import Penalty
 
 GUARANTEE = Guarantee(1.0, 1e-5, Level.REQUEST_SHAPE)
 UNIT = 10**9  # the package holds rewards in 10⁻⁹ of their range
@@ -65,8 +72,36 @@ def test_repr_shows_probabilities_branch_and_guarantee() -> None:
     release = Rollback().release(LCB(confidence=0.1), statistics, request, Budget(epsilon=1, delta=0))
     assert repr(release) == (
         "Release({'x': 1.0, ('y', 2): 0.0}, branch='rollback',"
-        " guarantee='(ε = 0, δ = 0) at level retained: as if the records had never been there')"
+        " guarantee='(ε = 0, δ = 0) at level retained: as if only the other records had been there;"
+        " which of these were collected is not undone')"
     )
+
+
+@pytest.mark.parametrize("unlearner", [kind() for kind in UNLEARNERS.values()], ids=lambda one: one.name)
+def test_a_guarantee_says_that_its_confidence_was_bound_to_the_log(unlearner: Unlearner) -> None:
+    statistics = ArmStatistics.from_rewards({"a": [1] * 9, "b": [0] * 9})
+    request = DeletionRequest.from_rewards({"a": [1], "b": []})
+    budget = Budget(epsilon=2, delta=1e-3)
+    if unlearner.default_learner is Imitation:
+        assert unlearner.release(Imitation(), statistics, request, budget).guarantee.reveals == ""
+        return
+    bound = LCB().bind(statistics)
+    guarantee = unlearner.release(bound, statistics, request, budget).guarantee
+    assert guarantee.reveals == "τ = 1/18 was taken from the log, so its size is public"
+    assert str(guarantee).endswith(f"; {guarantee.reveals}")
+    given = unlearner.release(LCB(confidence=1 / 18), statistics, request, budget)
+    assert given.guarantee == replace(guarantee, reveals="")
+
+
+def test_a_stream_says_it_too_whichever_its_penalty() -> None:
+    statistics = ArmStatistics.from_rewards({"a": [1] * 9, "b": [0] * 9})
+    request = DeletionRequest.from_rewards({"a": [1], "b": []})
+    penalties: tuple[Penalty, ...] = ("retained", "frozen")
+    for penalty in penalties:
+        stream = Stream(LCB().bind(statistics), statistics, penalty)
+        for _ in range(2):
+            release, stream = stream.forget(FrozenRollback(), request, Budget(epsilon=0, delta=0))
+            assert release.guarantee.reveals == "τ = 1/18 was taken from the log, so its size is public"
 
 
 def test_branches_are_taken_in_order() -> None:

@@ -211,7 +211,7 @@ def by_linear_program(r: Floats, scores: Floats, epsilon: float) -> float:
 def test_no_release_near_the_reference_has_a_better_score(epsilon: float) -> None:
     """Of all p within (ε, 0) of r, tilt has the highest expected score on D; equal shares have not."""
     rng, budget = np.random.default_rng(33), Budget(epsilon=epsilon, delta=0.0)
-    uneven = Tilt(predictive=at_random)  # a bad guess, so that π(D) often has a small r
+    uneven = Tilt(predictive=at_random, insurance=0)  # a bad guess: π(D) often has a small r
     world = random_worlds(rng, 60, 6, 0.5)
     result = audit(uneven, LEARNER, *world, budget)
     assert result.holds
@@ -272,6 +272,12 @@ def test_a_raise_too_high_is_caught(wrong: Callable[[Floats, Budget], Floats]) -
     assert not audit(RaisedTooHigh(), LEARNER, *world, MODERATE).holds
 
 
+@pytest.mark.parametrize("insurance", [-0.01, 1.5, math.nan, "0.1", None])
+def test_no_insurance_outside_of_zero_and_one(insurance: float) -> None:
+    with pytest.raises(InvalidInputError, match=r"insurance must lie in \[0, 1\]; got"):
+        Tilt(insurance=insurance)
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 1.5, math.nan])
 def test_no_share_outside_of_zero_and_one(share: float) -> None:
     with pytest.raises(InvalidInputError, match=r"assumed_share must lie in \(0, 1\); got"):
@@ -319,7 +325,8 @@ def test_without_delta_nothing_is_released_that_the_reference_excludes(
 
 def test_a_predictive_without_a_name_is_refused() -> None:
     with pytest.raises(
-        InvalidInputError, match="must be one of flat, empirical_bayes, or a function; got 'x'"
+        InvalidInputError,
+        match="must be one of flat, empirical_bayes, nothing_or_share, or a function; got 'x'",
     ):
         Tilt(predictive="x")
 

@@ -29,11 +29,20 @@ World = tuple[ArmStatistics, DeletionRequest]
 BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
 
 
-TILTS = [Tilt(), Tilt(predictive="empirical_bayes"), Tilt(predictive=uniform), Tilt(assumed_share=0.3)]
+RECOMMENDED = Tilt(assumed_share=0.95, predictive="nothing_or_share")
+TILTS = [
+    Tilt(),
+    Tilt(predictive="empirical_bayes"),
+    Tilt(predictive=uniform),
+    Tilt(assumed_share=0.3),
+    RECOMMENDED,
+    Tilt(predictive=uniform, insurance=1),
+    Tilt(assumed_share=0.3, insurance=1),
+]
 
 
 @pytest.mark.parametrize("budget", quick_only([MODERATE], BUDGETS), ids=repr)
-@pytest.mark.parametrize("unlearner", quick_only([Tilt(), Tilt(assumed_share=0.3)], TILTS))
+@pytest.mark.parametrize("unlearner", quick_only([Tilt(), Tilt(assumed_share=0.3), RECOMMENDED], TILTS))
 def test_its_level_holds_on_every_small_data_set(unlearner: Unlearner, budget: Budget) -> None:
     """Its own reference is not used: some reference of its level serves all (D, U) with counts up to 4."""
     learner = LCB(confidence=0.5)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from armnesia.logs import Source
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.storage.postgres import PostgresDatabase
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place
@@ -111,7 +111,7 @@ class Filling:
         write_csv(file, records)
         model = PlainVault(ACTIONS, managed=kind.mode == "managed")
         actions = ACTIONS if kind.declared else None
-        with place.create(Configuration(actions=actions, mode=kind.mode)) as vault:
+        with place.create(Configuration(actions=actions, user_type=UserType.TEXT, mode=kind.mode)) as vault:
             vault.forget(users=["person-3"])
             model.forget(("users", ("person-3",)))
             if model.managed and kind.ids and kind.declared:

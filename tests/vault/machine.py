@@ -17,7 +17,16 @@ from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.privacy import Level
 from armnesia.unlearners import Release
 from armnesia.unlearners.stream import Penalty, Stream
-from armnesia.vault import Configuration, Forgotten, Ingested, Policy, Preview, Vault
+from armnesia.vault import (
+    Configuration,
+    Forgotten,
+    Ingested,
+    LedgerCopy,
+    Policy,
+    Preview,
+    UserType,
+    Vault,
+)
 from armnesia.vault.ledger.certificate import Certificate
 from tests.databases import fresh_place
 from tests.vault.plain_vault import (
@@ -51,6 +60,7 @@ class Setting:
     def configuration(self, mode: str) -> Configuration:
         return Configuration(
             actions=ACTIONS,
+            user_type=UserType.TEXT,
             confidence=0.5,  # low, so that a few records decide
             unlearner=self.unlearner,
             penalty=self.penalty,
@@ -134,6 +144,8 @@ class VaultMachine(RuleBasedStateMachine):
         self.sent: list[tuple[Any, list[Record]]] = []
         self.levels: dict[int, tuple[Level, list[int]]] = {}
         self.compacted = 0
+        self.handed_out: list[Certificate] = []
+        self.thefts: list[tuple[int, int]] = []
         self.ingest(first, False)
 
     @property
@@ -232,17 +244,18 @@ class VaultMachine(RuleBasedStateMachine):
         would: Preview = self.vault.preview(**{kind: names})  # type: ignore[arg-type]
         counts = self.model.forget(request)
         done: Forgotten = self.vault.forget(**{kind: names})  # type: ignore[arg-type]
+        sequence = self.model.answered[request]
+        if release is not None:  # noted before anything can fail, for the check of the ledger at the end
+            self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])
         assert done.repeated == would.repeated == repeated
         assert _nonzero(done.counts) == _nonzero(would.counts) == counts
         assert done.named == would.named == len(names)
         whose = {record.user if kind == "users" else record.id for record in held}
         assert would.held == len(whose)
         assert done.held == (0 if repeated else len(whose))
-        sequence = self.model.answered[request]
         assert done.certificate.body["sequence"] == sequence
         assert (done.release is None) == (would.release is None) == (release is None)
         if release is not None:
-            self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])
             assert done.release is not None
             assert would.release is not None
             np.testing.assert_array_equal(done.release.probabilities, release.probabilities)
@@ -280,6 +293,7 @@ class VaultMachine(RuleBasedStateMachine):
 
     def _certificate_is_good(self, certificate: Certificate, names: tuple[str, ...]) -> None:
         assert certificate.verify(self.vault.public_keys()) == []
+        self.handed_out.append(certificate)
         if len(names) == 1:
             assert certificate.opening is not None
             kind = "users" if names[0].startswith("user-") else "records"
@@ -307,13 +321,37 @@ class VaultMachine(RuleBasedStateMachine):
         self.vault.readmit(records=[name])
         self.model.readmit(("records", (name,)))
 
-    @rule(signing=st.booleans())
-    def rotate(self, signing: bool) -> None:
-        if signing:
-            self.vault.rotate_signing_key()
-        else:
+    @rule(which=st.sampled_from(["signing", "stolen", "digest"]), data=st.data())
+    def rotate(self, which: str, data: st.DataObject) -> None:
+        if which == "digest":
             self.vault.rotate_digest_key()
-        self.model.note("rotate_signing" if signing else "rotate_digest")
+        else:
+            since = (
+                data.draw(st.integers(1, len(self.model.kinds)), label="since") if which == "stolen" else None
+            )
+            self.vault.rotate_signing_key(compromised_since=since)
+            if since is not None:
+                self.thefts.append((since, len(self.model.kinds) + 1))
+        self.model.note("rotate_digest" if which == "digest" else "rotate_signing")
+        if which == "stolen":
+            self.certificates_are_valid_against_the_ledger()
+
+    def _is_refused(self, certificate: Certificate) -> bool:
+        """Whether a stolen key signed it, since the theft and before the rotation."""
+        at = int(certificate.body["issued_at_head"].partition(":")[0])
+        return any(since <= at < rotation for since, rotation in self.thefts)
+
+    @rule()
+    def certificates_are_valid_against_the_ledger(self) -> None:
+        """All that were ever handed out, except those that a stolen key signed."""
+        self.vault.export(self.folder / "export.json")
+        ledger = LedgerCopy.read(self.folder / "export.json")
+        keys = self.vault.public_keys()
+        for certificate in self.handed_out[-20:]:
+            problems = certificate.verify(keys, ledger=ledger)
+            assert bool(problems) == self._is_refused(certificate), problems
+        latest = {certificate.body["sequence"]: certificate for certificate in self.handed_out}
+        assert self.vault.status().to_reissue == sum(map(self._is_refused, latest.values()))
 
     @rule()
     def rebuild(self) -> None:
@@ -362,11 +400,11 @@ class VaultMachine(RuleBasedStateMachine):
             assert not any(name in entry.text for name in (*USERS, "record-"))
             own = set(entry.fields) - LEDGER_OF_ALL
             if entry.kind == "nothing_held":
-                assert own == {"commitment", "salt_key"}
+                assert own == {"commitment", "salt_key", "terms"}
             if entry.kind == "forget":
                 level, counts = self.levels[entry.sequence]
                 public = {"counts"} if level.sees_shape else set()
-                assert own == {"commitment", "salt_key"} | LEDGER_OF_A_DELETION | public
+                assert own == {"commitment", "salt_key", "terms"} | LEDGER_OF_A_DELETION | public
                 assert entry.fields["level"] == level
                 assert entry.fields.get("counts", counts) == counts
 

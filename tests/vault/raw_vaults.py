@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.storage.postgres import PostgresDatabase
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place, postgres_url
@@ -35,7 +35,7 @@ LOG: dict[str, list[Any]] = {
 
 def filled(place: Place, configuration: Configuration | None = None) -> Vault:
     """A new vault that holds `LOG`; commits do not wait for the disk."""
-    vault = place.create(configuration or Configuration(actions=("A", "B")))
+    vault = place.create(configuration or Configuration(actions=("A", "B"), user_type=UserType.TEXT))
     database = vault._connection.database
     if isinstance(database, SqliteDatabase):
         database._connection.execute("PRAGMA synchronous = OFF")

@@ -47,7 +47,7 @@ def test_the_same_commands_on_postgresql(
     done = run("forget", "--user", "ann", "--json").json
     assert (done["served"], done["erasure"]) == ("B", "pending")
     assert run("status", "--json").json["erasure"] == "pending"
-    assert run("compact", "--json").json == {"erasure": "complete"}
+    assert run("compact", "--json").json["erasure"] == "complete"
     assert "Erasure: complete" in run("certificate", "show", "--user", "ann").out
     assert run("ingest", log, "--user-column", "who", "--json").json["suppressed"] == 30
     assert run("verify").code == 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from armnesia.vault import Configuration
+from armnesia.vault import Configuration, UserType
 from armnesia.vault.state.external_records import ExternalRecordSet
 from tests.databases import Place, fresh_place
 from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
@@ -23,7 +23,7 @@ PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4,
 def test_many_processes_come_to_the_end_of_a_serial_replay(
     database: str, place: Place, tmp_path: Path
 ) -> None:
-    place.create(Configuration(actions=ACTIONS)).close()
+    place.create(Configuration(actions=ACTIONS, user_type=UserType.TEXT)).close()
     files = [tmp_path / f"notes-{number}" for number in range(PROCESSES)]
     started = time.perf_counter()
     with nursery("tests.vault.concurrent_workers") as children:
@@ -59,7 +59,10 @@ def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
     files = [tmp_path / "first.csv", tmp_path / "second.csv"]
     for file, some in zip(files, (rows[:1], rows[1:]), strict=True):
         write_csv(file, some)
-    with place.create(Configuration(actions=ACTIONS, mode="external")) as one, place.open() as other:
+    with (
+        place.create(Configuration(actions=ACTIONS, user_type=UserType.TEXT, mode="external")) as one,
+        place.open() as other,
+    ):
         one.ingest(str(files[0]), user="user", id="id")
 
         look_up = ExternalRecordSet.look_up
@@ -76,7 +79,7 @@ def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
 
 def _notes_and_judge(tmp_path: Path) -> tuple[Judge, list[Note]]:
     """What two processes might have noted, and a vault that agrees."""
-    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS))
+    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS, user_type=UserType.TEXT))
     person = str(batch(1)[0].user)
     notes: list[Note] = []
     for number in (1, 2):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from armnesia.unlearners.stream import Penalty
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.erasure_target import ErasureTarget
 from tests.databases import fresh_place
 from tests.vault.crash_batches import BATCH_ROWS, BatchCrashes, Filling, Kind
@@ -49,7 +49,9 @@ def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, 
             mode, penalty = KINDS[number % 4] if LONG else KINDS[3 * number]
             place = fresh_place(database, tmp_path)
             unlearner = "frozen_rollback" if penalty == "frozen" else "rollback"
-            configuration = Configuration(actions=ACTIONS, mode=mode, penalty=penalty, unlearner=unlearner)
+            configuration = Configuration(
+                actions=ACTIONS, user_type=UserType.TEXT, mode=mode, penalty=penalty, unlearner=unlearner
+            )
             place.create(configuration).close()
             model = PlainVault(ACTIONS, managed=mode == "managed", frozen=penalty == "frozen")
             folder = tmp_path / f"vault-{number}"
@@ -93,7 +95,7 @@ ANN = ("users", ("ann",))
 
 def _filled(tmp_path: Path) -> tuple[Vault, PlainVault, PlainVault]:
     """A vault, its model, and the model without Ann."""
-    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS))
+    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS, user_type=UserType.TEXT))
     vault.ingest(columns_of(RECORDS), user="user", id="id")
     before = PlainVault(ACTIONS)
     before.ingest(RECORDS)

@@ -16,7 +16,7 @@ import pytest
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.units import UNIT
-from armnesia.vault import Configuration, Policy, Vault
+from armnesia.vault import Configuration, Policy, UserType, Vault
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import SERVER, Place, postgres_url
 from tests.vault.raw_vaults import TABLES, change, dumped, reader_of, values
@@ -29,7 +29,7 @@ OTHERS = 40
 
 
 def filled(place: Place, configuration: Configuration | None = None) -> Vault:
-    vault = place.create(configuration or Configuration(actions=("A", "B")))
+    vault = place.create(configuration or Configuration(actions=("A", "B"), user_type=UserType.TEXT))
     log = {
         "action": ["A", "B", "A"] + ["A", "B"] * (OTHERS // 2),
         "reward": [units / UNIT for units in UNITS] + [0.25] * OTHERS,
@@ -106,7 +106,7 @@ def _no_overwriting(vault: Vault, _: pytest.MonkeyPatch) -> None:
 
 
 def _no_checkpoint(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteDatabase, "erase", lambda _: True)
+    monkeypatch.setattr(SqliteDatabase, "erase", lambda *_, **__: True)
 
 
 @pytest.mark.parametrize("without", [_no_overwriting, _no_checkpoint])
@@ -122,7 +122,7 @@ def test_the_search_finds_what_is_not_erased(
 def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place: Place) -> None:
     """Pages that are split keep copies of what they held: of indexes, which so must hold no names."""
     users = ["".join(RANDOM.choices(string.ascii_letters, k=24)) for _ in range(1500)]
-    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+    with sqlite_place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:
         vault._connection.database._connection.execute("PRAGMA synchronous = OFF")  # type: ignore[attr-defined]
         for round_ in range(4):
             RANDOM.shuffle(users)
@@ -225,7 +225,7 @@ def test_rows_on_their_way_in_leave_with_their_batch(postgres_place: Place) -> N
         assert values(vault, "SELECT count(*) FROM pg_class WHERE relname = 'incoming'") == [(0,)]
 
 
-STRICT = Configuration(actions=("A", "B"), policy=Policy(0.0, 0.0, ("retained",)))  # type: ignore[arg-type]
+STRICT = Configuration(actions=("A", "B"), user_type=UserType.TEXT, policy=Policy(0.0, 0.0, ("retained",)))  # type: ignore[arg-type]
 
 
 def _provocations(vault: Vault, place: Place) -> dict[str, Callable[[], Any]]:

@@ -11,7 +11,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from armnesia.privacy import Level
 from armnesia.unlearners import Release, Rollback
-from armnesia.vault.operations import forget
+from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations import forget, status
 from armnesia.vault.state.managed_records import ManagedRecordSet
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.transaction import Transaction
@@ -66,6 +68,14 @@ def _by_rollback_as_if_asked_for(*arguments: Any) -> Any:
     return answer, release, stream
 
 
+def _as_it_is_stored(self: StoredCertificate, _: Any) -> Certificate | None:
+    return self.issued
+
+
+def _nothing(*_: Any) -> list[int]:
+    return []
+
+
 def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
     transaction.session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
     return DELETE(self, transaction)
@@ -81,6 +91,8 @@ def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
         (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
         (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
         (ManagedRecordSet, "delete", _one_record_less, "holds_what_the_model_holds"),
+        (StoredCertificate, "valid", _as_it_is_stored, "_certificate_is_good"),
+        (status, "certificates_to_reissue", _nothing, "certificates_are_valid_against_the_ledger"),
     ],
     ids=[
         "comes back",
@@ -89,6 +101,8 @@ def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
         "tells counts",
         "claims too much",
         "deletes too much",
+        "hands out what a stolen key signed",
+        "does not count what must be reissued",
     ],
 )
 def test_random_histories_find_a_planted_fault(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armnesia.core.errors import VaultError
-from armnesia.vault import Configuration, Head, Vault
+from armnesia.vault import Configuration, Head, UserType, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.ledger import GENESIS, Entry
 from armnesia.vault.operations.export import ExportFile
@@ -19,7 +19,9 @@ from armnesia.vault.storage import tables
 from tests.databases import Place
 from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
 
-FROZEN = Configuration(actions=("A", "B"), unlearner="frozen_rollback", penalty="frozen")
+FROZEN = Configuration(
+    actions=("A", "B"), user_type=UserType.TEXT, unlearner="frozen_rollback", penalty="frozen"
+)
 STATE = (
     *("id", "schema_version", "configuration", "served", "served_by", "ledger_length", "ledger_head"),
     *("erased_through", "digest_key", "signing_key", "tallies", "seal"),
@@ -247,7 +249,7 @@ def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tm
 
 def test_the_sources_and_digests_of_an_external_vault_are_tallied(place: Place, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
-    external = Configuration(actions=("A", "B"), mode="external")
+    external = Configuration(actions=("A", "B"), user_type=UserType.TEXT, mode="external")
     with place.create(external) as vault:
         vault.ingest(str(tmp_path / "log.csv"), user="user")
         for table, column, said in (

@@ -7,6 +7,9 @@ import numpy as np
 from armnesia.core.arrays import FloatArray
 from armnesia.privacy import hockey_stick
 
+_LARGEST_EPSILON = 700.0
+"""Beyond it e^ε overflows; candidates are sought at this ε, and their δ is evaluated at the one asked for."""
+
 
 def worst_divergence(releases: FloatArray, reference: FloatArray, epsilon: float) -> float:
     """The δ at which all releases lie within (ε, δ) of the reference, both ways.
@@ -57,7 +60,7 @@ def smallest_possible(releases: FloatArray, epsilon: float) -> float:
     """
     distinct = np.unique(releases, axis=0)
     apart = max(float(hockey_stick(distinct, q, 2 * epsilon).max()) for q in distinct)
-    return 0.0 if epsilon > 700 else apart / (1 + math.exp(epsilon))
+    return 0.0 if epsilon > _LARGEST_EPSILON else apart / (1 + math.exp(epsilon))
 
 
 def _by_linear_program(releases: FloatArray, epsilon: float) -> FloatArray:
@@ -67,7 +70,7 @@ def _by_linear_program(releases: FloatArray, epsilon: float) -> FloatArray:
 
     n, m = releases.shape
     # Rows are divided by e^ε where that keeps the coefficients near 1; the variables are r, s, t, δ.
-    factor = math.exp(-epsilon)
+    factor = math.exp(-min(epsilon, _LARGEST_EPSILON))
     each = kron(np.ones((n, 1)), identity(m))
     none = coo_array((n * m, n * m))
     slack = identity(n * m)
@@ -112,7 +115,7 @@ def _two_arms(releases: FloatArray, epsilon: float) -> FloatArray:
     the four conditions need a larger r, two a smaller one; the best r is where two of their lines meet.
     """
     low, high = releases[:, 0].min(), releases[:, 0].max()
-    grow = math.exp(epsilon)
+    grow = math.exp(min(epsilon, _LARGEST_EPSILON))
     falling = [(high, grow), (1 - grow * (1 - high), 1.0)]  # δ ≥ value − slope·r
     rising = [(1 - low - grow, grow), (-grow * low, 1.0)]  # δ ≥ value + slope·r
     crossings = [(a - c) / (b + d) for a, b in falling for c, d in rising]

@@ -21,6 +21,7 @@ from armnesia.privacy import Budget
 from armnesia.unlearners import Adaptive, Gaussian, MultiSource, Rollback, Tilt, Unlearner
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
+_LEAST_SHOWN = 0.00005
 
 
 def demo(
@@ -58,13 +59,13 @@ def demo(
         result,
         as_json,
         _introduction(log),
-        arm_table("1. Decide: the highest lower confidence bound is served", statistics, decision),
+        *arm_table("1. Decide: the highest lower confidence bound is served", statistics, decision),
         _table(f"2. Forget the aircraft {', '.join(four_busiest)}", single),
         f"   Without these {one_request.counts.sum()} flights, retraining serves {retrained.action}; tilt"
         f" keeps {decision.action} and still forgets the rewards.\n",
         _table("3. Forget the busiest aircraft of every airline in one request", several),
         f"   Forgotten: {_shape(wide_request)}.\n",
-        _explanation(),
+        _explanation(learner),
         steps.table(four_busiest),
         f"   The certificate of {four_busiest[0]}, which anyone with the public key can verify:\n",
         steps.certificate.words() + "\n",
@@ -108,7 +109,7 @@ def _chances(found: Audit) -> str:
     likely_first = sorted(
         zip(found.release.probabilities.tolist(), found.release.actions, strict=True), reverse=True
     )
-    return "\n".join(f"{action} {chance:.4f}" for chance, action in likely_first if chance > 0)
+    return "\n".join(f"{action} {chance:.4f}" for chance, action in likely_first if chance >= _LEAST_SHOWN)
 
 
 def _shape(request: DeletionRequest) -> str:
@@ -124,13 +125,14 @@ def _introduction(log: Log) -> str:
     )
 
 
-def _explanation() -> str:
+def _explanation(learner: Learner) -> str:
     return (
         f"The budget is ε = {BUDGET.epsilon:g}, δ = {BUDGET.delta:g}. Probabilities are exact; no arm is"
         " drawn.\n"
         "  guarantee: (ε, δ), and the level, which says what the reference may know:\n"
-        "    retained           only the retained flights\n"
+        "    retained           only the retained flights; which of them took place is not undone\n"
         "    request_shape      also how many flights of each airline were deleted\n"
         "    original_decision  also the decision made before, with the deleted flights\n"
+        f"    every level        also the configuration: {learner.reveals}\n"
         "  audit: the δ measured on this request, release and reference compared exactly.\n"
     )

@@ -40,9 +40,8 @@ def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) ->
         return _report(stopped, INTERRUPTED)
     except ArmnesiaError as error:
         return _report(error, BUSY if isinstance(error, VaultBusyError) else REFUSED)
-    except OSError as error:
-        named = error.filename is not None and error.strerror is not None
-        return _report(f"{error.filename!r} cannot be used: {error.strerror}" if named else error)
+    except (OSError, MemoryError) as error:
+        return _report(_failure_of_system(error))
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's usage errors have it, in every version
             raise
@@ -61,6 +60,14 @@ def _usage_message(error: Any) -> str:
     if type(error).__name__ == "MissingParameter" and described and error.ctx is not None:
         return f"{message.rstrip('.')} ({described.rstrip('.')}); see {error.ctx.command_path} --help"
     return message + _refused_value(error)
+
+
+def _failure_of_system(error: OSError | MemoryError) -> str:
+    """What the operating system did not grant."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this command"
+    named = error.filename is not None and error.strerror is not None
+    return f"{error.filename!r} cannot be used: {error.strerror}" if named else str(error)
 
 
 def _refused_value(error: Exception) -> str:

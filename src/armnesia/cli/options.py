@@ -181,10 +181,18 @@ def make_budget(
 
 
 def learner_to_dict(learner: Learner) -> dict[str, Any]:
-    """The learner as JSON holds it: its name and its parameters; `confidence` is null if it has none."""
+    """The learner as JSON holds it: its name, its parameters, and what it reveals.
+
+    `confidence` is null if it has none, `reveals` if it took nothing from the log.
+    """
     own = {each.name: getattr(learner, each.name) for each in parameters_of(type(learner))}
     own.pop("default_action", None)
-    return {"name": learner.name, "confidence": None, **own}
+    return {"name": learner.name, "confidence": None, **own, "reveals": learner.reveals or None}
+
+
+def revealed(learner: Learner) -> list[str]:
+    """One line about what the learner took from the log and so makes public, if anything."""
+    return [f"Public: {learner.reveals} (--confidence fixes τ beforehand)."] if learner.reveals else []
 
 
 def budget_to_dict(budget: Budget) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """The error classes. A message names the parameter, the value it got and what would be accepted."""
 
+from collections.abc import Mapping
+
 
 class ArmnesiaError(Exception):
     """The base class of all errors that armnesia raises."""
@@ -29,6 +31,17 @@ class VaultBusyError(VaultError):
     """Another process is changing the vault. Nothing was changed; the operation can be tried again."""
 
 
+class SimilarNameError(VaultError):
+    """A request names somebody whom the vault may hold in another spelling. Nothing was changed.
+
+    `similar` has the spellings that the vault holds, by the name in the request.
+    """
+
+    def __init__(self, message: str, similar: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__(message)
+        self.similar = dict(similar)
+
+
 class MissingExtraError(ArmnesiaError, ImportError):
     """A feature whose optional dependency is not installed."""
 
@@ -44,6 +57,10 @@ class MissingExtraError(ArmnesiaError, ImportError):
 
 class UndeclaredActionsWarning(UserWarning):
     """The action set was taken from the data. Declare it: deleting rows must not change it."""
+
+
+class ConfoundedLogWarning(UserWarning):
+    """The log has propensities that depend on more than the action, and decisions do not use them."""
 
 
 class UnprovedCalibrationWarning(UserWarning):

@@ -70,6 +70,11 @@ class Learner(ABC):
     def check_bound(self) -> None:  # noqa: B027 (most learners take nothing from the data)
         """Refuse a learner that still has to be bound; see `bind`."""
 
+    @property
+    def reveals(self) -> str:
+        """What the learner took from the log when it was bound, and so makes public; empty if nothing."""
+        return ""
+
     def supports(self, kind: type) -> bool:
         """Whether the learner is of this kind and has its methods.
 

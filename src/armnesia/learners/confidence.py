@@ -1,7 +1,7 @@
 """What the pessimistic learners share: a confidence τ, and lower confidence bounds on the means."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Self
 
@@ -18,22 +18,27 @@ class ConfidenceLearner(MeanAndCountLearner):
     """Scores an arm by a lower confidence bound on its mean; −1 for an arm without records.
 
     `confidence` is τ: given, or bound once as 1/N. It must not change when records are deleted, or rollback
-    would not equal retraining. Bound as 1/N it reveals N, because it is public configuration; give it
-    beforehand if the size of the log must stay unknown.
+    would not equal retraining. Bound as 1/N it reveals N, because it is public configuration, and every
+    guarantee says so; give it beforehand if the size of the log must stay unknown.
 
     >>> from armnesia import LCB, ArmStatistics
-    >>> LCB().bind(ArmStatistics.from_rewards({"A": [1, 0], "B": [1, 1]})).confidence
-    0.25
+    >>> learner = LCB().bind(ArmStatistics.from_rewards({"A": [1, 0], "B": [1, 1]}))
+    >>> learner.confidence, learner.reveals
+    (0.25, 'τ = 1/4 was taken from the log, so its size is public')
     """
 
     confidence: float | None = parameter(
         None, help="The level τ of the confidence bounds, in (0, 1]; 1/N if not given."
     )
+    bound_to: int | None = field(default=None, repr=False, compare=False)
+    """N, if the confidence was bound as 1/N; `bind` sets it."""
 
     def __post_init__(self) -> None:
         tau = self.confidence
         if tau is not None and not (isinstance(tau, Real) and 0 < tau <= 1):
             raise InvalidInputError(f"confidence must lie in (0, 1]; got {self.confidence!r}")
+        if self.bound_to is not None and tau != 1 / self.bound_to:  # replaced by a given one
+            object.__setattr__(self, "bound_to", None)
 
     def bind(self, statistics: ArmStatistics) -> Self:
         """Fix τ = 1/N, unless a confidence was given."""
@@ -45,7 +50,14 @@ class ConfidenceLearner(MeanAndCountLearner):
                 "confidence can be bound as 1/N only where every data set has the same N > 0;"
                 f" got N = {totals.tolist()[:3]}; give confidence instead"
             )
-        return replace(self, confidence=1 / int(totals[0]))
+        return replace(self, confidence=1 / int(totals[0]), bound_to=int(totals[0]))
+
+    @property
+    def reveals(self) -> str:
+        """The size of the log, if τ was bound to it."""
+        if self.bound_to is None:
+            return ""
+        return f"τ = 1/{self.bound_to} was taken from the log, so its size is public"
 
     def check_bound(self) -> None:
         """Refuse a learner without a confidence."""

@@ -5,7 +5,7 @@ What they say about their scores decides which unlearners work with them: frozen
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 import numpy as np
@@ -41,6 +41,10 @@ class MeanAndCountLearner(Learner):
         high = self.lower_bounds(np.minimum(means + spread, 1.0), counts, n_actions)
         low = self.lower_bounds(np.maximum(means - spread, 0.0), counts, n_actions)
         return np.asarray((high - low) / 2)
+
+    def for_rows(self, rows: IntArray, shape: tuple[int, ...]) -> "MeanAndCountLearner":
+        """The learner for these data sets of a batch whose counts have this shape."""
+        return self
 
     def with_frozen_penalty(self, deleted_counts: ArrayLike) -> "FrozenPenalty":
         """The learner with the penalties of N + `deleted_counts` records per arm; replaces earlier counts.
@@ -142,6 +146,11 @@ class FrozenPenalty(PenaltyLearner):
         """The inner learner."""
         return self.inner
 
+    @property
+    def reveals(self) -> str:
+        """What the inner learner reveals; the counts in the penalty are public by declaration."""
+        return self.inner.reveals
+
     def supports(self, kind: type) -> bool:
         """What the inner learner supports."""
         return self.inner.supports(kind)
@@ -149,6 +158,19 @@ class FrozenPenalty(PenaltyLearner):
     def with_frozen_penalty(self, deleted_counts: ArrayLike) -> "FrozenPenalty":
         """The inner learner with these counts instead."""
         return self.inner.with_frozen_penalty(deleted_counts)
+
+    def for_rows(self, rows: IntArray, shape: tuple[int, ...]) -> MeanAndCountLearner:
+        """With the counts of these data sets, if every data set has its own.
+
+        >>> from armnesia import LCB
+        >>> batch = LCB(confidence=0.01).with_frozen_penalty([[5, 0], [7, 1]])
+        >>> batch.for_rows(np.array([1]), shape=(2, 2)).deleted_counts
+        array([[7, 1]])
+        """
+        if self.deleted_counts.ndim == 1:
+            return self
+        counts = np.broadcast_to(self.deleted_counts, shape).reshape(-1, shape[-1])[rows]
+        return replace(self, deleted_counts=counts)
 
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """Those of the inner learner at N + g records."""

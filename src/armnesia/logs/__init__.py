@@ -7,10 +7,12 @@ rows a vault reads. Optional dependencies are imported when a source needs them.
 from armnesia.logs.columns import IF_PRESENT, Columns
 from armnesia.logs.decisions import Decisions
 from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source, reopen_source, source_name
+from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.reading import read_log
-from armnesia.logs.source import CHUNK, Rows, Source
+from armnesia.logs.source import Rows, Source
 from armnesia.logs.values import label_text, storable_labels
 
 __all__ = [
@@ -28,4 +30,5 @@ __all__ = [
     "reopen_source",
     "source_name",
     "storable_labels",
+    "warn_of_propensities",
 ]

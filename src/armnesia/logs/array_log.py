@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from armnesia.core.arrays import IntArray, read_only
+from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -41,12 +41,12 @@ class LabelCodes(dict[Hashable, int]):
         self[label] = code
         return code
 
-    def encode(self, labels: Sequence[Any], what: str) -> IntArray:
-        """Give the code of each label; refuse labels that cannot be hashed."""
+    def encode(self, labels: Sequence[Any], what: str, first: int = 0) -> IntArray:
+        """Give the code of each label, of which the first is at row `first`; refuse what cannot be hashed."""
         try:
             return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
         except TypeError:
-            offences = ((row, label) for row, label in enumerate(labels) if not _is_hashable(label))
+            offences = ((row, label) for row, label in enumerate(labels, first) if not _is_hashable(label))
             raise rules.unusable_labels(what, offences) from None
 
 
@@ -76,8 +76,8 @@ class ArrayLog(Log, InMemoryRows):
     """Where the log was read, if it has further columns."""
 
     def __post_init__(self) -> None:
-        for name in ("action_codes", "units", "user_codes"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+        for array in (self.action_codes, self.units, self.user_codes):
+            array.flags.writeable = False  # not a copy: they were made for this log, and may be large
 
     def __len__(self) -> int:
         return len(self.units)

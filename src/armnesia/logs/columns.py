@@ -34,12 +34,10 @@ class Columns:
     reward: str
     user: str | IfPresent | None = IF_PRESENT
     id: str | None = None
-    keys: tuple[str, ...] = ()
-    """The columns by which rows are parted into decisions."""
 
     def __post_init__(self) -> None:
         others: dict[str, tuple[object, ...]] = {"user": (None, IF_PRESENT), "id": (None,)}
-        for role, name in self.to_dict().items():
+        for role, name in vars(self).items():
             if not isinstance(name, str) and name not in others.get(role, ()):
                 raise InvalidInputError(
                     f"{role} must be the name of a column of the source; got {type(name).__name__}"
@@ -58,17 +56,18 @@ class Columns:
             name = IF_PRESENT.value
             free = name in available and name not in (self.action, self.reward)
             resolved = replace(self, user=name if free else None)
-        named = [*resolved.named().items(), *(("key", name) for name in self.keys)]
-        for role, name in named:
+        for role, name in resolved.named().items():
             if name not in available:
                 raise rules.missing_column(role, name, available)
         return resolved
 
-    def with_keys(self, names: tuple[str, ...]) -> "Columns":
-        """The same columns and keys; the keys are public, and the reward and the user must not become so.
+    def check_keys(self, names: Sequence[str]) -> None:
+        """Refuse keys that are the action, the reward or the user: keys are public.
 
-        >>> Columns("arm", "click", None).with_keys(("country",)).read()
-        ['arm', 'click', 'country']
+        >>> Columns("arm", "click", None).check_keys(["click"])
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: a key must be another column than those of the action, the
+        reward and the user; got 'click', the reward column
         """
         role_of = {name: role for role, name in self.named().items() if role != "id"}
         taken = [name for name in names if name in role_of]
@@ -77,19 +76,10 @@ class Columns:
                 "a key must be another column than those of the action, the reward and the user;"
                 f" got {taken[0]!r}, the {role_of[taken[0]]} column"
             )
-        return replace(self, keys=names)
-
-    def to_dict(self) -> dict[str, "str | IfPresent | None"]:
-        """The columns by their role, without the keys."""
-        return {role: name for role, name in vars(self).items() if role != "keys"}
-
-    def read(self) -> list[str]:
-        """The names of all columns that are read, each once."""
-        return list(dict.fromkeys([*self.named().values(), *self.keys]))
 
     def wanted(self) -> set[str]:
         """The names that are looked for in a source."""
-        return {*self.read(), *([IF_PRESENT.value] if self.user is IF_PRESENT else [])}
+        return {*self.named().values(), *([IF_PRESENT.value] if self.user is IF_PRESENT else [])}
 
     def named(self) -> dict[str, str]:
         """All columns by their role, without those that there are none of."""

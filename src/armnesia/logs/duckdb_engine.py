@@ -6,9 +6,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.logs.limits import in_chunks
 
-# Reading a file must never reach for the network to fetch an extension.
-_SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_SETTINGS = {
+    # Reading a file must never reach for the network to fetch an extension.
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    # By default, what does not fit into memory goes to a folder in the working directory.
+    "temp_directory": "",
+}
+_PIECE = 256
+"""How many rows become Python values at a time."""
 
 
 def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
@@ -23,11 +31,12 @@ def stream(
 ) -> Iterator[list[tuple[Any, ...]]]:
     """Run one query and yield its rows in chunks, in order, in constant memory."""
     with _connected(shown, format_name) as connection:
-        # Each thread reads ahead, up to a whole row group; the consumer is slower than one thread anyway.
+        # Each thread reads ahead; the consumer is slower than one thread anyway.
         connection.execute("SET threads = 1")
+        # Otherwise the columns of a whole row group are in memory, compressed.
+        connection.execute("SET disable_parquet_prefetching = true")
         connection.execute(sql, parameters)
-        while rows := connection.fetchmany(size):
-            yield rows
+        yield from in_chunks(iter(lambda: connection.fetchmany(_PIECE), []), size)
 
 
 @contextmanager
@@ -40,6 +49,11 @@ def _connected(shown: str, format_name: str) -> Iterator[Any]:
         with duckdb.connect(config=_SETTINGS) as connection:
             connection.execute("SET enable_progress_bar = false")  # it would be printed into the output
             yield connection
+    except (duckdb.OutOfMemoryException, MemoryError):
+        raise InvalidLogError(
+            f"source {shown!r} cannot be read as {format_name}: there is not enough memory; split the file,"
+            " or write it with smaller row groups and shorter texts"
+        ) from None
     except duckdb.Error as error:
         # Not chained: DuckDB's message quotes the broken line, and a line of a log is personal data.
         raise InvalidLogError(

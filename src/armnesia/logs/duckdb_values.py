@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs.values import LARGEST_EXACT
+from armnesia.core.identifiers import LARGEST_EXACT
 
 _NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _FLOATS = {"FLOAT", "DOUBLE"}
@@ -50,6 +50,14 @@ class FileColumn:
         if role == "reward" and not self.is_text and self.type not in _NUMBERS | {"BOOLEAN", _NOTHING}:
             raise InvalidLogError(f"{what} must hold numbers; it holds {self.type}")
 
+    def size(self) -> str | None:
+        """The number of bytes of its text, or for binary data fewer; None where a text is never long."""
+        if self.type == "VARCHAR":
+            return f"strlen({self.name})"
+        if self.type == "BLOB":
+            return f"octet_length({self.name})"
+        return None if self.type in _PYTHON_LABELS | _TEXT_LABELS else f"strlen({self.text()})"
+
     def label(self) -> str:
         """The label as a log shows it; NULL where it is missing."""
         if self.type in _TEXT_LABELS:
@@ -88,3 +96,9 @@ class FileColumn:
         if self.type in _WIDE_NUMBERS:  # text is rounded correctly whatever the number of digits
             return f"CAST(CAST({self.name} AS VARCHAR) AS DOUBLE)"
         return f"CAST({self.name} AS DOUBLE)"
+
+    def propensity(self) -> str:
+        """The value as a float; NULL where it is no finite number."""
+        if not self.is_text and self.type not in _NUMBERS:
+            return "NULL::DOUBLE"
+        return f"CASE WHEN isfinite({self.reward()}) THEN {self.reward()} END"

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.messages import listed
+from armnesia.logs.csv_records import CsvFault, scan_csv
 from armnesia.logs.duckdb_engine import query, stream
 from armnesia.logs.urls import redacted
 
@@ -39,6 +40,10 @@ FORMATS = {
 }
 
 
+LARGEST_EXPANDED, MOST_EXPANSION = 1 << 30, 100
+"""The most bytes of a column in a Parquet row group, if they are compressed more than so many times."""
+
+
 @dataclass(frozen=True)
 class LogFiles:
     """The files of one log, in order, as they were when the log was opened."""
@@ -47,8 +52,14 @@ class LogFiles:
     format: Format
     columns: tuple[tuple[str, str], ...]
     """Name and DuckDB type of each column of the first file; everything is text in CSV."""
+    n_rows: int
+    """How many rows the files have, counted independently of the reading."""
     stamps: tuple[tuple[int, int], ...]
     """Size and time of change of each file."""
+    mixed_line_ends: bool = False
+    """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
+    parts: tuple["LogFiles", ...] = ()
+    """Each file for itself, if there are several."""
 
     @property
     def table(self) -> str:
@@ -61,17 +72,23 @@ class LogFiles:
         if self.format.delimiter is None:
             # The statistics in a Parquet file leave NaN out; by default DuckDB concludes from them that there
             # is none, and a NaN reward would pass every comparison.
-            options = "can_have_nan = true, union_by_name = true, hive_partitioning = false"
+            options = "can_have_nan = true, hive_partitioning = false"
+            if self.parts:  # for one file it would only copy every text
+                options += ", union_by_name = true"
             return f"read_parquet($files, {options}) AS t({', '.join(numbered)})"
         types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
         options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"
+        if self.mixed_line_ends:
+            options += ", strict_mode = false"
         rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
         return f"read_csv($files, {rules_of_csv}, {options}, columns = {{{types}}})"
 
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
         self._check_unchanged()
-        return query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
+        rows = query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
+        self._check_unchanged()
+        return rows
 
     def stream(self, sql: str, size: int, **parameters: Any) -> Iterator[list[tuple[Any, ...]]]:
         """Run SQL over the files and yield the rows in chunks; refuse files that change meanwhile."""
@@ -84,6 +101,16 @@ class LogFiles:
             format_name=self.format.name,
         )
         self._check_unchanged()
+
+    def check_count(self, n_read: int) -> None:
+        """Refuse files of which not every row was read."""
+        if n_read != self.n_rows:
+            others = f" and {len(self.paths) - 1} more files" if self.parts else ""
+            quotes = ", with every field of text in quotes" if self.format.delimiter else ""
+            raise InvalidLogError(
+                f"source {self.paths[0]!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
+                f" read where there are {self.n_rows}; write it again{quotes}"
+            )
 
     def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
         # Escaped, because DuckDB would take "a[1].csv" for a pattern and read "a1.csv".
@@ -101,28 +128,35 @@ def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFi
     Parquet files need to agree only in the `wanted` columns; None stands for all.
     """
     paths = _paths(os.path.expanduser(os.fspath(source)))
-    formats = {path: _format(path) for path in paths}
-    if len(set(formats.values())) > 1:
+    formats = set(map(_format, paths))
+    if len(formats) > 1:
         raise InvalidLogError(
             f"source must match files of one format; got {listed(map(os.path.basename, paths))}"
         )
-    columns = {path: tuple(_columns(path, formats[path])) for path in paths}
-    first, *others = paths
+    (format_,) = formats
+    is_csv = format_.delimiter is not None
+    files = [_open_csv(path, format_) if is_csv else _open_parquet(path, format_, wanted) for path in paths]
+    mixed = any(file.mixed_line_ends for file in files)
+    if mixed and len(files) > 1:  # all are read in the lenient mode, so all must be fit for it
+        files = [_open_csv(path, format_, lenient=True) for path in paths]
+    first, *others = files
     for other in others:
         # CSV columns are read by position, Parquet columns by name.
         left, right = (
-            columns[path]
-            if formats[path].delimiter
-            else {pair for pair in columns[path] if wanted is None or pair[0] in wanted}
-            for path in (first, other)
+            file.columns if is_csv else {c for c in file.columns if wanted is None or c[0] in wanted}
+            for file in (first, other)
         )
         if left != right:
             raise InvalidLogError(
-                f"source must match files with the same columns; {os.path.basename(first)!r} has"
-                f" {_with_types(columns[first])}, {os.path.basename(other)!r} has"
-                f" {_with_types(columns[other])}"
+                f"source must match files with the same columns; {os.path.basename(first.paths[0])!r} has"
+                f" {_with_types(first.columns)}, {os.path.basename(other.paths[0])!r} has"
+                f" {_with_types(other.columns)}"
             )
-    return LogFiles(tuple(paths), formats[first], columns[first], tuple(map(_stamp, paths)))
+    if not others:
+        return first
+    stamps = tuple(stamp for file in files for stamp in file.stamps)
+    n_rows = sum(file.n_rows for file in files)
+    return LogFiles(tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files))
 
 
 def _paths(path: str) -> list[str]:
@@ -153,33 +187,50 @@ def _stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _columns(path: str, format_: Format) -> Iterator[tuple[str, str]]:
-    if format_.delimiter is None:
-        described = query(
-            "DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)",
-            {"file": [glob.escape(path)]},
-            shown=path,
-            format_name=format_.name,
-        )
-        return ((name, type_) for name, type_, *_ in described)
-    return ((name, "VARCHAR") for name in _header(path, format_))
+def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFiles:
+    """Ask for the columns and for the number of rows; refuse wanted columns that expand too much."""
+    stamp = _stamp(path)
+
+    def ask(sql: str) -> list[tuple[Any, ...]]:
+        return query(sql, {"file": [glob.escape(path)]}, shown=path, format_name=format_.name)
+
+    columns = ask("DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)")
+    ((n_rows,),) = ask("SELECT num_rows FROM parquet_file_metadata($file)")
+    expanding = ask(
+        "SELECT row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
+        f" FROM parquet_metadata($file) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
+        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
+    )
+    for row_group, column, compressed, size in expanding:
+        if wanted is None or column in wanted:
+            raise _unreadable(
+                path,
+                f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
+                f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
+                f" {MOST_EXPANSION}-fold",
+            )
+    return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
 
 
-def _header(path: str, format_: Format) -> list[str]:
-    """Read the first line of a CSV file, and all of a compressed one: DuckDB does not verify checksums."""
+def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
+    """Scan the file and read its header; this reads all of a compressed file and checks its checksum."""
+    stamp = _stamp(path)
     try:
         with _opened(path, format_) as stream:
+            records = scan_csv(stream, format_.delimiter or ",", lenient=lenient)
+            stream.seek(0)
             lines = (line.decode("utf-8-sig") for line in stream)
             header = next(csv.reader(lines, delimiter=format_.delimiter or ",", strict=True), [])
-            while format_.compression == "gzip" and stream.read(1 << 20):
-                pass
     except UnicodeDecodeError:
         raise _unreadable(path, "its header is not UTF-8 text") from None
+    except CsvFault as fault:
+        raise _unreadable(path, str(fault)) from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
     if not header:
         raise _unreadable(path, "it has no header line")
-    return header
+    columns = tuple((name, "VARCHAR") for name in header)
+    return LogFiles((path,), format_, columns, records.count, (stamp,), records.mixed_line_ends)
 
 
 def _opened(path: str, format_: Format) -> IO[bytes] | gzip.GzipFile:

@@ -5,7 +5,7 @@ addition, which differs from run to run when several threads read; a sum of inte
 """
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -21,8 +22,9 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.decisions import Decisions
 from armnesia.logs.duckdb_values import FileColumn
 from armnesia.logs.file_decisions import FileDecisions, interval_sql
-from armnesia.logs.file_formats import open_files
+from armnesia.logs.file_formats import LogFiles, open_files
 from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.limits import CHUNK, LONGEST_TEXT
 from armnesia.logs.log import Log
 from armnesia.logs.source import RawRows, Selection, Source
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
@@ -32,62 +34,86 @@ _UNITS = (
     "CASE WHEN reward BETWEEN $low AND $high"
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
 )
-_TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
+_COUNT_SUM_BINARY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
+_LONGEST_INTEGER = 64
+_LONGEST_REFUSED = 200
+"""How many characters of a reward that is no number are read, for the message."""
 
 
 class FileSource(Source):
     """CSV or Parquet files, by a path or glob; a glob's files follow each other in sorted order."""
 
-    def __init__(self, path: str | os.PathLike[str], columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], columns: Columns, *, table: str | None, whole_rows: bool
+    ) -> None:
+        rules.refuse_table(table)
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
-        whole = whole_rows and columns.id is None
-        self._files = open_files(path, None if whole else columns.wanted())
+        self._files = open_files(path, None if whole_rows and columns.id is None else columns.wanted())
         names = [name for name, _ in self._files.columns]
-        super().__init__(columns.found_in(names), names if whole else None)
-        is_text = self._files.format.delimiter is not None
-        every = [FileColumn(f"c{at}", type_, is_text) for at, (_, type_) in enumerate(self._files.columns)]
+        super().__init__(columns, names, whole_rows=whole_rows)
+        self._is_csv = self._files.format.delimiter is not None
+        every = [
+            FileColumn(f"c{at}", type_, self._is_csv) for at, (_, type_) in enumerate(self._files.columns)
+        ]
         self._column_of: dict[str, FileColumn] = {}
         for role, name in self.columns.named().items():
             if names.count(name) > 1:
                 raise InvalidLogError(f"{self.described(role)} is in the source more than once")
             self._column_of[role] = every[names.index(name)]
             self._column_of[role].check(role, self.described(role))
+        if "user" in self._column_of and self._column_of["user"].type == "FLOAT":
+            self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
+        self._propensity_of = {name: every[names.index(name)] for name in self._propensities}
+        self._known_ranges: dict[str, list[tuple[float | None, float | None]]] = {}
         in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
-        self._others = [c for c in in_order if c != self._column_of["reward"]] if whole else None
+        others = [column for column in in_order if column != self._column_of["reward"]]
+        self._others = others if self.reads_whole_rows else None
+        named = self.columns.named()
+        if not self._is_csv:
+            self._check_sizes(
+                {name: self.described(role) for role, name in named.items() if role != "reward"}
+            )
         self._keys: tuple[tuple[FileColumn, KeyColumn], ...] = ()
+        self._further: list[str] = []
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
         """The same files with key columns; refuse files that have changed."""
         keyed = super().with_keys(tuple(key.name for key in keys))
-        keyed._files = open_files(self._location, keyed.columns.wanted())
-        if (keyed._files.paths, keyed._files.stamps) != (self._files.paths, self._files.stamps):
-            raise InvalidLogError(
-                f"source {self._location!r} has changed since the log was read; read it again"
-            )
-        names = [name for name, _ in keyed._files.columns]
-        keyed.columns.found_in(names)
-        is_text = keyed._files.format.delimiter is not None
-        columns = []
-        for key in keys:
-            if names.count(key.name) > 1:
-                raise InvalidLogError(f"{key.described} is in the source more than once")
-            place = names.index(key.name)
-            columns.append(FileColumn(f"c{place}", keyed._files.columns[place][1], is_text))
-            columns[-1].check("reward" if key.edges else "key", key.described)
+        columns = keyed._further_columns("key", [key.name for key in keys])
+        for column, key in zip(columns, keys, strict=True):
+            column.check("reward" if key.edges else "key", key.described)
         keyed._keys = tuple(zip(columns, keys, strict=True))
+        keyed._check_sizes({key.name: key.described for key in keys})
         return keyed
+
+    def _further_columns(self, role: str, wanted: Sequence[str]) -> list[FileColumn]:
+        """Find further columns; Parquet files, which need not agree in all columns, are opened again."""
+        if not self._is_csv and not self.reads_whole_rows:
+            before, others = self._files, [*self._further, *wanted]
+            self._files = open_files(self._location, {*self.columns.wanted(), *others})
+            self._further = others
+            if (self._files.paths, self._files.stamps) != (before.paths, before.stamps):
+                raise InvalidLogError(
+                    f"source {self._location!r} has changed since the log was read; read it again"
+                )
+        names = [name for name, _ in self._files.columns]
+        rules.check_found(role, wanted, names)
+        found = []
+        for name in wanted:
+            if names.count(name) > 1:
+                raise InvalidLogError(f"{rules.described(role, name)} is in the source more than once")
+            place = names.index(name)
+            found.append(FileColumn(f"c{place}", self._files.columns[place][1], self._is_csv))
+        return found
 
     @property
     def description(self) -> Mapping[str, Any]:
         """The absolute path or glob."""
-        return {"kind": "file", "location": self._location, "table": None, "columns": self.columns.to_dict()}
+        return {"kind": "file", "location": self._location, "table": None, "columns": vars(self.columns)}
 
-    def n_rows(self) -> int | None:
-        """Ask a Parquet file, which knows; a CSV file would have to be read."""
-        if self._files.format.delimiter is not None:
-            return None
-        ((number,),) = self._files.query(f"SELECT count(*) FROM {self._files.table}")
-        return int(number)
+    def n_rows(self) -> int:
+        """Take what was counted when the files were opened."""
+        return self._files.n_rows
 
     def distinct_actions(self) -> Iterable[Any]:
         """Ask DuckDB for the distinct actions, in an order that does not depend on its threads."""
@@ -103,22 +129,38 @@ class FileSource(Source):
             for rows in self._files.stream(f"SELECT {columns} FROM {self._files.table}", chunk):
                 yield self._raw(range(first, first + len(rows)), rows)
                 first += len(rows)
+            self._files.check_count(first)
             return
+        # Rows in another spelling of a user are among those that are not plain; `selected` finds them.
+        other_spellings = "" if selection.plain is None else " OR NOT regexp_full_match(user_text, $plain)"
+        parameters: dict[str, Any] = {} if selection.plain is None else {"plain": selection.plain}
         # Numbered before they are selected: a message must name the row of the file.
         numbered = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
-        condition = f"{selection.role}_text IN (SELECT unnest($texts))"
+        # The last row is read in any case, and shows that all were.
+        condition = f"{selection.role}_text IN (SELECT unnest($texts)){other_spellings} OR position >= $last"
         sql = f"SELECT {columns}, position FROM ({numbered}) WHERE {condition} ORDER BY position"
-        for rows in self._files.stream(sql, chunk, texts=sorted(selection.texts)):
-            yield self._raw([row[-1] for row in rows], [row[:-1] for row in rows])
+        n_read = 0
+        parameters["last"] = self._files.n_rows - 1
+        for rows in self._files.stream(sql, chunk, texts=sorted(selection.texts), **parameters):
+            n_read = rows[-1][-1] + 1
+            raw = self._raw([row[-1] for row in rows], [row[:-1] for row in rows]).selected(selection)
+            if raw.positions:
+                yield raw
+        if n_read != self._files.n_rows:
+            ((n_read,),) = self._files.query(f"SELECT coalesce(max(position) + 1, 0) FROM ({numbered})")
+        self._files.check_count(n_read)
+
+    def user_texts(self) -> Iterator[list[str | None]]:
+        """Stream the user column, without the rest of long names: they are no integers."""
+        text = self._column_of["user"].text()
+        sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._files.table}"
+        for rows in self._files.stream(sql, CHUNK):
+            yield [user for (user,) in rows]
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""
         declared = None if actions is None else arm_of_text(actions)
-        found = self.query(
-            "SELECT action_label, count(*), sum(units), count(*) - count(units)"
-            " FROM decisions GROUP BY action_label",
-            reward_range,
-        )
+        found = self._sums_of_actions(reward_range)
         if not found:
             raise rules.empty_log()
         what = self.described("action")
@@ -134,10 +176,28 @@ class FileSource(Source):
             condition = "action_text IN (SELECT unnest($texts))"
             offences = self._first_rows("action_label", condition, reward_range, texts=undeclared)
             raise rules.undeclared_actions(what, offences, actions)
-        if any(refused for *_, refused in found):
+        if any(count > valid for _, count, _, valid in found):
             raise self._refused_rewards(reward_range)
-        totals = _statistics(((label, n, total) for label, n, total, _ in found), actions, reward_range)
+        totals = _statistics((row[:3] for row in found), actions, reward_range)
         return FileLog(actions, reward_range, self.columns.user is not None, self, totals)
+
+    def _sums_of_actions(self, reward_range: tuple[float, float]) -> list[tuple[Any, int, int, int]]:
+        """Per action: its label, its rows, the sum of their units, and the rows with a valid reward."""
+        # In Parquet files these were checked before.
+        sized = [role for role in ("action", "user") if role in self._column_of and self._is_csv]
+        asked = ["action_label", "count(*)", "sum(units)", "count(units)"]
+        asked += [f"max(strlen({role}_text))" for role in sized]
+        asked += [f"min({name}), max({name})" for name in self._propensity_names().values()]
+        found = self.query(f"SELECT {', '.join(asked)} FROM decisions GROUP BY action_label", reward_range)
+        self._files.check_count(sum(count for _, count, *_ in found))
+        for at, role in enumerate(sized):
+            if max((row[4 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
+                condition = f"strlen({role}_text) > {LONGEST_TEXT}"
+                ((first, _), *_) = self._first_rows("NULL", condition, reward_range)
+                raise rules.long_label(self.described(role), first)
+        for at, name in enumerate(self._propensities):
+            self._known_ranges[name] = [row[4 + len(sized) + 2 * at :][:2] for row in found]
+        return [row[:4] for row in found]
 
     def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
@@ -148,13 +208,16 @@ class FileSource(Source):
         reads the files in order; leave it out where order does not matter.
         """
         reward = self._column_of["reward"]
-        expressions = {"reward": reward.reward(), "reward_text": f"CAST({reward.name} AS VARCHAR)"}
+        refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
+        expressions = {"reward": reward.reward(), "reward_text": refused}
         for role in self._column_of.keys() - {"reward"}:
             expressions[f"{role}_label"] = self._column_of[role].label()
             expressions[f"{role}_text"] = self._column_of[role].text()
         for place, (column, key) in enumerate(self._keys):
             expressions[f"key_{place}_text"] = column.text()
             expressions[f"key_{place}"] = interval_sql(key, column.reward()) if key.edges else column.text()
+        for propensity, name in self._propensity_names().items():
+            expressions[name] = self._propensity_of[propensity].propensity()
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
         low, high = reward_range
         return self._files.query(
@@ -172,6 +235,52 @@ class FileSource(Source):
         """Find the first rows that satisfy a condition, and the value of a column there."""
         sql = f"SELECT position, {value} FROM numbered WHERE {condition} ORDER BY position LIMIT 4"
         return [(row, found) for row, found in self.query(sql, reward_range, **parameters)]
+
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Ask DuckDB, if `read` has not done so."""
+        if name not in self._known_ranges:
+            value, label = self._propensity_of[name].propensity(), self._column_of["action"].label()
+            sql = f"SELECT min({value}), max({value}) FROM {self._files.table} GROUP BY {label}"
+            self._known_ranges[name] = [(low, high) for low, high in self._files.query(sql)]
+        return self._known_ranges[name]
+
+    def _propensity_names(self) -> dict[str, str]:
+        """The columns of propensities, and their names among the decisions."""
+        return {name: f"propensity_{at}" for at, name in enumerate(self._propensities)}
+
+    def _check_sizes(self, described: Mapping[str, str]) -> None:
+        """Refuse Parquet files with long texts in these columns before any is read.
+
+        A text that many rows share is in such a file once, but in every reading once per row.
+        """
+        first = 0
+        for file in self._files.parts or (self._files,):
+            names = [name for name, _ in file.columns]
+            every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.columns)]
+            sizes = {what: every[names.index(name)].size() for name, what in described.items()}
+            if self.reads_whole_rows:  # not a sum, whose expression would be nested too deeply
+                content = ", ".join(filter(None, (column.size() for column in every)))
+                sizes["content"] = f"list_sum([{content}])" if content else None
+            found = self._long_text(file, {what: size for what, size in sizes.items() if size is not None})
+            if found is not None:
+                what, row = found
+                if what == "content":
+                    raise rules.long_content(first + row)
+                raise rules.long_label(what, first + row)
+            first += file.n_rows
+
+    @staticmethod
+    def _long_text(file: LogFiles, sizes: Mapping[str, str]) -> tuple[str, int] | None:
+        """Find what is too long in a file, and the first row where it is."""
+        for what, size in sizes.items():
+            # One query each: an expression that two of them share would make DuckDB copy the texts.
+            ((most,),) = file.query(f"SELECT max({size}) FROM {file.table}")
+            if most is not None and most > LONGEST_TEXT:
+                # Not by numbering rows in DuckDB, which would copy the texts, too.
+                chunks = file.stream(f"SELECT {size} FROM {file.table}", CHUNK)
+                lengths = enumerate(length for chunk in chunks for (length,) in chunk)
+                return what, next(row for row, length in lengths if length and length > LONGEST_TEXT)
+        return None
 
     def _refused_rewards(self, reward_range: tuple[float, float]) -> InvalidLogError:
         """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
@@ -191,14 +300,16 @@ class FileSource(Source):
         reward = self._column_of["reward"]
         yield self._column_of["action"].label()
         yield reward.reward()
-        yield f"CASE WHEN {reward.reward()} IS NULL THEN CAST({reward.name} AS VARCHAR) END"
+        refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
+        yield f"CASE WHEN {reward.reward()} IS NULL THEN {refused} END"
         for role in ("user", "id"):
             text = self._column_of[role].text() if role in self._column_of else "NULL"
             yield f"{text} AS {role}_text"
         if self._others is not None:
             texts = [column.text() for column in self._others]
-            sizes = ", ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
-            yield f"concat({sizes})"
+            # A missing value is left out by concat. Not an expression per column: each would be a copy.
+            parts = ", ".join(f"coalesce(length({text}) || ':', '-'), {text}" for text in texts)
+            yield f"concat({parts})"
 
     def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
         actions, rewards, refused, users, ids, *others = (list(column) for column in zip(*rows, strict=True))
@@ -235,19 +346,19 @@ class FileLog(Log):
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}
         found = self._query(
-            f"SELECT user_text, action_label, {_TALLY} FROM decisions"
+            f"SELECT user_text, action_label, {_COUNT_SUM_BINARY} FROM decisions"
             " WHERE user_text IN (SELECT unnest($texts)) GROUP BY user_text, action_label",
             texts=[text for text in user_of if text is not None],
         )
         known = {text for text, *_ in found}
         if len(known) < len(user_of):
             raise rules.unknown_users(user for text, user in user_of.items() if text not in known)
-        return self._request(tally for _, *tally in found)
+        return self._request(sums for _, *sums in found)
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(
             self._query(
-                f"SELECT action_label, {_TALLY} FROM numbered"
+                f"SELECT action_label, {_COUNT_SUM_BINARY} FROM numbered"
                 " WHERE position IN (SELECT unnest($rows)) GROUP BY action_label",
                 rows=rows,
             )
@@ -265,10 +376,10 @@ class FileLog(Log):
             )
         )
 
-    def _request(self, tallies: Iterable[Iterable[Any]]) -> DeletionRequest:
-        tallied = [tuple(tally) for tally in tallies]
-        records = ((label, n, total) for label, n, total, _ in tallied)
-        binary = all(binary for *_, binary in tallied)
+    def _request(self, found: Iterable[Iterable[Any]]) -> DeletionRequest:
+        per_action = [tuple(row) for row in found]
+        records = ((label, n, total) for label, n, total, _ in per_action)
+        binary = all(binary for *_, binary in per_action)
         return DeletionRequest(_statistics(records, self.actions, self.reward_range), binary)
 
     def _query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
@@ -276,13 +387,15 @@ class FileLog(Log):
 
 
 def _statistics(
-    tallies: Iterable[tuple[Any, int, int]], actions: tuple[Hashable, ...], reward_range: tuple[float, float]
+    sums_of_labels: Iterable[tuple[Any, int, int]],
+    actions: tuple[Hashable, ...],
+    reward_range: tuple[float, float],
 ) -> ArmStatistics:
     """Put counts and sums by action label in the order of the declared actions."""
     arm_of = arm_of_text(actions)
     counts = np.zeros(len(actions), dtype=np.int64)
     sums = np.zeros(len(actions), dtype=object)  # Python integers: a sum over many files can exceed int64
-    for label, n, total in tallies:
+    for label, n, total in sums_of_labels:
         arm = arm_of[str(label_text(label))]
         counts[arm] += n
         sums[arm] += total

@@ -5,6 +5,7 @@ Dataframes are read through narwhals: pandas, polars, pyarrow and whatever else 
 
 import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,15 +13,21 @@ import numpy as np
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.core.units import to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.key_columns import KeyCodes
-from armnesia.logs.source import CHUNK, RawRows, Selection, Source
-from armnesia.logs.values import joined_texts, python_values, sorted_if_comparable
+from armnesia.logs.limits import LONGEST_TEXT, in_chunks, is_longer
+from armnesia.logs.source import RawRows, Selection, Source, joined
+from armnesia.logs.values import joined_texts, label_text, python_values, sorted_if_comparable
 
 _ARROW_BACKENDS = ("pyarrow", "polars", "pandas")
+_FEEDBACK = {"n_actions", "n_rounds", "action", "reward"}
+"""What the feedback of the Open Bandit Pipeline always has."""
+_PIECE = 2048
+"""How many rows become Python values at a time."""
 
 
 class FrameSource(Source):
@@ -28,54 +35,63 @@ class FrameSource(Source):
 
     can_be_reopened: ClassVar[bool] = False
 
-    def __init__(self, frame: Any, columns: Columns, *, whole_rows: bool) -> None:
-        self._frame = frame
+    def __init__(self, frame: Any, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
+        rules.refuse_table(table)
         self._kind = type(frame).__name__
-        whole = whole_rows and columns.id is None
-        if isinstance(frame, Mapping):
-            found, given = _columns_of_mapping(frame, columns, whole=whole)
-        else:
-            found, given = _columns_of_frame(frame, columns, whole=whole)
-        super().__init__(found, given if whole else None)
-        what_of = {name: self.described(role) for role, name in found.named().items()}
+        frame = _as_mapping(frame)
+        wrapped: _Mapping | _Frame = _Mapping(frame) if isinstance(frame, Mapping) else _Frame(frame)
+        super().__init__(columns, wrapped.names(), whole_rows=whole_rows)
+        self._wrapped = wrapped
+        named = self.columns.named()
+        chosen = list(dict.fromkeys(wrapped.names() if self.reads_whole_rows else named.values()))
+        given = wrapped.columns([*chosen, *(name for name in self._propensities if name not in chosen)])
+        what_of = {name: self.described(role) for role, name in named.items()}
         self._columns = {
-            name: _sliceable(column, what_of.setdefault(name, f"column {name!r}"))
-            for name, column in given.items()
+            name: _sliceable(given[name], what_of.setdefault(name, f"column {name!r}")) for name in chosen
         }
+        self.user_integers_below = _exact_below(self._columns.get(named.get("user", "")))
         rules.check_lengths({what_of[name]: len(column) for name, column in self._columns.items()})
-        self._others = sorted(name for name in given if name != found.reward) if whole else None
+        self._others = sorted(set(chosen) - {self.columns.reward}) if self.reads_whole_rows else None
+        self._propensity_of = {name: given[name] for name in self._propensities}
         if is_bandit_feedback(frame):
             if self.n_rows() != frame["n_rounds"]:
                 raise InvalidLogError(
                     f"n_rounds must be the number of rows, {self.n_rows()}; got {frame['n_rounds']!r}"
                 )
-            if found.action == "action":
+            if self.columns.action == "action":
                 self.declared_actions = tuple(range(int(frame["n_actions"])))
 
     @property
     def description(self) -> Mapping[str, Any]:
         """The kind of dataframe; it cannot be found again."""
-        return {"kind": "frame", "location": self._kind, "table": None, "columns": self.columns.to_dict()}
+        return {"kind": "frame", "location": self._kind, "table": None, "columns": vars(self.columns)}
 
     def with_keys(self, names: tuple[str, ...]) -> Self:
         """The same dataframe, of which key columns are read as well."""
         keyed = super().with_keys(names)
-        take = _columns_of_mapping if isinstance(self._frame, Mapping) else _columns_of_frame
-        _, given = take(self._frame, keyed.columns, whole=False)
-        what_of = {name: rules.described("key", name) for name in names}
-        added = {name: _sliceable(given[name], what_of[name]) for name in names}
-        keyed._columns = {**self._columns, **added}
-        lengths = {what_of[name]: len(column) for name, column in added.items()}
-        rules.check_lengths({self.described("reward"): self.n_rows(), **lengths})
+        rules.check_found("key", names, self._wrapped.names())
+        # All of them again: a lazy frame may give its rows in another order when it is asked again.
+        given = self._wrapped.columns(dict.fromkeys([*self._columns, *names]))
+        what_of = {name: self.described(role) for role, name in self.columns.named().items()}
+        what_of |= {name: rules.described("key", name) for name in names if name not in what_of}
+        keyed._columns = {
+            name: _sliceable(column, what_of.setdefault(name, f"column {name!r}"))
+            for name, column in given.items()
+        }
+        rules.check_lengths({what_of[name]: len(column) for name, column in keyed._columns.items()})
         return keyed
 
     def read_keyed(
         self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
     ) -> tuple[ArrayLog, list[IntArray]]:
         """Check the columns as a whole, and number the values of the key columns."""
-        values = (python_values(self._columns[key.column.name], key.column.described) for key in keys)
-        codes = [key.encode(each, range(len(each))) for key, each in zip(keys, values, strict=True)]
-        return self.read(actions, reward_range), codes
+        log = self.read(actions, reward_range)
+        codes = []
+        for key in keys:
+            pieces = self._pieces(key.column.name)
+            parts = [key.encode(values, range(first, first + len(values))) for first, values in pieces]
+            codes.append(joined(parts))
+        return log, codes
 
     def n_rows(self) -> int:
         """Take the length of a column."""
@@ -84,20 +100,49 @@ class FrameSource(Source):
     def distinct_actions(self) -> Iterable[Any]:
         """Collect the distinct actions."""
         found: dict[str | None, Any] = {}
-        for first in range(0, self.n_rows(), CHUNK):
-            values = self._values(self.columns.action, first, CHUNK)
-            texts = rules.label_texts(values, self.described("action"), range(first, first + len(values)))
+        what = self.described("action")
+        for first, values in self._pieces(self.columns.action):
+            positions = range(first, first + len(values))
+            texts = rules.label_texts(values, what, positions)
+            rules.check_label_lengths(texts, what, positions)
             for text, value in zip(texts, values, strict=True):
                 found.setdefault(text, value)
         return found.values()
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Cut the columns into chunks, and look for the selected rows in each."""
-        for first in range(0, self.n_rows(), chunk):
-            values = {name: self._values(name, first, chunk) for name in self._columns}
-            raw = raw_rows_of(values, self.columns, first, self._others).selected(selection)
+        first = 0
+        for rows in in_chunks(self._rows(), chunk):
+            values = dict(zip(self._columns, map(list, zip(*rows, strict=True)), strict=True))
+            raw = raw_rows_of(values, self.columns, first, self._others, self.keys).selected(selection)
+            first += len(rows)
             if raw.positions:
                 yield raw
+
+    def user_texts(self) -> Iterator[list[str | None]]:
+        """Cut the user column into chunks."""
+        user, what = self.columns.named()["user"], self.described("user")
+        for first, values in self._pieces(user):
+            yield rules.label_texts(values, what, range(first, first + len(values)))
+
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Take the lowest and the highest of each action; none if the column does not hold numbers."""
+        column = self._propensity_of[name]
+        column = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+        if column.dtype == object and all(isinstance(value, Real | None) for value in column):
+            column = column.astype(np.float64)  # None becomes NaN
+        if column.shape != (self.n_rows(),) or column.dtype.kind not in "biuf":
+            return []
+        codes, ranges = LabelCodes(), dict[int, tuple[float, float]]()
+        for first, values in self._pieces(self.columns.action):
+            arms = codes.encode(values, self.described("action"))
+            propensities = column[first : first + len(values)].astype(np.float64)
+            for arm in np.unique(arms).tolist():
+                some = propensities[(arms == arm) & np.isfinite(propensities)]
+                if some.size:
+                    low, high = ranges.get(arm, (np.inf, -np.inf))
+                    ranges[arm] = min(low, float(some.min())), max(high, float(some.max()))
+        return list(ranges.values())
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> ArrayLog:
         """Check the columns as a whole; labels stay Python values."""
@@ -108,22 +153,22 @@ class FrameSource(Source):
         rewards = rules.reward_numbers(rewards, self.described("reward"))
         if not rewards.size:
             raise rules.empty_log()
-        declared, arms = self._encoded_actions(python_values(column_of["action"], "action"), actions)
+        declared, arms = self._encoded_actions(actions)
         rules.check_rewards(rewards, self.described("reward"), reward_range, range(rewards.size))
         users, user_codes = LabelCodes(), np.empty(0, np.int64)
         if "user" in names:
-            user_codes = users.encode(python_values(column_of["user"], "user"), self.described("user"))
+            user_codes = self._encoded("user", users)
         units = to_units(rewards, reward_range)
         return ArrayLog(
             declared, reward_range, "user" in names, arms, units, user_codes, tuple(users.labels), source=self
         )
 
     def _encoded_actions(
-        self, labels: list[Any], declared: tuple[Hashable, ...] | None
+        self, declared: tuple[Hashable, ...] | None
     ) -> tuple[tuple[Hashable, ...], IntArray]:
         """Number the actions by their place in the declared set, or in the sorted one if none is declared."""
         what, seen = self.described("action"), LabelCodes()
-        codes = seen.encode(labels, what)
+        codes = self._encoded("action", seen)
         missing = np.flatnonzero(codes == MISSING)
         if missing.size:
             raise rules.missing_actions(what, ((int(row), None) for row in missing))
@@ -136,8 +181,27 @@ class FrameSource(Source):
             raise rules.undeclared_actions(what, offences, actions)
         return actions, arms
 
-    def _values(self, name: str, first: int, length: int) -> list[Any]:
-        return python_values(self._columns[name][first : first + length], name)
+    def _encoded(self, role: str, seen: LabelCodes) -> IntArray:
+        """Number the labels of a column, a piece at a time: Python values take more memory than numbers."""
+        what, parts = self.described(role), []
+        for first, values in self._pieces(self.columns.named()[role]):
+            n_known = len(seen.labels)
+            parts.append(seen.encode(values, what, first))
+            long = [n for n, label in enumerate(seen.labels[n_known:], n_known) if _is_long(label)]
+            if long:
+                raise rules.long_label(what, first + int(np.argmax(parts[-1] == long[0])))
+        return joined(parts)
+
+    def _pieces(self, name: str) -> Iterator[tuple[int, list[Any]]]:
+        """Make Python values of a column, a few rows at a time, with the position of the first."""
+        column = self._columns[name]
+        for first in range(0, self.n_rows(), _PIECE):
+            yield first, python_values(column[first : first + _PIECE], name)
+
+    def _rows(self) -> Iterator[list[tuple[Any, ...]]]:
+        """Make Python values of all columns, a few rows at a time."""
+        for pieces in zip(*map(self._pieces, self._columns), strict=True):
+            yield list(zip(*(values for _, values in pieces), strict=True))
 
 
 class ArraySource(FrameSource):
@@ -145,7 +209,7 @@ class ArraySource(FrameSource):
 
     def __init__(self, arrays: Mapping[str, Any], *, has_users: bool) -> None:
         columns = Columns("action", "reward", "user" if has_users else None)
-        super().__init__(arrays, columns, whole_rows=False)
+        super().__init__(arrays, columns, table=None, whole_rows=False)
 
     def described(self, role: str) -> str:
         """Name an array in a message."""
@@ -158,11 +222,24 @@ def is_bandit_feedback(source: Any) -> bool:
     >>> is_bandit_feedback({"n_rounds": 1, "n_actions": 2, "action": [0], "reward": [1]})
     True
     """
-    return isinstance(source, Mapping) and {"n_actions", "n_rounds", "action", "reward"} <= set(source)
+    return isinstance(source, Mapping) and set(source) >= _FEEDBACK
+
+
+def _as_mapping(source: Any) -> Any:
+    """Turn a data set of the Open Bandit Pipeline, which has its feedback as attributes, into a mapping."""
+    is_feedback = not isinstance(source, Mapping) and all(hasattr(source, name) for name in _FEEDBACK)
+    # Asked last: a lazy frame warns when its columns are asked for.
+    if not is_feedback or hasattr(source, "columns"):
+        return source
+    return {**vars(source), **{name: getattr(source, name) for name in _FEEDBACK}}
 
 
 def raw_rows_of(
-    values: Mapping[str, list[Any]], columns: Columns, first: int, others: list[str] | None
+    values: Mapping[str, list[Any]],
+    columns: Columns,
+    first: int,
+    others: list[str] | None,
+    keys: Iterable[str] = (),
 ) -> RawRows:
     """Put Python values of a chunk together; `others` are the columns of a content, besides the reward.
 
@@ -183,31 +260,46 @@ def raw_rows_of(
         [None] * len(positions) if users is None else users,
         ids,
         None if others is None else joined_texts([values[name] for name in others]),
-        [values[name] for name in columns.keys],
+        [values[name] for name in keys],
     )
 
 
-def _columns_of_mapping(
-    source: Mapping[Any, Any], columns: Columns, *, whole: bool
-) -> tuple[Columns, dict[str, Any]]:
-    found = columns.found_in(list(source))
-    names = found.read()
-    if whole:
-        # Feedback of the Open Bandit Pipeline also holds numbers and tables of actions.
-        rounds = source["n_rounds"] if is_bandit_feedback(source) else None
-        names = [n for n in source if n in names or rounds is None or _length(source[n]) == rounds]
-    return found, {str(name): source[name] for name in names}
+class _Mapping:
+    """A mapping from names to columns."""
+
+    def __init__(self, source: Mapping[Any, Any]) -> None:
+        self._source = source
+
+    def names(self) -> list[Any]:
+        """The columns; feedback of the Open Bandit Pipeline also holds numbers and tables of actions."""
+        if not is_bandit_feedback(self._source):
+            return list(self._source)
+        rounds = self._source["n_rounds"]
+        named = ("action", "reward")
+        return [name for name in self._source if name in named or _length(self._source[name]) == rounds]
+
+    def columns(self, names: Iterable[Any]) -> dict[str, Any]:
+        """The columns with these names."""
+        return {str(name): self._source[name] for name in names}
 
 
-def _columns_of_frame(source: Any, columns: Columns, *, whole: bool) -> tuple[Columns, dict[str, Any]]:
-    """Take the named columns, or all; a lazy dataframe is asked for these columns only."""
-    nw = _narwhals()
-    frame = _narwhals_frame(nw, source)
-    found = columns.found_in(frame.collect_schema().names())
-    chosen = frame if whole else frame.select(found.read())
-    if isinstance(chosen, nw.LazyFrame):
-        chosen = chosen.collect()
-    return found, {name: chosen[name] for name in chosen.columns}
+class _Frame:
+    """A dataframe; a lazy one is asked for the columns that are read, once."""
+
+    def __init__(self, source: Any) -> None:
+        self._narwhals = _narwhals()
+        self._frame = _narwhals_frame(self._narwhals, source)
+
+    def names(self) -> list[str]:
+        """All columns."""
+        return list(self._frame.collect_schema().names())
+
+    def columns(self, names: Iterable[str]) -> dict[str, Any]:
+        """The columns with these names."""
+        chosen = self._frame.select(list(names))
+        if isinstance(chosen, self._narwhals.LazyFrame):
+            chosen = chosen.collect()
+        return {name: chosen[name] for name in chosen.columns}
 
 
 def _sliceable(column: Any, what: str) -> Any:
@@ -215,6 +307,20 @@ def _sliceable(column: Any, what: str) -> Any:
     numeric = type(column) is np.ndarray and column.ndim == 1 and column.dtype.kind in "biuf"
     is_narwhals = type(column).__module__.partition(".")[0] == "narwhals"
     return column if numeric or is_narwhals else python_values(column, what)
+
+
+def _exact_below(column: Any) -> int | None:
+    """Where the whole numbers of a column of short floats begin to stand for several; None for any other.
+
+    >>> _exact_below(np.array([1.0], dtype=np.float32)), _exact_below(np.array([1.0])), _exact_below([1.0])
+    (16777216, None, None)
+    """
+    kind = str(getattr(column, "dtype", "")).lower()
+    return {"float16": 2**11, "float32": SHORT_FLOATS_EXACT_BELOW}.get(kind)
+
+
+def _is_long(label: Any) -> bool:
+    return isinstance(label, str | bytes) and is_longer(label_text(label), LONGEST_TEXT)
 
 
 def _length(column: Any) -> int | None:

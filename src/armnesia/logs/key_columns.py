@@ -127,7 +127,9 @@ class KeyCodes(dict[Any, int]):
 
     def _texts(self, values: list[Any], positions: Sequence[int]) -> list[str | None]:
         if not self.column.edges:
-            return rules.label_texts(values, self.column.described, positions)
+            texts = rules.label_texts(values, self.column.described, positions)
+            rules.check_label_lengths(texts, self.column.described, positions)
+            return texts
         numbers = rules.reward_numbers(values, self.column.described, positions)
         intervals, places = self.column.intervals, np.searchsorted(self.column.edges, numbers, side="right")
         is_number = ~np.isnan(numbers)

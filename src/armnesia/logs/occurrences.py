@@ -1,10 +1,12 @@
 """Counts how often each id, or each content, has occurred in a source, in memory that does not grow with it.
 
 The counts are held as sorted runs of digests, as in a log-structured merge tree: each chunk of rows adds one
-run, runs of similar size are merged, and large runs are in unnamed temporary files, mapped into memory, whose
-pages the operating system can reclaim. A look-up is a binary search in each of O(log n) runs.
+run, runs of similar size are merged, and large runs are in unnamed temporary files, mapped into memory. A
+look-up is a binary search in each of O(log n) runs. Mapped pages are given back after each look-up and each
+part of a merge; otherwise they would count as memory of the process until the operating system needs them.
 """
 
+import mmap
 import tempfile
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
@@ -19,6 +21,8 @@ _MERGED_RUNS = 4
 """How many runs of similar length are merged into one."""
 _PART = 1 << 17
 """How many digests of the longest run are in memory while it is merged."""
+_DISCARD = getattr(mmap, "MADV_DONTNEED", None)
+"""The advice to give pages back; what was written to them stays in the file. Not every system has it."""
 
 _SECOND_HALF, _COUNT, _DECISION, _POSITION = range(4)
 """The columns of entries; without decisions there are only the first two."""
@@ -31,6 +35,14 @@ class _Run(NamedTuple):
     """The first half of each digest, 64 bits."""
     entries: IntArray
     """The second half, how often the text has occurred, and the decision and position of its first row."""
+    mappings: tuple[mmap.mmap, ...] = ()
+    """The files of the arrays, if they are in files."""
+
+    def release_pages(self) -> None:
+        """Give the pages of the files back to the operating system."""
+        if _DISCARD is not None:
+            for mapping in self.mappings:
+                mapping.madvise(_DISCARD)
 
 
 class Occurrences:
@@ -102,6 +114,7 @@ class Occurrences:
             asked, places = _look_up(run, digests, entries[:, _SECOND_HALF])
             known[asked] = run.entries[places]
             run.entries[places, _COUNT] += sizes[asked]
+            run.release_pages()
             is_new[asked] = False
         added = entries[is_new]
         added[:, _COUNT] = sizes[is_new]
@@ -147,8 +160,7 @@ def _look_up(run: _Run, digests: IntArray, second_halves: IntArray) -> tuple[Int
 
 def _merged(runs: list[_Run]) -> _Run:
     """Merge runs, a part of the digests at a time."""
-    length = sum(len(run.digests) for run in runs)
-    merged = _Run(_array(length), _array(length, runs[0].entries.shape[1]))
+    merged = _new_run(sum(len(run.digests) for run in runs), runs[0].entries.shape[1])
     longest = max((run.digests for run in runs), key=len)
     bounds = [
         [0, *np.searchsorted(run.digests, longest[_PART::_PART]).tolist(), len(run.digests)] for run in runs
@@ -161,11 +173,21 @@ def _merged(runs: list[_Run]) -> _Run:
         order = np.argsort(digests, kind="stable")
         start, end = end, end + len(order)
         merged.digests[start:end], merged.entries[start:end] = digests[order], entries[order]
+        for run in (*runs, merged):
+            run.release_pages()
     return merged
 
 
-def _array(*shape: int) -> IntArray:
-    if shape[0] <= _IN_MEMORY:
-        return np.empty(shape, np.int64)
+def _new_run(length: int, width: int) -> _Run:
+    """Make a run of unset digests, with so many numbers per entry."""
+    if length <= _IN_MEMORY:
+        return _Run(np.empty(length, np.int64), np.empty((length, width), np.int64))
+    mappings = tuple(_mapped_file(length * columns * 8) for columns in (1, width))
+    digests, entries = (np.frombuffer(mapping, np.int64) for mapping in mappings)
+    return _Run(digests, entries.reshape(length, width), mappings)
+
+
+def _mapped_file(size: int) -> mmap.mmap:
     with tempfile.TemporaryFile() as file:  # the mapping outlives the name and the descriptor
-        return np.memmap(file, np.int64, "w+", shape=shape)
+        file.truncate(size)
+        return mmap.mmap(file.fileno(), size)

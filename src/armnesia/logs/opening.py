@@ -2,22 +2,26 @@
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
-from armnesia.logs.files import FileSource
-from armnesia.logs.frames import FrameSource
 from armnesia.logs.source import Source
 from armnesia.logs.urls import redacted
 
-DATABASES = {
-    "sqlite": ("armnesia.logs.sqlite", "SqliteSource"),
-    "postgresql": ("armnesia.logs.postgres", "PostgresSource"),
-    "postgres": ("armnesia.logs.postgres", "PostgresSource"),
+SOURCES = {
+    "path": ("armnesia.logs.files", "FileSource"),
+    "object": ("armnesia.logs.frames", "FrameSource"),
+    "sqlite://": ("armnesia.logs.sqlite", "SqliteSource"),
+    "postgresql://": ("armnesia.logs.postgres", "PostgresSource"),
+    "postgres://": ("armnesia.logs.postgres", "PostgresSource"),
 }
-"""The module and class for each scheme of a URL; the module is imported when a URL has the scheme."""
+"""The module and class of each kind of source; the module is imported when a source of the kind is opened.
+
+A kind is the scheme of a URL, "path" for any other text, or "object" for what is in memory. A new kind is one
+line here, and one file: a class that derives from `Source` and takes (source, columns, *, table, whole_rows).
+"""
 
 
 def open_source(
@@ -46,41 +50,29 @@ def open_source(
     ([0, 1], [1000000000, 0], ['7', None])
     """
     columns = Columns(action, reward, user, id)
+    module, name = SOURCES[_kind(source)]
+    open_kind: Callable[..., Source] = getattr(importlib.import_module(module), name)
+    return open_kind(source, columns, table=table, whole_rows=whole_rows)
+
+
+def _kind(source: Any) -> str:
+    """The key of a source in `SOURCES`."""
     if isinstance(source, str) and "://" in source:
-        return _open_table(source, table, columns, whole_rows)
-    if table is not None:
-        raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
-    kind = FileSource if isinstance(source, str | os.PathLike) else FrameSource
-    return kind(source, columns, whole_rows=whole_rows)
-
-
-def _open_table(url: str, table: str | None, columns: Columns, whole_rows: bool) -> Source:
-    scheme = url.partition("://")[0]
-    if scheme not in DATABASES:
-        schemes = ", ".join(f"{known}://" for known in DATABASES)
-        raise InvalidInputError(
-            f"the URL of a source must begin with one of {schemes}; got {redacted(url)!r}"
-        )
-    if table is None:
-        raise InvalidInputError("a database needs the name of a table, such as table='clicks'; got none")
-    module, name = DATABASES[scheme]
-    opened: Source = getattr(importlib.import_module(module), name)(
-        url, table, columns, whole_rows=whole_rows
-    )
-    return opened
+        scheme = "".join(source.partition("://")[:2])
+        if scheme not in SOURCES:
+            schemes = ", ".join(kind for kind in SOURCES if kind.endswith("://"))
+            raise InvalidInputError(
+                f"the URL of a source must begin with one of {schemes}; got {redacted(source)!r}"
+            )
+        return scheme
+    return "path" if isinstance(source, str | os.PathLike) else "object"
 
 
 def reopen_source(description: Mapping[str, Any]) -> Source:
     """Open a source again from its description; a password is taken from PGPASSWORD or a service file."""
     if description["kind"] == "frame":
         raise InvalidInputError("a dataframe cannot be opened again; give a file or a table instead")
-    try:
-        return open_source(description["location"], table=description["table"], **description["columns"])
-    except ArmnesiaError as error:
-        raise VaultError(
-            f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
-            f" armnesia rebuild --without {source_name(description)}"
-        ) from None
+    return open_source(description["location"], table=description["table"], **description["columns"])
 
 
 def source_name(description: Mapping[str, Any]) -> str:

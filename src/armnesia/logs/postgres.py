@@ -1,18 +1,34 @@
 """Decisions in a table on a PostgreSQL server."""
 
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.logs.columns import Columns
+from armnesia.logs.limits import LONGEST_TEXT, text_size
+from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import without_password
 
 _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}
 """Types of text, and the type to compare them with: PostgreSQL ignores the padding of CHAR(n)."""
 _INTEGERS = {"int2", "int4", "int8"}
+_NUMBERS = {*_INTEGERS, "float4", "float8", "numeric"}
+_FEWEST, _MOST = 64, 4096
+"""How many rows are fetched first, and at most, at a time."""
+_PIECE_TEXT = 1 << 20
+"""More rows are fetched at a time while they have fewer characters than this."""
+_TABLES = """
+    SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS name
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+    AND n.nspname <> 'pg_toast' AND has_table_privilege(c.oid, 'SELECT')
+    ORDER BY n.nspname = %s DESC, pg_table_is_visible(c.oid) DESC, name LIMIT 1000
+"""
+"""The tables and views that this user may read, those of a given schema first."""
 _READ_AS = {
     "bpchar": "text",  # the padding of CHAR(n) is not part of the value
     "float4": "float8",  # psycopg rounds a short float to fewer digits than a file has
@@ -26,7 +42,7 @@ class PostgresSource(TableSource):
     tools take it: PGPASSWORD, ~/.pgpass or a service file.
     """
 
-    def __init__(self, url: str, table: str, columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         try:
             import psycopg  # noqa: PLC0415 (an extra)
         except ImportError as error:
@@ -34,14 +50,19 @@ class PostgresSource(TableSource):
         self._psycopg = psycopg
         self._url = url
         self._type_of: dict[str, str] = {}
-        super().__init__(without_password(url), table, columns, whole_rows=whole_rows)
+        super().__init__(without_password(url), columns, table=table, whole_rows=whole_rows)
+        if self._type_of.get(self.columns.named().get("user", "")) == "float4":
+            self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
 
     def _available(self) -> list[str]:
         with self._connected() as connection:
             try:
                 cursor = connection.execute(f"SELECT * FROM {self._quoted} LIMIT 0")
             except (self._psycopg.errors.UndefinedTable, self._psycopg.errors.InvalidSchemaName):
-                raise no_table(self._table, self._location) from None
+                connection.rollback()
+                schema = self._table.rpartition(".")[0]
+                existing = [name for (name,) in connection.execute(_TABLES, (schema,))]
+                raise no_table(self._table, self._location, existing) from None
             types = connection.adapters.types
             for column in cursor.description:
                 info = types.get(column.type_code)
@@ -51,18 +72,35 @@ class PostgresSource(TableSource):
 
     def _selected(self, name: str) -> str:
         type_ = _READ_AS.get(self._type_of[name])
-        return quoted(name) if type_ is None else f"{quoted(name)}::{type_}"
+        value = quoted(name) if type_ is None else f"{quoted(name)}::{type_}"
+        if self._type_of[name] not in _TEXTS.keys() | {"bytea"}:
+            return value
+        # A value that is too long is cut one character later, so that it is refused without being sent.
+        return (
+            f"CASE WHEN octet_length({value}) > {LONGEST_TEXT}"
+            f" THEN substring({value} FROM 1 FOR {LONGEST_TEXT + 1}) ELSE {value} END"
+        )
 
-    def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
+    def _number(self, name: str) -> str:
+        if self._type_of[name] not in _NUMBERS:
+            return "NULL::float8"
+        return f"nullif({quoted(name)}::float8, 'NaN')"
+
+    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         # A raw cursor has parameters $1, so that a percent sign in a name needs no escape.
         raw_cursor = self._psycopg.RawServerCursor
         with self._connected() as connection, raw_cursor(connection, "armnesia_source") as cursor:
             cursor.execute(sql, parameters)
+            size = _FEWEST
             while rows := cursor.fetchmany(size):
                 yield rows
+                size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
 
-    def _condition(self, column: str, texts: Collection[str]) -> tuple[str, tuple[Any, ...]]:
-        type_, values = self._type_of[column], list[Any]()
+    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+        type_, values, texts = self._type_of[column], list[Any](), selection.texts
+        name, others = quoted(column), ""
+        if selection.plain is not None and type_ in _TEXTS:
+            others = f" OR {name}::text !~ '\\A({selection.plain})\\Z'"
         if type_ in _TEXTS:
             type_, values = _TEXTS[type_], [text for text in texts if "\0" not in text]
         elif type_ in _INTEGERS:
@@ -70,8 +108,8 @@ class PostgresSource(TableSource):
         elif type_ == "uuid":
             values = [text for text in texts if _is_uuid(text)]
         else:
-            return f" WHERE {quoted(column)} IS NOT NULL", ()
-        return f" WHERE {quoted(column)} = ANY ($1::{type_}[])", (values,)
+            return f" WHERE {name} IS NOT NULL", ()
+        return f" WHERE {name} = ANY ($1::{type_}[]){others}", (values,)
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:

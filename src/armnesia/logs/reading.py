@@ -12,7 +12,11 @@ from armnesia.logs.columns import IF_PRESENT
 from armnesia.logs.frames import ArraySource
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source
+from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.source import Source
+
+_MANY = 100
+"""More actions than any log is likely to have."""
 
 
 def read_log(
@@ -58,12 +62,14 @@ def read_log(
         )
     log = opened.read(declared or opened.declared_actions, reward_range)
     if declared is None and opened.declared_actions is None:
+        is_id = "; so many different values are probably ids, not actions" if len(log.actions) > _MANY else ""
         warnings.warn(
-            f"the actions were taken from the log: {listed(log.actions)}; declare them with actions=[...]"
-            " (--actions), because deleting rows must not change the action set",
+            f"the actions were taken from the log: {listed(log.actions, 10)}{is_id}; declare them with"
+            " actions=[...] (--actions), because deleting rows must not change the action set",
             UndeclaredActionsWarning,
             stacklevel=2,
         )
+    warn_of_propensities(opened.varying_propensity(), stacklevel=3)
     return log
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError
-from armnesia.core.messages import listed
+from armnesia.core.messages import listed, shown
+from armnesia.logs.limits import LONGEST_TEXT, is_longer
 from armnesia.logs.values import is_missing, label_text, python_values
 
 Offences = Iterable[tuple[int, Any]]
@@ -27,7 +28,7 @@ def described(role: str, column: Any) -> str:
     return f"{role} column {column!r}" if isinstance(column, str) else role
 
 
-def at_rows(offences: Offences, shown: int = 3) -> str:
+def at_rows(offences: Offences, at_most: int = 3) -> str:
     """Say which values are wrong and where: the first few, with rows counted from 0.
 
     >>> at_rows([(4, "x"), (7, None)])
@@ -35,12 +36,12 @@ def at_rows(offences: Offences, shown: int = 3) -> str:
     >>> at_rows(enumerate("abcde"))
     "'a' at row 0, 'b' at row 1, 'c' at row 2, …"
     """
-    first = list(islice(offences, shown + 1))
+    first = list(islice(offences, at_most + 1))
     named = [
-        f"{'a missing value' if is_missing(value) else repr(value)} at row {row}"
-        for row, value in first[:shown]
+        f"{'a missing value' if is_missing(value) else shown(value)} at row {row}"
+        for row, value in first[:at_most]
     ]
-    return ", ".join([*named, "…"] if len(first) > shown else named)
+    return ", ".join([*named, "…"] if len(first) > at_most else named)
 
 
 def label_texts(values: list[Any], what: str, positions: Sequence[int]) -> list[str | None]:
@@ -59,6 +60,27 @@ def label_texts(values: list[Any], what: str, positions: Sequence[int]) -> list[
         offences = ((positions[row], v) for row, v in enumerate(values) if isinstance(v, unhashable))
         raise unusable_labels(what, offences)
     return list(map(label_text, values))
+
+
+def check_label_lengths(texts: Sequence[str | None], what: str, positions: Sequence[int]) -> None:
+    """Refuse labels that are too long; `positions` says where each stands in the log.
+
+    >>> check_label_lengths(["ann", "b" * 70_000], "user", range(100, 102))
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidLogError: user must hold labels of at most 65,536 bytes; got a longer one at
+    row 101
+    """
+    if 4 * max(map(len, filter(None, texts)), default=0) > LONGEST_TEXT:
+        for row, text in enumerate(texts):
+            if is_longer(text, LONGEST_TEXT):
+                raise long_label(what, positions[row])
+
+
+def check_contents(texts: Sequence[str], positions: Sequence[int]) -> None:
+    """Refuse rows without an id whose columns are too long together."""
+    for row, text in enumerate(texts):
+        if is_longer(text, LONGEST_TEXT):
+            raise long_content(positions[row])
 
 
 def reward_numbers(column: Any, what: str, positions: Sequence[int] | None = None) -> FloatArray:
@@ -116,6 +138,19 @@ def check_lengths(length_of: dict[str, int]) -> None:
         raise InvalidLogError(f"columns must have the same number of rows; got {lengths}")
 
 
+def refuse_table(table: str | None) -> None:
+    """Refuse the name of a table for a source that has no tables."""
+    if table is not None:
+        raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
+
+
+def check_found(role: str, names: Iterable[str], available: Sequence[Any]) -> None:
+    """Refuse the first of these columns that the source does not have."""
+    for name in names:
+        if name not in available:
+            raise missing_column(role, name, available)
+
+
 def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidLogError:
     """Refuse a column name that the source does not have."""
     return InvalidLogError(f"{described(role, column)} is not in the source; it has {listed(available, 20)}")
@@ -142,6 +177,21 @@ def unusable_labels(what: str, offences: Offences) -> InvalidLogError:
     """Refuse labels that are not single values."""
     return InvalidLogError(
         f"{what} must hold hashable labels, such as text or numbers; got {at_rows(offences)}"
+    )
+
+
+def long_label(what: str, row: int) -> InvalidLogError:
+    """Refuse a label that is longer than any sensible one."""
+    return InvalidLogError(
+        f"{what} must hold labels of at most {LONGEST_TEXT:,} bytes; got a longer one at row {row}"
+    )
+
+
+def long_content(row: int) -> InvalidLogError:
+    """Refuse a row without an id whose columns are too long together."""
+    return InvalidLogError(
+        f"rows without an id are known by all their columns, which must have at most {LONGEST_TEXT:,}"
+        f" bytes together; row {row} has more: name a column of ids with id=... (--id-column)"
     )
 
 

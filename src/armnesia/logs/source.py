@@ -14,18 +14,19 @@ import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.key_columns import KeyCodes
+from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
+from armnesia.logs.propensities import propensity_columns, vary
+from armnesia.logs.user_names import PLAIN, UserNames, with_users
 from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
-
-CHUNK = 50_000
-"""How many rows are read at a time."""
 
 
 class Selection(NamedTuple):
@@ -34,6 +35,19 @@ class Selection(NamedTuple):
     role: str
     """The column that is compared: "user" or "id"."""
     texts: frozenset[str]
+    user_type: UserType = UserType.EXACT
+    """How users are named: all spellings of a name are selected."""
+
+    @property
+    def plain(self) -> str | None:
+        """Other spellings of the texts do not match this regular expression; None if there are none."""
+        return PLAIN.get(self.user_type) if self.role == "user" else None
+
+    def matches(self, label: str | None) -> bool:
+        """Whether a label is one of the texts, in any spelling."""
+        if label in self.texts:
+            return True
+        return label is not None and self.plain is not None and self.user_type.normalised(label) in self.texts
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,7 @@ class RawRows:
         if selection is None:
             return self
         labels = (self.users if selection.role == "user" else self.ids) or []
-        places = [place for place, label in enumerate(labels) if label in selection.texts]
+        places = [place for place, label in enumerate(labels) if selection.matches(label)]
         return RawRows(
             [self.positions[place] for place in places],
             [self.actions[place] for place in places],
@@ -96,17 +110,26 @@ class Rows:
 class Source(ABC):
     """Decisions in a file, a dataframe or a table.
 
-    `whole_rows` are the names of all columns of a row if the source must tell rows apart by their content.
+    `available` are the names of all columns. With `whole_rows`, rows without an id are told apart by the
+    content of all columns.
     """
 
     can_be_reopened: ClassVar[bool] = True
     """Whether `reopen_source` can open it again from its description."""
     declared_actions: tuple[Hashable, ...] | None = None
     """The action set, where the source states it."""
+    keys: tuple[str, ...] = ()
+    """The key columns, which are read as well; see `with_keys`."""
+    user_integers_below: int | None = None
+    """In a user column of short floats, where whole numbers begin to stand for several integers."""
 
-    def __init__(self, columns: Columns, whole_rows: Iterable[str] | None) -> None:
-        self.columns = columns
-        self._heading = None if whole_rows is None else heading_of(columns, whole_rows)
+    def __init__(self, columns: Columns, available: Sequence[str], *, whole_rows: bool) -> None:
+        self.columns = columns.found_in(available)
+        self.reads_whole_rows = whole_rows and columns.id is None
+        self._heading = heading_of(self.columns, available) if self.reads_whole_rows else None
+        used = set(self.columns.named().values())
+        self._propensities = [name for name in propensity_columns(available) if name not in used]
+        self._user_place = _place_of_user(self.columns, available) if self.reads_whole_rows else None
 
     @property
     @abstractmethod
@@ -125,9 +148,28 @@ class Source(ABC):
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Read all rows, or those of a selection, in chunks that are not empty."""
 
+    def user_texts(self) -> Iterator[list[str | None]]:
+        """Read the user column alone, in chunks; kinds that can do better than reading all override it."""
+        for raw in self.raw_rows(CHUNK, None):
+            yield raw.users
+
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Give the lowest and the highest propensity of each action; kinds that cannot say give none."""
+        return ()
+
     def described(self, role: str) -> str:
         """Name a column in a message."""
         return self.columns.described(role)
+
+    def varying_propensity(self) -> str | None:
+        """Find a column of propensities that differ among rows of the same action.
+
+        >>> from armnesia.logs import open_source
+        >>> log = {"action": ["A", "A"], "reward": [1, 0], "pscore": [0.2, 0.7]}
+        >>> open_source(log, action="action", reward="reward").varying_propensity()
+        'pscore'
+        """
+        return next((name for name in self._propensities if vary(self.propensity_ranges(name))), None)
 
     def action_labels(self) -> list[Hashable]:
         """List the actions, distinct by their text: the declared ones, or else those that occur, sorted."""
@@ -152,8 +194,9 @@ class Source(ABC):
 
     def with_keys(self, names: tuple[str, ...]) -> Self:
         """The same source, of which key columns are read as well."""
+        self.columns.check_keys(names)
         keyed = copy.copy(self)
-        keyed.columns = self.columns.with_keys(names)
+        keyed.keys = names
         return keyed
 
     def read_keyed(
@@ -163,6 +206,8 @@ class Source(ABC):
         user_codes, arms, units, users = LabelCodes(), [], [], []
         codes: list[list[IntArray]] = [[] for _ in keys]
         for rows in self.rows(actions, reward_range):
+            if len(rows.keys) != len(keys):
+                raise UnsupportedError(f"a {type(self).__name__} cannot be parted into decisions by keys")
             for code, key, values in zip(codes, keys, rows.keys, strict=True):
                 code.append(key.encode(values, rows.positions))
             arms.append(np.array(rows.arms, np.int64))
@@ -174,14 +219,14 @@ class Source(ABC):
             actions,
             checked_reward_range(reward_range),
             self.columns.user is not None,
-            np.concatenate(arms),
-            np.concatenate(units),
-            np.concatenate(users),
+            joined(arms),
+            joined(units),
+            joined(users),
             tuple(user_codes.labels),
             users_by_text=True,
             source=self,
         )
-        return log, list(map(np.concatenate, codes))
+        return log, list(map(joined, codes))
 
     def rows(
         self,
@@ -191,16 +236,22 @@ class Source(ABC):
         chunk: int = CHUNK,
         users: Collection[str] | None = None,
         ids: Collection[str] | None = None,
+        user_names: UserNames | None = None,
+        every_spelling: bool = True,
     ) -> Iterator[Rows]:
         """Read all rows, or those of given users or with given ids, in chunks; refuse the first wrong row.
 
         Users and ids are given as text (`label_text`). Memory does not grow with the source. An id that
-        stands for two different decisions is refused, among the rows that are read.
+        stands for two different decisions is refused, among the rows that are read. `user_names` says how
+        users are spelled in the rows, by default as in the source; rows of given users are then found in
+        every spelling, or with `every_spelling=False` only in this one, which an index may answer.
         """
         if chunk < 1:
             raise InvalidInputError(f"chunk must be at least 1; got {chunk!r}")
         selection = self._selection(users, ids)
-        check = _Check(self, tuple(actions), checked_reward_range(reward_range))
+        if selection is not None and user_names is not None and every_spelling:
+            selection = selection._replace(user_type=user_names.type)
+        check = _Check(self, tuple(actions), checked_reward_range(reward_range), user_names)
         return self._checked(check, chunk, selection)
 
     def _selection(self, users: Collection[str] | None, ids: Collection[str] | None) -> Selection | None:
@@ -237,6 +288,22 @@ class Source(ABC):
                     yield position, None
 
 
+def _place_of_user(columns: Columns, names: Sequence[str]) -> int | None:
+    """Where the user stands in the content of a row, after the reward: columns are sorted by name."""
+    if "user" not in columns.named():
+        return None
+    others = sorted(names)
+    others.remove(columns.reward)
+    return others.index(columns.named()["user"])
+
+
+def joined(parts: list[IntArray]) -> IntArray:
+    """Join arrays and empty their list, so that they are in memory twice for a moment only."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
 def heading_of(columns: Columns, names: Iterable[str]) -> str:
     """Begin the contents of rows whose columns have these names."""
     others = list(names)
@@ -248,9 +315,15 @@ class _Check:
     """The checks of one reading, against the declared actions and range."""
 
     def __init__(
-        self, source: Source, actions: tuple[Hashable, ...], reward_range: tuple[float, float]
+        self,
+        source: Source,
+        actions: tuple[Hashable, ...],
+        reward_range: tuple[float, float],
+        user_names: UserNames | None,
     ) -> None:
+        self._source, self._user_names = source, user_names
         self._described = source.described
+        self._has_users = source.columns.user is not None
         self._heading = source._heading
         self._actions = actions
         self._arm_of = arm_of_text(actions)
@@ -258,19 +331,37 @@ class _Check:
 
     def rows(self, raw: RawRows) -> Rows:
         """Turn a chunk into arms and units; of several faults, the first of these checks reports its own."""
+        raw = self._with_normalised_users(raw)
         arms = self._arms(raw)
         what = self._described("reward")
         rewards = rules.reward_numbers(raw.rewards, what, raw.positions)
         rules.check_rewards(rewards, what, self._range, raw.positions)
         units = to_units(rewards, self._range).tolist()
+        if self._has_users:
+            rules.check_label_lengths(raw.users, self._described("user"), raw.positions)
         contents = None
         if raw.others is not None:
+            rules.check_contents(raw.others, raw.positions)
             contents = [f"{self._heading}{u};{other}" for u, other in zip(units, raw.others, strict=True)]
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents, keys=raw.keys)
+
+    def _with_normalised_users(self, raw: RawRows) -> RawRows:
+        source, names = self._source, self._user_names
+        if names is None or "user" not in source.columns.named():
+            return raw
+        what, below = self._described("user"), source.user_integers_below
+        users = names.normalise(raw.users, raw.positions, what, below)
+        if users is raw.users:
+            return raw
+        others = raw.others
+        if others is not None and source._user_place is not None:
+            others = with_users(others, source._user_place, raw.users, users)
+        return replace(raw, users=users, others=others)
 
     def _arms(self, raw: RawRows) -> list[int]:
         what = self._described("action")
         texts: list[Any] = rules.label_texts(raw.actions, what, raw.positions)
+        rules.check_label_lengths(texts, what, raw.positions)
         arms = [self._arm_of.get(text, -1) for text in texts]
         if -1 in arms:
             wrong = [row for row, arm in enumerate(arms) if arm < 0]
@@ -288,4 +379,5 @@ class _Check:
         if len(ids) < len(raw.ids):
             missing = ((raw.positions[row], None) for row, id_ in enumerate(raw.ids) if id_ is None)
             raise rules.missing_ids(self._described("id"), missing)
+        rules.check_label_lengths(ids, self._described("id"), raw.positions)
         return ids

@@ -3,30 +3,41 @@
 import os
 import sqlite3
 import urllib.parse
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns
+from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
 """SQLite takes 32,766 in one statement."""
+_NOT_PLAIN = {
+    UserType.INTEGER: ("*[^0-9]*", "0?*"),
+    UserType.TEXT: ("*[^ -~]*", " *", "* "),
+}
+"""Patterns of names that are not plain; one of them matches whatever `Selection.plain` does not."""
+_LONGEST_VALUE = 1 << 20
+"""The most bytes of a value that SQLite hands over; a shorter one is checked with its row and column."""
+_PIECE = 64
+"""How many rows become Python values at a time."""
 
 
 class SqliteSource(TableSource):
     """A table or view in an SQLite file, which is opened read-only."""
 
-    def __init__(self, url: str, table: str, columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         path = url.removeprefix("sqlite:///")
         if path == url or not path or may_hold_password(path):
             raise InvalidInputError(
                 f"the URL of an SQLite source must be sqlite:///FILE; got {redacted(url)!r}"
             )
         self._path = os.path.abspath(path)
-        super().__init__(f"sqlite:///{self._path}", table, columns, whole_rows=whole_rows)
+        super().__init__(f"sqlite:///{self._path}", columns, table=table, whole_rows=whole_rows)
 
     def _available(self) -> list[str]:
         with self._connected() as connection:
@@ -34,23 +45,42 @@ class SqliteSource(TableSource):
                 cursor = connection.execute(f"SELECT * FROM {self._quoted} LIMIT 0")
             except sqlite3.OperationalError as error:
                 if "no such table" in str(error) or "unknown database" in str(error):
-                    raise no_table(self._table, self._path) from None
+                    raise no_table(self._table, self._path, _tables(connection)) from None
                 raise
             return [name for name, *_ in cursor.description]
 
-    def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
-        with self._connected() as connection:
-            cursor = connection.execute(sql, parameters)
-            while rows := cursor.fetchmany(size):
-                yield rows
+    def _number(self, name: str) -> str:
+        return f"CASE WHEN typeof({quoted(name)}) IN ('integer', 'real') THEN {quoted(name)} END"
 
-    def _condition(self, column: str, texts: Collection[str]) -> tuple[str, tuple[Any, ...]]:
+    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        n_read = 0
+        with self._connected() as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            try:
+                cursor = connection.execute(sql, parameters)
+                while rows := cursor.fetchmany(_PIECE):
+                    yield rows
+                    n_read += len(rows)
+            except sqlite3.DataError:
+                raise InvalidLogError(
+                    f"source {self._path!r} cannot be read as SQLite: one of the rows from {n_read} on has a"
+                    f" value of more than {_LONGEST_VALUE:,} bytes in a column that is read; shorten it, or"
+                    " name a column of ids with id=... (--id-column)"
+                ) from None
+
+    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.
-        alternatives = [value for text in texts for value in _values_of(text)]
+        alternatives = [value for text in selection.texts for value in _values_of(text)]
         if len(alternatives) > _MOST_PARAMETERS:
             return "", ()
         marks = ", ".join("?" * len(alternatives))
-        return f" WHERE {quoted(column)} IN ({marks}) OR {quoted(column)} >= x''", tuple(alternatives)
+        name = quoted(column)
+        others = ""
+        if selection.plain is not None:
+            patterns = "".join(f" OR {name} GLOB '{each}'" for each in _NOT_PLAIN[selection.user_type])
+            # GLOB and length end at a NUL character; bytes are also more than characters outside ASCII.
+            others = f"{patterns} OR length(CAST({name} AS BLOB)) > length({name})"
+        return f" WHERE {name} IN ({marks}) OR {name} >= x''{others}", tuple(alternatives)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -68,6 +98,12 @@ class SqliteSource(TableSource):
         finally:
             if connection is not None:
                 connection.close()
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    """The names of all tables and views."""
+    sql = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+    return [name for (name,) in connection.execute(sql) if not name.startswith("sqlite_")]
 
 
 def _values_of(text: str) -> Iterator[str | float | int]:

@@ -1,34 +1,39 @@
 """Decisions in a table of a database, read by a cursor of the database: what all databases have in common."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
 from armnesia.logs.frames import raw_rows_of
+from armnesia.logs.limits import in_chunks
+from armnesia.logs.rules import check_found
 from armnesia.logs.source import RawRows, Selection, Source
 
 
 class TableSource(Source):
     """A table or view."""
 
-    def __init__(self, location: str, table: str, columns: Columns, *, whole_rows: bool) -> None:
+    def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
+        if table is None:
+            raise InvalidInputError("a database needs the name of a table, such as table='clicks'; got none")
         self._location = location
         self._table = table
         self._quoted = ".".join(map(quoted, _parts(table)))
         available = self._available()
-        whole = whole_rows and columns.id is None
-        found = columns.found_in(available)
-        super().__init__(found, available if whole else None)
+        super().__init__(columns, available, whole_rows=whole_rows)
         self._names = available
-        self._read = available if whole else found.read()
-        self._others = sorted(name for name in available if name != found.reward) if whole else None
+        whole, reward = self.reads_whole_rows, self.columns.reward
+        self._read = available if whole else list(dict.fromkeys(self.columns.named().values()))
+        self._others = sorted(name for name in available if name != reward) if whole else None
 
     def with_keys(self, names: tuple[str, ...]) -> Self:
         """The same table, of which key columns are read as well."""
         keyed = super().with_keys(names)
-        keyed._read = keyed.columns.found_in(self._names).read()
+        check_found("key", names, self._names)
+        keyed._read = list(dict.fromkeys([*self._read, *names]))
         return keyed
 
     @property
@@ -38,19 +43,25 @@ class TableSource(Source):
             "kind": "table",
             "location": self._location,
             "table": self._table,
-            "columns": self.columns.to_dict(),
+            "columns": vars(self.columns),
         }
 
     def n_rows(self) -> int:
         """Ask the database."""
-        ((number,),) = next(self._chunks(f"SELECT count(*) FROM {self._quoted}", (), 1))
+        ((number,),) = next(self._pieces(f"SELECT count(*) FROM {self._quoted}"))
         return int(number)
 
     def distinct_actions(self) -> Iterable[Any]:
         """Ask the database for the distinct actions."""
         action = self._selected(self.columns.action)
-        for chunk in self._chunks(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1", (), 1000):
-            yield from (label for (label,) in chunk)
+        for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
+            yield from (label for (label,) in piece)
+
+    def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
+        """Ask the database for the lowest and the highest of each action."""
+        value, action = self._number(name), quoted(self.columns.action)
+        for piece in self._pieces(f"SELECT min({value}), max({value}) FROM {self._quoted} GROUP BY {action}"):
+            yield from ((low, high) for low, high in piece)
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows of one snapshot, in the order of the database; positions count what it returns."""
@@ -58,11 +69,11 @@ class TableSource(Source):
         condition, parameters = "", ()
         if selection is not None:
             column = self.columns.named()[selection.role]
-            condition, parameters = self._condition(column, selection.texts)
+            condition, parameters = self._condition(column, selection)
         first = 0
-        for rows in self._chunks(sql + condition, parameters, chunk):
+        for rows in in_chunks(self._pieces(sql + condition, parameters), chunk):
             values = dict(zip(self._read, map(list, zip(*rows, strict=True)), strict=True))
-            raw = raw_rows_of(values, self.columns, first, self._others).selected(selection)
+            raw = raw_rows_of(values, self.columns, first, self._others, self.keys).selected(selection)
             first += len(rows)
             if raw.positions:
                 yield raw
@@ -72,16 +83,23 @@ class TableSource(Source):
         return quoted(name)
 
     @abstractmethod
+    def _number(self, name: str) -> str:
+        """A column as a number in SQL; NULL where it holds none."""
+
+    @abstractmethod
     def _available(self) -> list[str]:
         """The names of the table's columns."""
 
     @abstractmethod
-    def _chunks(self, sql: str, parameters: tuple[Any, ...], size: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Run a query, and yield its rows in chunks."""
+    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        """Run a query, and yield a few of its rows at a time."""
 
     @abstractmethod
-    def _condition(self, column: str, texts: Collection[str]) -> tuple[str, tuple[Any, ...]]:
-        """A condition that holds for every row with one of these texts, and that an index can answer."""
+    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+        """A condition that holds for every row of a selection.
+
+        An index can answer it, unless other spellings of users are selected too.
+        """
 
 
 def quoted(name: str) -> str:
@@ -93,10 +111,10 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def no_table(table: str, location: str) -> InvalidLogError:
-    """Refuse a table that the database does not have."""
+def no_table(table: str, location: str, existing: Iterable[str]) -> InvalidLogError:
+    """Refuse a table that the database does not have, and list those that it has."""
     return InvalidLogError(
-        f"source {location!r} has no table {table!r}; give the name of one, or schema.table"
+        f"source {location!r} has no table {table!r}; it has {listed(existing, 20) or 'no tables'}"
     )
 
 

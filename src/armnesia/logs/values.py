@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError
-
-LARGEST_EXACT = 2**53
-"""From here on floats skip whole numbers, so that a whole float no longer stands for one integer."""
+from armnesia.core.identifiers import LARGEST_EXACT
 
 _BYTE_TEXTS = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in "\"'\\" else f"\\x{byte:02X}" for byte in range(256)

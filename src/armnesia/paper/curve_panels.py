@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]
 
 MARKERS_PER_CURVE = 5
+_BOUND_LOOK: dict[str, Any] = {"color": "#222222", "linestyle": (0, (1, 1)), "linewidth": 2.6}
 _X_NAMES = {
     "N": "data points N",
     "k": "deleted points k",
@@ -31,12 +32,16 @@ _X_NAMES = {
 
 @dataclass(frozen=True)
 class CurvePanel:
-    """The rows of a panel, its title and x label; panels of one `scale_group` share their y scale."""
+    """The rows of a panel, its title and x label; panels of one `scale_group` share their y scale.
+
+    `bound` holds points (x, y) of an upper bound, which is drawn as a line without markers.
+    """
 
     rows: Rows
     title: str
     x_name: str
     scale_group: str = ""
+    bound: Sequence[tuple[float, float]] = ()
 
 
 def note_on_uncertainty(rows: Rows) -> str:
@@ -91,8 +96,12 @@ def draw_curve_panels(
     *,
     legend_columns: int,
     y_name: str = "sub-optimality",
+    bound_name: str = "",
 ) -> "Figure":
-    """Draw a grid of panels with one legend; None is an empty place in the grid."""
+    """Draw a grid of panels with one legend; None is an empty place in the grid.
+
+    `bound_name` names the panels' bounds in the legend.
+    """
     # The order of the methods decides their place in the legend and which of their points have markers.
     methods = list(dict.fromkeys(row["method"] for row in rows))
     figure, axes = full_width_panels(len(grid), len(grid[0]), height=2.55 * len(grid) + 1.15, sharey="row")
@@ -104,12 +113,16 @@ def draw_curve_panels(
                 continue
             for place, method in enumerate(methods):
                 _draw_curve(axis, panel.rows, method, place / len(methods))
+            if panel.bound:
+                axis.plot(*zip(*panel.bound, strict=True), **_BOUND_LOOK)
             axis.set_title(panel.title, loc="left", fontsize=10.5)
             axis.set_xlabel(panel.x_name)
             axis.set_ylabel(y_name if column == 0 else "")
             axis.set_ylim(0, upper_limits[panel.scale_group])
             _scale_x(axis, panel.rows)
     handles = [_handle(style_of(method)) for method in methods]
+    if bound_name:
+        handles.append(_line_handle(bound_name, _BOUND_LOOK))
     note = note_on_uncertainty(rows).replace("M_f", "$M_f$")
     label_figure(figure, title, note, handles, legend_columns)
     return figure
@@ -146,9 +159,13 @@ def _look(style: MethodStyle) -> dict[str, Any]:
 
 
 def _handle(style: MethodStyle) -> Any:
+    return _line_handle(style.name, _look(style))
+
+
+def _line_handle(label: str, look: Mapping[str, Any]) -> Any:
     from matplotlib.lines import Line2D  # noqa: PLC0415 (an extra)
 
-    return Line2D([], [], label=style.name, **_look(style))
+    return Line2D([], [], label=label, **look)
 
 
 def _scale_x(axis: Any, rows: Rows) -> None:

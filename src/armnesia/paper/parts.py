@@ -17,6 +17,7 @@ from armnesia.paper.figures.section import (
     figure_3_section,
     table_2_section,
 )
+from armnesia.paper.level_costs.section import level_costs_section
 from armnesia.paper.many_decisions.section import many_decisions_section
 from armnesia.paper.phase.section import phase_section
 from armnesia.paper.run import Run
@@ -42,6 +43,7 @@ REGISTRY: dict[str, Part] = {
     "dependent_requests": Part("dependent requests", dependent_requests_section),
     "claims": Part("claims", claims_section),
     "beyond": Part("beyond", beyond_section),
+    "level_costs": Part("level costs", level_costs_section),
     "tradeoff": Part("tradeoff", tradeoff_section),
     "year": Part("year", year_section),
     "many_decisions": Part("many decisions", many_decisions_section),

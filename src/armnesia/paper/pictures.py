@@ -43,9 +43,11 @@ METHOD_STYLE = {
     "multi_source": MethodStyle("Algorithm 7 (multi-source)", PURPLE, "D", "-"),
     "imitation": MethodStyle("Imitation", SKY, "v", (0, (3, 1.5))),
     "gaussian joint": MethodStyle("Gaussian (joint noise)", "#8c6d1f", "s", (0, (7, 2, 1.5, 2, 1.5, 2))),
+    "centred_gaussian": MethodStyle("Centred Gaussian", "#a65628", "X", (0, (3, 1, 1, 1))),
     "strict_adaptive": MethodStyle("Strict adaptive", "#7f7f7f", "P", (0, (4, 1.5, 1, 1.5))),
     "frozen_rollback": MethodStyle("Frozen rollback", "#4b3f9e", "v", (0, (6, 1.5))),
     "tilt": MethodStyle("Tilt", "#b0003a", "*", "-", width=2.2, marker_size=8.5),
+    "tilt retained": MethodStyle("Tilt, level retained", "#e377a2", "h", (0, (2, 1))),
     # Even steps of the viridis colour map, without its palest end.
     "mixing 0": MethodStyle("k′/k = 0 (noise only)", "#440154", "s", "-"),
     "mixing 0.25": MethodStyle("k′/k = 0.25", "#3b528b", "v", (0, (7, 2))),

@@ -4,6 +4,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.simulation import Environment
 from armnesia.unlearners import (
     Adaptive,
+    CentredGaussian,
     FrozenRollback,
     Gaussian,
     ImitationRollback,
@@ -36,9 +37,11 @@ METHODS: dict[str, Unlearner | None] = {
     "multi_source": MultiSource.as_in_the_paper(),
     "imitation": ImitationRollback(),
     "gaussian joint": Gaussian(sensitivity="paper"),
+    "centred_gaussian": CentredGaussian(),
     "strict_adaptive": StrictAdaptive(),
     "frozen_rollback": FrozenRollback(),
     "tilt": Tilt(),
+    "tilt retained": Tilt(assumed_share=0.95, predictive="nothing_or_share"),
     **{
         f"mixing {ratio:g}": Mixing(ratio=ratio, sensitivity="paper") for ratio in (0.0, 0.25, 0.5, 0.75, 1.0)
     },

@@ -54,13 +54,15 @@ class Level(StrEnum):
         """What the level forgets, in words.
 
         >>> Level.RETAINED.meaning
-        'as if the records had never been there'
+        'as if only the other records had been there; which of these were collected is not undone'
         """
         return _MEANINGS[self]
 
 
 _MEANINGS = {
-    Level.RETAINED: "as if the records had never been there",
+    Level.RETAINED: (
+        "as if only the other records had been there; which of these were collected is not undone"
+    ),
     Level.REQUEST_SHAPE: "the rewards are forgotten; how many records of each arm were deleted is not",
     Level.ORIGINAL_DECISION: (
         "the rewards are forgotten only up to the decision made with them;"
@@ -73,13 +75,19 @@ _MEANINGS = {
 class Guarantee:
     """The release is (ε, δ)-indistinguishable from a reference that sees only what `level` allows.
 
+    The reference has the same other records. Records that were collected while a decision was served that had
+    seen the deleted ones stay, and which arms they are of may depend on the deleted ones.
+
     >>> print(Guarantee(0.0, 0.0, Level.RETAINED))
-    (ε = 0, δ = 0) at level retained: as if the records had never been there
+    (ε = 0, δ = 0) at level retained: as if only the other records had been there; which of these were
+    collected is not undone
     """
 
     epsilon: float
     delta: float
     level: Level
+    reveals: str = ""
+    """What the learner took from the log and so makes public, at every level; see `Learner.reveals`."""
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -94,16 +102,19 @@ class Guarantee:
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it.
 
-        >>> Guarantee(0.0, 0.0, Level.RETAINED).to_dict()["meaning"]
-        'as if the records had never been there'
+        >>> Guarantee(0.0, 0.0, Level.REQUEST_SHAPE).to_dict()["meaning"]
+        'the rewards are forgotten; how many records of each arm were deleted is not'
         """
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "level": str(self.level),
             "meaning": self.level.meaning,
+            "reveals": self.reveals or None,
         }
 
     def __str__(self) -> str:
         numbers = f"(ε = {self.epsilon:.6g}, δ = {self.delta:.3g}) at level {self.level}"
-        return f"{numbers}: {'promises nothing' if self.is_vacuous else self.level.meaning}"
+        if self.is_vacuous:
+            return f"{numbers}: promises nothing"
+        return "; ".join([f"{numbers}: {self.level.meaning}", *([self.reveals] if self.reveals else [])])

@@ -11,8 +11,9 @@ from armnesia.simulation.environment import (
 from armnesia.simulation.estimates import Evaluation
 from armnesia.simulation.evaluation import evaluate, evaluate_all
 from armnesia.simulation.exact import exact_release
+from armnesia.simulation.exact_tilt import predictive_error
 from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
-from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms
+from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms, TiltedArm
 
 __all__ = [
     "AcrossArms",
@@ -29,8 +30,10 @@ __all__ = [
     "RequestModel",
     "RewardDistribution",
     "SeveralArms",
+    "TiltedArm",
     "draw_data_sets",
     "evaluate",
     "evaluate_all",
     "exact_release",
+    "predictive_error",
 ]

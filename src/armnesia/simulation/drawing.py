@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from armnesia.core.arrays import IntArray
+from armnesia.core.errors import UnsupportedError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT, to_units
 from armnesia.simulation.environment import Bernoulli, Environment, RewardDistribution
 from armnesia.simulation.models import DataModel
-from armnesia.simulation.requests import Choice, RequestModel
+from armnesia.simulation.requests import Choice, RequestModel, TiltedArm
 
 _ROWS_AT_ONCE = 2**22
 
@@ -43,6 +44,11 @@ def draw_data_sets(
     total = np.zeros(counts.shape, dtype=np.int64)
     prefix_sums: dict[int, IntArray] = {}
     for arm, rewards in enumerate(environment.arms):
+        if isinstance(request, TiltedArm):
+            total[:, arm], deleted_sums[:, arm] = _draw_tilted_arm(
+                rng, rewards, counts[:, arm], deleted[:, arm], request if arm == request.arm else None
+            )
+            continue
         if request.choice == "random" and not isinstance(rewards, Bernoulli) and deleted[:, arm].any():
             prefix_sums[arm] = _prefix_sums(rng, rewards, deleted[:, arm])
             deleted_sums[:, arm] = prefix_sums[arm][:, -1]
@@ -59,6 +65,23 @@ def draw_data_sets(
         short_share,
         prefix_sums,
     )
+
+
+def _draw_tilted_arm(
+    rng: np.random.Generator,
+    rewards: RewardDistribution,
+    counts: IntArray,
+    deleted: IntArray,
+    request: TiltedArm | None,
+) -> tuple[IntArray, IntArray]:
+    """The sums of all records and of the deleted ones, which have another mean; no request: untouched."""
+    if not isinstance(rewards, Bernoulli):
+        raise UnsupportedError("tilted requests need Bernoulli rewards; use choice 'highest' or 'lowest'")
+    if request is None:
+        return rewards.draw_sums(rng, counts), np.zeros_like(deleted)
+    deleted_sums = rng.binomial(deleted, request.deleted_mean) * UNIT
+    left = rng.binomial(counts - deleted, request.mean_left(counts, rewards.mean)) * UNIT
+    return deleted_sums + left, deleted_sums
 
 
 def _prefix_sums(rng: np.random.Generator, rewards: RewardDistribution, deleted: IntArray) -> IntArray:

@@ -20,7 +20,7 @@ from armnesia.privacy import Budget
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import Environment
 from armnesia.simulation.estimates import Evaluation, Summary, gathered, summarised
-from armnesia.simulation.exact import exact_release
+from armnesia.simulation.exact import exact_release, takes_seconds
 from armnesia.simulation.models import DataModel, FixedSample
 from armnesia.simulation.parallel import worker_pool
 from armnesia.simulation.requests import RequestModel, SeveralArms
@@ -118,6 +118,9 @@ def evaluate_all(
                 )
             if isinstance(model, FixedSample):
                 return _exact(environment, model, request, unlearners, budget)
+            n_arms = len(request.deletions)
+            if protocol == "auto" and any(takes_seconds(each, n_arms) for each in unlearners.values()):
+                raise UnsupportedError("exact evaluation for each count vector would take long")
             return draw(case, _exact_block, "exact given the counts", _COUNT_VECTORS_PER_BLOCK)
         except UnsupportedError:
             if protocol == "exact":

@@ -77,6 +77,15 @@ def _formula(unlearner: Unlearner) -> Callable[[FixedCase, Any], FloatArray]:
     return formula
 
 
+def takes_seconds(unlearner: Unlearner | None, n_arms: int) -> bool:
+    """Whether exact evaluation takes so long that it is not for each of many count vectors.
+
+    >>> takes_seconds(Tilt(), 1), takes_seconds(Tilt(), 2), takes_seconds(Rollback(), 2)
+    (False, True, False)
+    """
+    return unlearner is not None and _FORMULAS.get(type(unlearner).answer) is exact_tilt and n_arms > 1
+
+
 def _rollback(case: FixedCase, unlearner: Unlearner) -> FloatArray:
     return winner(case.score_distributions(case.counts - case.deleted))
 

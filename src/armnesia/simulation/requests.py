@@ -1,17 +1,19 @@
 """Request models: which records are deleted, of one arm, of several, or of random users of all arms."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from numbers import Real
 from typing import Literal, Protocol
 
 import numpy as np
 
-from armnesia.core.arrays import IntArray
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.simulation.models import is_count
 
-Choice = Literal["random", "lowest", "highest"]
-"""Which records of an arm: at random (the paper's assumption), or those with the lowest or highest reward."""
+Choice = Literal["random", "lowest", "highest", "tilted"]
+"""Which records of an arm: at random (the paper's assumption), those with the lowest or highest reward, or
+records whose mean differs from that of the others (`TiltedArm` only)."""
 
 
 class RequestModel(Protocol):
@@ -84,6 +86,46 @@ class AcrossArms:
             deleted[:, arm] = rng.hypergeometric(counts[:, arm], left_total, to_go)
             to_go = to_go - deleted[:, arm]
         return deleted, short
+
+
+@dataclass(frozen=True)
+class TiltedArm:
+    """k records of one arm whose mean is `deleted_mean`; the mean of all its records stays the arm's.
+
+    Of N records with mean μ, the N − k that are left have mean (N·μ − k·deleted_mean)/(N − k).
+
+    >>> TiltedArm(0, 300, deleted_mean=0.2).mean_left(np.array([600]), 0.1)
+    array([0.])
+    """
+
+    arm: int
+    k: int
+    deleted_mean: float
+    choice: Choice = field(default="tilted", init=False)
+
+    def __post_init__(self) -> None:
+        if not is_count(self.arm) or not is_count(self.k):
+            raise InvalidInputError(
+                f"arm and k must be whole numbers, 0 or more; got {self.k!r} of arm {self.arm!r}"
+            )
+        if not (isinstance(self.deleted_mean, Real) and 0 <= self.deleted_mean <= 1):
+            raise InvalidInputError(f"deleted_mean must lie in [0, 1]; got {self.deleted_mean!r}")
+
+    def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
+        """k records of the arm, or all of them if it has fewer."""
+        return SeveralArms({self.arm: self.k}).draw_deleted(rng, counts)
+
+    def mean_left(self, counts: IntArray, mean: float) -> FloatArray:
+        """The mean of the records left of an arm with these counts; a mean that cannot be is refused."""
+        left = counts - np.minimum(self.k, counts)
+        means = (counts * mean - np.minimum(self.k, counts) * self.deleted_mean) / np.maximum(left, 1)
+        means = np.where(np.abs(means) < 1e-12, 0.0, means)  # 60 − 300 · 0.2 is not 0 in doubles
+        if np.any((left > 0) & ((means < 0) | (means > 1))):
+            raise InvalidInputError(
+                f"deleted_mean must leave a mean between 0 and 1 for the other records; {self.k} records with"
+                f" mean {self.deleted_mean:g} of an arm with mean {mean:g} do not"
+            )
+        return np.where(left > 0, means, 0.0)
 
 
 def _check_choice(choice: str) -> None:

@@ -15,7 +15,7 @@ from armnesia.theory.lower import (
 from armnesia.theory.mixing import mixing_best_part, mixing_fixed, mixing_slope
 from armnesia.theory.multi_source import multi_source_fixed
 from armnesia.theory.setting import Setting, bounds, lower_bounds, upper_bounds
-from armnesia.theory.tilt import chance_of_keeping, tilt_upper
+from armnesia.theory.tilt import chance_of_keeping, insured_upper, tilt_upper, worst_chance_of_keeping
 
 __all__ = [
     "Bound",
@@ -32,6 +32,7 @@ __all__ = [
     "hard_instances_distribution",
     "hard_instances_fixed",
     "imitation_distribution",
+    "insured_upper",
     "lcb_distribution",
     "lcb_fixed",
     "lower_bounds",
@@ -43,4 +44,5 @@ __all__ = [
     "multi_source_fixed",
     "tilt_upper",
     "upper_bounds",
+    "worst_chance_of_keeping",
 ]

@@ -2,6 +2,7 @@
 
 from armnesia.unlearners.adaptive import Adaptive
 from armnesia.unlearners.base import UNLEARNERS, Branch, Release, Unlearner
+from armnesia.unlearners.centred_gaussian import CentredGaussian
 from armnesia.unlearners.frozen_rollback import FrozenRollback
 from armnesia.unlearners.gaussian import Gaussian
 from armnesia.unlearners.joint import JointRelease, release_jointly
@@ -16,6 +17,7 @@ UNLEARNERS |= {
     for unlearner in (
         Rollback,
         Gaussian,
+        CentredGaussian,
         Adaptive,
         Mixing,
         MultiSource,
@@ -30,6 +32,7 @@ __all__ = [
     "UNLEARNERS",
     "Adaptive",
     "Branch",
+    "CentredGaussian",
     "FrozenRollback",
     "Gaussian",
     "ImitationRollback",

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
 
@@ -84,7 +84,7 @@ class Release:
                 "draw takes the release of one data set;"
                 f" this one holds {self.probabilities.size // len(self.actions)}"
             )
-        return self.actions[draw_index(self.probabilities.tolist())]
+        return self.actions[draw_index(self.probabilities)]
 
     def to_dict(self) -> dict[str, Any]:
         """Write the release of one data set as JSON holds it."""
@@ -169,7 +169,8 @@ class Unlearner(ABC):
         unchanged = request.is_empty & (not self.conceals_empty_requests)
         reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: unchanged}
         codes = first_branch(reasons, otherwise=branch)
-        return Release(statistics.actions, probabilities, codes, self.guarantee(request, budget))
+        guarantee = replace(self.guarantee(request, budget), reveals=learner.reveals)
+        return Release(statistics.actions, probabilities, codes, guarantee)
 
     def reference(
         self,

@@ -61,5 +61,8 @@ def numbers_of_ones(deleted: IntArray, belief: Belief, most: int) -> FloatArray:
     g = np.arange(most)
     steps = np.maximum(k - g, 1) * (ones + g) / ((g + 1) * (zeros + np.maximum(k - g, 1) - 1))
     first = gammaln(zeros + k) - gammaln(zeros) + gammaln(ones + zeros) - gammaln(ones + zeros + k)
+    if first.min(initial=0.0) > -600:  # products are faster than logarithms, where P(0) is no underflow
+        ratios = np.cumprod(np.where(g < k, steps, 0.0), axis=-1)  # 0 beyond k
+        return np.asarray(np.exp(first) * np.concatenate([np.ones_like(first), ratios], axis=-1))
     logs = first + np.concatenate([np.zeros_like(first), np.cumsum(np.log(steps), axis=-1)], axis=-1)
     return np.exp(np.where(np.arange(most + 1) <= k, logs, -np.inf))

@@ -28,6 +28,10 @@ from armnesia.unlearners.noise_based import NoiseBasedUnlearner, NoisePlan, winn
 
 _ROUNDING = 1e-9  # 0.29 · 100 is slightly below 29 in doubles
 _CHUNK = 2**20  # scores in memory at once while integrating over the choice of U′
+_LEFT_OUT = 1e-20
+"""The probability of the numbers of ones in U′ that are left out; rounding in the sum is larger."""
+_MOST_NUMBERS = 2**23
+"""Numbers of ones in U′ that are summed over: enough for requests of about 10¹² records."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +164,37 @@ class Mixing(NoiseBasedUnlearner):
                 " unlearner"
             )
         k, k_first = request.counts.max(axis=-1), first.max(axis=-1)
-        ones = (request.sums.max(axis=-1) // UNIT).astype(np.int64)
+        ones = np.asarray(request.sums.max(axis=-1) // UNIT, dtype=np.int64)
         denominator = np.maximum(left, 1) * np.float64(UNIT)
         penalty = learner.penalty(np.maximum(left, 1), statistics.n_actions)
-        possible = np.arange(k_first.max(initial=0) + 1)
-        for some in np.array_split(possible, -(-possible.size * left.size // _CHUNK)):
-            drawn = some.reshape((-1,) + (1,) * k.ndim)
-            means = ((statistics.sums - drawn[..., None] * UNIT) / denominator).astype(np.float64)
-            yield hypergeometric(drawn, k, ones, k_first), np.where(left > 0, means - penalty, -1.0)
+        fewest, most = likely_numbers(k, ones, k_first)
+        n_numbers = int((most - fewest).max(initial=0)) + 1
+        if n_numbers > _MOST_NUMBERS:
+            raise UnsupportedError(
+                f"mixing sums over the possible choices of the records that are rolled back; {int(k.max())}"
+                " deleted records are too many: pass the chosen records as rolled_back=DeletionRequest(…), or"
+                " use another unlearner"
+            )
+        for some in np.array_split(np.arange(n_numbers), -(-n_numbers * left.size // _CHUNK)):
+            drawn = fewest + some.reshape((-1,) + (1,) * k.ndim)
+            rolled_back_ones = drawn[..., None] * np.float64(UNIT)
+            means = ((statistics.sums - rolled_back_ones) / denominator).astype(np.float64)
+            weights = np.where(drawn <= most, hypergeometric(drawn, k, ones, k_first), 0.0)
+            yield weights, np.where(left > 0, means - penalty, -1.0)
+
+
+def likely_numbers(k: IntArray, ones: IntArray, k_first: IntArray) -> tuple[IntArray, IntArray]:
+    """The least and the largest number of ones in U′ that are summed over; others have 10⁻²⁰ in all.
+
+    Hoeffding (1963): in a sample of n without replacement, the number of ones is further than t from its
+    expectation with probability at most 2·exp(−2t²/n). The rest of U is such a sample too.
+
+    >>> fewest, most = likely_numbers(np.array([80, 10**9]), np.array([8, 10**8]), np.array([40, 5 * 10**8]))
+    >>> fewest, most
+    (array([       0, 49891896]), array([       8, 50108104]))
+    """
+    expected = ones * (k_first / np.maximum(k, 1))
+    reach = np.sqrt(np.minimum(k_first, k - k_first) * (np.log(2 / _LEFT_OUT) / 2)) + 1
+    fewest = np.maximum(np.floor(expected - reach), np.maximum(ones + k_first - k, 0))
+    most = np.minimum(np.ceil(expected + reach), np.minimum(ones, k_first))
+    return fewest.astype(np.int64), most.astype(np.int64)

@@ -6,9 +6,10 @@ They differ in the prior: a nearly flat one ("flat"), or one fitted to the other
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
 from armnesia.core.statistics import ArmStatistics
@@ -20,10 +21,11 @@ from armnesia.unlearners.noisy_argmax import noisy_argmax
 Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray], FloatArray]
 """The probability that π(D) was each arm, given D∖U and the deleted counts."""
 
-_MOST_DELETED = 500
+MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
-_TABLE, _CHUNK = 2**22, 2**20  # scores in memory, and sorted, at once
+_TABLE, _CHUNK = 2**20, 2**20  # scores in memory, and sorted, at once
+_FEW_ROWS = 100  # so few data sets are not searched for equal ones
 
 _PRIOR_RECORDS = 0.1
 """The weight of the flat prior, in records: an arm that shows no ones may still have had some."""
@@ -77,7 +79,8 @@ def decision_under(
 
     One touched arm: it was ahead if enough of its deleted rewards were ones. Several: summed over the number
     g of ones, P(a wins) = Σ_g P(g)·Π P(the others stay below); for more than 500 deleted records scores are
-    taken as normal, and the probability of the highest is integrated.
+    taken as normal, and the probability of the highest is integrated. Two arms have a function of their own
+    because simulations have many such data sets.
 
     >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
@@ -87,7 +90,7 @@ def decision_under(
     """
     shape = np.broadcast_to(shape, retained.counts.shape)
     number = (shape > 0).sum(axis=-1)
-    one, few = number == 1, (number > 1) & (shape.sum(axis=-1) <= _MOST_DELETED)
+    one, few = number == 1, (number > 1) & (shape.sum(axis=-1) <= MOST_DELETED)
 
     def only(rows: BoolArray) -> IntArray:
         return np.where(rows[..., None], shape, 0)
@@ -127,7 +130,28 @@ def empirical_bayes(learner: MeanAndCountLearner, retained: ArmStatistics, shape
     return decision_under(empirical_bayes_belief(_sums(retained), retained.counts), learner, retained, shape)
 
 
-PREDICTIVES: dict[str, Predictive] = {"flat": flat, "empirical_bayes": empirical_bayes}
+def nothing_or_share(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q where it is not known whether records were deleted: the average of no deletion and `shape`, by flat.
+
+    It is for `Tilt(assumed_share=…)`, which does not see the request and answers empty ones as well. Without
+    a deletion, π(D) was the decision of D∖U.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
+    >>> flat(LCB(confidence=0.1), retained, np.array([900, 1080])).round(3)
+    array([0.329, 0.671])
+    >>> nothing_or_share(LCB(confidence=0.1), retained, np.array([900, 1080])).round(2)
+    array([0.16, 0.84])
+    """
+    unchanged = one_hot(learner.decide(retained).index, retained.n_actions)
+    return (unchanged + flat(learner, retained, shape)) / 2
+
+
+PREDICTIVES: dict[str, Predictive] = {
+    "flat": flat,
+    "empirical_bayes": empirical_bayes,
+    "nothing_or_share": nothing_or_share,
+}
 """The predictives by name."""
 
 
@@ -166,37 +190,105 @@ def _few_records(
     belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
 ) -> FloatArray:
     """Several touched arms and the best of the others, summed over every number of ones."""
-    m, before, sums = retained.n_actions, np.maximum(retained.counts + shape, 1), _sums(retained)
+    m = retained.n_actions
+    before, sums = np.maximum(retained.counts + shape, 1).reshape(-1, m), _sums(retained).reshape(-1, m)
     deleted = shape.reshape(-1, m)
     ones, zeros = (np.broadcast_to(part, shape.shape).reshape(-1, m) for part in belief)
     quiet = np.where(deleted > 0, -np.inf, learner.unit_scores(retained).reshape(-1, m))
     number = (deleted > 0).sum(axis=-1)
     q = np.zeros(deleted.shape)
     for n_arms in np.unique(number[number > 0]):
-        every = np.flatnonzero(number == n_arms)
-        most = int(deleted[every].max())
-        for rows in np.array_split(every, -(-every.size * int(n_arms) * (most + 1) // _TABLE)):
-            touched = np.argsort(deleted[rows] == 0, axis=-1, kind="stable")[:, :n_arms]
-            mine = rows[:, None], touched
-            weights = numbers_of_ones(deleted[mine], (ones[mine], zeros[mine]), most)
+        alike = np.flatnonzero(number == n_arms)
+        touched = np.argsort(deleted[alike] == 0, axis=-1, kind="stable")[:, :n_arms]
+        rival, to_beat = np.argmax(quiet[alike], axis=-1), quiet[alike].max(axis=-1)
+        mine = alike[:, None], touched
+        k, each_belief = deleted[mine], (ones[mine], zeros[mine])
+        if learner.for_rows(alike, shape.shape) is learner:
+            parts = touched, k, before[mine], sums[mine], *each_belief
+            every, copies = _distinct([rival, to_beat, *(column for part in parts for column in part.T)])
+        else:
+            every = copies = np.arange(alike.size)
+        arms = np.column_stack([touched, rival])
+        found = np.zeros(arms.shape)
+        most = int(deleted[alike].max())
+        for part in np.array_split(every, -(-every.size * m * (most + 1) // _TABLE)):
+            these = alike[part]
+            weights = numbers_of_ones(k[part], (each_belief[0][part], each_belief[1][part]), most)
             possible = np.flatnonzero((weights > _NEGLIGIBLE).any(axis=(0, 1)))
-            scores, chances = np.zeros((2, rows.size, int(n_arms) + 1, possible.size))
-            for place, g in enumerate(possible):
-                with_ones = learner.lower_bounds(np.minimum((sums + g) / before, 1.0), before, m)
-                scores[:, :-1, place] = np.take_along_axis(with_ones.reshape(-1, m)[rows], touched, -1)
-            chances[:, :-1], chances[:, -1, 0] = weights[..., possible], 1.0
-            scores[:, -1] = quiet[rows].max(axis=-1, keepdims=True)
-            arms = np.concatenate([touched, np.argmax(quiet[rows], axis=-1)[:, None]], axis=-1)
-            # Ties go to the first arm, so in rising order the last arm comes first.
-            last_first = np.argsort(-arms, axis=-1, kind="stable")
-            np.add.at(
-                q,
-                (rows[:, None], np.take_along_axis(arms, last_first, -1)),
-                highest_of(*(np.take_along_axis(a, last_first[..., None], 1) for a in (scores, chances))),
-            )
+            means = np.minimum((sums[these] + possible[:, None, None]) / before[these], 1.0)
+            bounds = learner.for_rows(these, shape.shape).lower_bounds(means, before[these], m)
+            scores = np.moveaxis(bounds[:, np.arange(part.size)[:, None], touched[part]], 0, -1)
+            winner = _higher_of_two if n_arms == 2 else _highest_of_several
+            found[part] = winner(scores, weights[..., possible], to_beat[part], arms[part])
+        # If all arms are touched, there is no rival, and its place is that of another arm.
+        np.add.at(q, (alike[:, None], arms), found[every[copies]])
     # Makes up for the probabilities that were left out; rows without a request stay 0.
     q /= np.maximum(q.sum(axis=-1, keepdims=True), 0.5)
     return q.reshape(shape.shape)
+
+
+def _distinct(columns: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
+    """The first row of each kind, and the kind of every row.
+
+    Simulated data sets often agree in everything that matters here. If most do not, all rows are returned.
+    """
+    rows = np.arange(columns[0].size)
+    if rows.size < _FEW_ROWS:
+        return rows, rows
+    kinds = np.zeros(rows.size, dtype=np.int64)
+    for column in columns:
+        if (column == column[0]).all():
+            continue
+        values, places = np.unique(column, return_inverse=True)
+        seen, kinds = np.unique(kinds * values.size + places, return_inverse=True)
+        if 2 * seen.size > rows.size:
+            return rows, rows
+    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
+    return first, kinds
+
+
+def _highest_of_several(
+    scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray
+) -> FloatArray:
+    """P(each of the arms is the highest), the last of which has a known score; ties to the first arm."""
+    known = np.broadcast_to(rival[:, None, None], (rival.size, 1, scores.shape[-1]))
+    certain = np.broadcast_to(np.arange(scores.shape[-1]) == 0, known.shape)
+    # In rising order the last arm comes first.
+    last_first = np.argsort(-arms, axis=-1, kind="stable")
+    both = (np.concatenate(parts, axis=1) for parts in ((scores, known), (chances, certain)))
+    found = highest_of(*(np.take_along_axis(each, last_first[..., None], 1) for each in both))
+    in_order = np.empty_like(found)
+    np.put_along_axis(in_order, last_first, found, axis=-1)
+    return in_order
+
+
+def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray) -> FloatArray:
+    """The same for two arms and the known score, without sorting; values rise on the last axis."""
+    known, in_front = rival[:, None, None], arms[:, :2, None] < arms[:, 2:, None]
+    beats = np.where((scores > known) | ((scores == known) & in_front), chances, 0.0)
+    reached = np.concatenate([np.zeros((*chances.shape[:-1], 1)), np.cumsum(chances, axis=-1)], axis=-1)
+    wins = []
+    for mine, other in ((0, 1), (1, 0)):
+        below = _number_below(scores[:, other], scores[:, mine], or_equal=mine == 0)
+        wins.append((beats[:, mine] * np.take_along_axis(reached[:, other], below, -1)).sum(axis=-1))
+    wins.append((chances - beats).sum(axis=-1).prod(axis=-1))
+    return np.stack(wins, axis=-1)
+
+
+def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntArray:
+    """How many of the rising values of each row are below (or equal to) each of `at`, by bisection."""
+    n, number = values.shape
+    length = 2 ** number.bit_length()
+    padded = np.full((n, length), np.inf)
+    padded[:, 1 : number + 1] = values  # the first place stays empty: a count of 0 looks at no value
+    start = np.arange(n, dtype=np.int64)[:, None] * length
+    low = np.zeros(at.shape, dtype=np.int64)
+    step = length // 2
+    while step:
+        value = padded.ravel().take(start + low + step)
+        np.add(low, step, out=low, where=value <= at if or_equal else value < at)
+        step //= 2
+    return low
 
 
 def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armnesia.core.arrays import FloatArray, IntArray, one_hot
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.parameters import parameter
 from armnesia.core.request import DeletionRequest
@@ -21,6 +21,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
+from armnesia.unlearners.contenders import contenders
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive
 
 
@@ -55,20 +56,46 @@ def lowest_rest(kept: FloatArray, rest: FloatArray, budget: Budget) -> FloatArra
     return np.clip(needed, 0.0, rest)
 
 
-def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
+def knee(budget: Budget) -> float:
+    """h = (1−δ)/(1+e^ε), where the slope of hi falls from e^ε to e^{−ε}; hi(h) = 1 − h.
+
+    >>> round(knee(Budget(epsilon=3.0, delta=0.0)), 4)
+    0.0474
+    """
+    return (1 - budget.delta) / (1 + _factors(budget)[0])
+
+
+def insurance_price(number: IntArray, budget: Budget) -> FloatArray:
+    """The most keep probability, under q, that insuring this many contenders can cost: (c−1)·e^{−ε}·h.
+
+    It is infinite where they cannot all be insured: c·h > 1. With one contender it is 0.
+
+    >>> insurance_price(np.array([1, 2, 3, 30]), Budget(epsilon=3.0, delta=0.0)).round(4)
+    array([0.    , 0.0024, 0.0047,    inf])
+    """
+    first_piece, (_, down) = knee(budget), _factors(budget)
+    return np.where(number * first_piece <= 1, (number - 1) * (down * first_piece), np.inf)
+
+
+def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | None = None) -> FloatArray:
     """The r that maximises Σ_a q_a·hi(r_a): the highest chance, under q, of keeping the old decision.
 
-    hi is concave and piecewise linear: slope e^ε up to h = (1−δ)/(1+e^ε), e^{−ε} up to 1−δ, then 0. The 3m
-    pieces are filled in falling order of slope·q until the total is 1.
+    hi is concave and piecewise linear: slope e^ε up to the knee h, e^{−ε} up to 1−δ, then 0. The 3m pieces
+    are filled in falling order of slope·q until the total is 1. The first pieces of `insured` arms are filled
+    before all others, so each of them gets at least h: the highest chance of all r that do so.
 
     >>> best_reference(np.array([0.7, 0.3, 0.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
     array([0.7311, 0.2689, 0.    ])
+    >>> insured = np.array([True, False, True])
+    >>> best_reference(np.array([0.9, 0.1, 0.0]), Budget(epsilon=3.0, delta=0.0), insured).round(4)
+    array([0.9051, 0.0474, 0.0474])
     """
     up, down = _factors(budget)
-    knee = (1 - budget.delta) / (1 + up)
-    pieces = (knee, 1 - budget.delta - knee, budget.delta)
+    first_piece = knee(budget)
+    pieces = (first_piece, 1 - budget.delta - first_piece, budget.delta)
     lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
-    gains = np.concatenate([predictive * up, predictive * down, np.zeros_like(predictive)], axis=-1)
+    first_gains = predictive * up if insured is None else np.where(insured, np.inf, predictive * up)
+    gains = np.concatenate([first_gains, predictive * down, np.zeros_like(predictive)], axis=-1)
     # Among pieces without gain, the likelier arm is filled first.
     order = np.lexsort((-np.concatenate([predictive] * 3, axis=-1), -gains), axis=-1)
     sorted_lengths = np.take_along_axis(lengths, order, -1)
@@ -77,6 +104,18 @@ def best_reference(predictive: FloatArray, budget: Budget) -> FloatArray:
     filled = np.zeros_like(lengths)
     np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
+
+
+def among_contenders(predictive: FloatArray, possible: BoolArray) -> FloatArray:
+    """q without the arms that cannot have been the old decision; if nothing is left, all contenders alike.
+
+    >>> among_contenders(np.array([[0.7, 0.2, 0.1], [0.0, 0.0, 1.0]]), np.array([True, True, False]))
+    array([[0.7, 0.2, 0. ],
+           [0.5, 0.5, 0. ]])
+    """
+    left = np.where(possible, predictive, 0.0)
+    alike = possible / np.maximum(possible.sum(axis=-1, keepdims=True), 1)
+    return np.where(left.sum(axis=-1, keepdims=True) > 0, left, alike)
 
 
 def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
@@ -103,6 +142,22 @@ def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, 
     return least * reference + shared
 
 
+def tilted(reference: FloatArray, old: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
+    """The release for a reference: the old decision (one-hot) raised, the rest shared by the scores on D.
+
+    >>> reference, old = np.array([0.5, 0.3, 0.2]), np.array([0.0, 1.0, 0.0])
+    >>> tilted(reference, old, np.array([0.1, 0.3, 0.2]), Budget(epsilon=1.0, delta=0.0)).round(4)
+    array([0.1839, 0.7425, 0.0736])
+    """
+    kept = (old * reference).sum(axis=-1, keepdims=True)
+    rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
+    left_over = lowest_rest(kept, rest, budget)
+    others = share_out(left_over, (1 - old) * reference, scores, budget)
+    # 1 − left_over can exceed the allowed value by rounding, also where 0 is allowed.
+    raised = np.minimum(1 - left_over, highest_allowed(kept, budget))
+    return np.where(old > 0, raised, others)
+
+
 @dataclass(frozen=True)
 class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
@@ -111,6 +166,12 @@ class Tilt(Unlearner):
     ε = δ = 0 it releases the likeliest old decision. `predictive` estimates how likely each arm was the old
     decision: "flat", "empirical_bayes" (see `armnesia.unlearners.predictive`), or a function of the same
     arguments.
+
+    `insurance` is the most keep probability that may be paid, if the predictive is right, so that no
+    contender is lost if it is wrong. Where c contenders cost no more (`insurance_price`), each gets at least
+    h = (1−δ)/(1+e^ε) in the reference, and the old decision is kept with probability 1 − h or more, however
+    the deleted records were chosen. 0 insures nothing. With `assumed_share` this holds for requests of the
+    assumed size.
 
     With `assumed_share` ρ the reference does not use the shape of the request: it judges D∖U as if a share ρ
     of every arm had been deleted. Then the level is `retained`: not even the number of deleted records is
@@ -130,6 +191,10 @@ class Tilt(Unlearner):
     predictive: str | Predictive = parameter(
         "flat", help="How the old decision is estimated from the records left.", choices=lambda: PREDICTIVES
     )
+    insurance: float = parameter(
+        0.02,
+        help="The most keep probability to pay so that the old decision is kept if the estimate is wrong.",
+    )
 
     name: ClassVar[str] = "tilt"
     level: ClassVar[Level] = Level.REQUEST_SHAPE
@@ -141,6 +206,8 @@ class Tilt(Unlearner):
             raise InvalidInputError(
                 f"predictive must be one of {names}, or a function; got {self.predictive!r}"
             )
+        if not (isinstance(self.insurance, Real) and 0 <= self.insurance <= 1):
+            raise InvalidInputError(f"insurance must lie in [0, 1]; got {self.insurance!r}")
         if self.assumed_share is not None:
             if not (isinstance(self.assumed_share, Real) and 0 < self.assumed_share < 1):
                 raise InvalidInputError(f"assumed_share must lie in (0, 1); got {self.assumed_share!r}")
@@ -158,13 +225,7 @@ class Tilt(Unlearner):
         """π(D) raised as far as allowed; the rest goes to the best of the others, as far as allowed."""
         reference = self.reference(learner, retained, budget, shape=request.counts)
         old = one_hot(learner.decide(statistics).index, statistics.n_actions)
-        kept = (old * reference).sum(axis=-1, keepdims=True)
-        rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
-        left_over = lowest_rest(kept, rest, budget)
-        others = share_out(left_over, (1 - old) * reference, learner.unit_scores(statistics), budget)
-        # 1 − left_over can exceed the allowed value by rounding, also where 0 is allowed.
-        raised = np.minimum(1 - left_over, highest_allowed(kept, budget))
-        return np.where(old > 0, raised, others), Branch.TILT
+        return tilted(reference, old, learner.unit_scores(statistics), budget), Branch.TILT
 
     def reference_probabilities(
         self,
@@ -174,7 +235,7 @@ class Tilt(Unlearner):
         original_decision: Decision | None,
         budget: Budget,
     ) -> FloatArray:
-        """The best reference for the predictive."""
+        """The best reference for the predictive; all contenders are insured where the price allows."""
         if self.assumed_share is not None:
             odds = self.assumed_share / (1 - self.assumed_share)
             shape = np.rint(odds * retained.counts).astype(np.int64)
@@ -184,4 +245,10 @@ class Tilt(Unlearner):
             raise InvalidInputError(
                 f"predictive must return one probability per arm, for {retained.n_actions} arms; got {q!r}"
             )
-        return best_reference(np.asarray(q, dtype=np.float64), budget)
+        q = np.asarray(q, dtype=np.float64)
+        if self.insurance == 0:
+            return best_reference(q, budget)
+        possible = contenders(learner, retained, shape)
+        affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
+        q = np.where(affordable, among_contenders(q, possible), q)
+        return best_reference(q, budget, insured=possible & affordable)

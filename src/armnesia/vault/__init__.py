@@ -1,9 +1,13 @@
 """The persistent system: a log in a database that can forget people, with a ledger and certificates."""
 
+from armnesia.core.identifiers import UserType
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import INTEGRITY_ONLY, Certificate
+from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck
 from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.ledger_copy import LedgerCopy
+from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
@@ -18,7 +22,6 @@ from armnesia.vault.results import (
     LedgerEntries,
     PolicyChange,
     Preview,
-    PublicKeys,
     Readmitted,
     Rebuilt,
     Restored,
@@ -40,6 +43,7 @@ __all__ = [
     "SCREEN_ONLY",
     "BackedUp",
     "Certificate",
+    "CertificateCheck",
     "Compacted",
     "CompactionEstimate",
     "Configuration",
@@ -51,6 +55,7 @@ __all__ = [
     "Ingested",
     "Keyring",
     "LedgerCheck",
+    "LedgerCopy",
     "LedgerEntries",
     "Policy",
     "PolicyChange",
@@ -61,8 +66,10 @@ __all__ = [
     "Restored",
     "Rotated",
     "Served",
+    "SigningKey",
     "Status",
     "Upgraded",
+    "UserType",
     "Vault",
     "Verification",
 ]

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.core.parameters import build, parameters_of
 from armnesia.core.request import DeletionRequest
@@ -95,6 +96,8 @@ class Configuration:
     delta: float = 0.0
     penalty: Penalty = "retained"
     mode: str = MANAGED
+    user_type: UserType | None = None
+    """How people are named; None: the first ingest that brings users fixes it."""
     policy: Policy | None = None
     """By default as strict as the default answer."""
     checked: InitVar[bool] = False
@@ -108,6 +111,8 @@ class Configuration:
         if self.actions is not None:
             object.__setattr__(self, "actions", _text_or_number(checked_actions(self.actions)))
         object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
+        if self.user_type is not None:
+            object.__setattr__(self, "user_type", UserType.named(self.user_type))
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
         self._check_default_action()
@@ -171,6 +176,10 @@ class Configuration:
         """Fix the actions, as the first ingest shows them."""
         return replace(self, actions=actions)
 
+    def with_user_type(self, user_type: UserType) -> Self:
+        """Fix how people are named, as the first ingest that brings users shows it."""
+        return replace(self, user_type=user_type, checked=True)
+
     @cached_property
     def text(self) -> str:
         """The configuration as canonical JSON."""
@@ -182,9 +191,12 @@ class Configuration:
         actions = None if self.actions is None else list(self.actions)
         plain = {"actions": actions, "reward_range": list(self.reward_range), "options": dict(self.options)}
         written = {**values, **plain, "policy": self.requests.to_dict()}
-        if not written.pop("learner_options"):
-            return written  # vaults of the first release do not have the key
-        return written | {"learner_options": dict(self.learner_options)}
+        learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
+        if learner_options:  # vaults of the first release have neither key
+            written["learner_options"] = dict(learner_options)
+        if user_type is not UserType.EXACT:
+            written["user_type"] = None if user_type is None else str(user_type)
+        return written
 
     @classmethod
     @lru_cache(maxsize=16)
@@ -199,6 +211,8 @@ class Configuration:
         policy = dict(read.pop("policy"))
         policy["levels"] = tuple(policy["levels"])
         actions = None if read["actions"] is None else tuple(read["actions"])
+        user_type = read.get("user_type", UserType.EXACT)
+        read["user_type"] = None if user_type is None else UserType(user_type)
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         return cls(**read, policy=Policy(**policy), checked=True)
 

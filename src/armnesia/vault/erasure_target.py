@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.identifiers import UserType, normalised_request
 from armnesia.logs import label_text
 from armnesia.vault.keys.keyring import Keyring
 
@@ -32,10 +33,21 @@ class ErasureTarget:
         labels = {label_text(label) for label in given}
         texts = tuple(sorted(label for label in labels if label))
         if not texts or len(texts) < len(labels):
-            raise InvalidInputError(
-                "what to forget must name at least one user or record, none of them empty"
-            )
+            raise nobody_named()
         return cls(users=texts) if users is not None else cls(records=texts)
+
+    def normalised(self, user_type: UserType | None) -> "ErasureTarget":
+        """The request in the spelling of a vault whose people are named in this way; ids of records stay.
+
+        >>> ErasureTarget.of(users=["1.0", "01", " 2"]).normalised(UserType.INTEGER).users
+        ('1', '2')
+        """
+        users = {normalised_request(user, user_type) for user in self.users}
+        if users == set(self.users):
+            return self
+        if "" in users:
+            raise nobody_named()
+        return ErasureTarget(users=tuple(sorted(users)))
 
     @property
     def request(self) -> dict[str, list[str]]:
@@ -71,3 +83,8 @@ class ErasureTarget:
     def row_column(self) -> str:
         """The column of the table `record` by which the rows are found."""
         return "owner" if self.users else "identity"
+
+
+def nobody_named() -> InvalidInputError:
+    """Refuse a request with an empty name, or with none."""
+    return InvalidInputError("what to forget must name at least one user or record, none of them empty")

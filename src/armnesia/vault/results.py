@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from armnesia.core.identifiers import UserType
 from armnesia.unlearners import Release
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.ledger.certificate import Certificate, Erasure
@@ -31,8 +32,8 @@ class Served:
 class Ingested:
     """What an ingest did with the rows of a source.
 
-    `user_column` is the column of the user, None if the rows have none; `actions_fixed` are the actions that
-    this ingest fixed, if the vault had none declared.
+    `user_column` is the column of the user, None if the rows have none; `actions_fixed` are the actions, and
+    `user_type_fixed` is how people are named, that this ingest fixed, if the vault had none declared.
     """
 
     rows: int
@@ -43,11 +44,15 @@ class Ingested:
     head: Head
     user_column: str | None = None
     actions_fixed: tuple[Hashable, ...] | None = None
+    user_type_fixed: UserType | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `head` as text."""
-        fixed = None if self.actions_fixed is None else list(self.actions_fixed)
-        return {**vars(self), "actions_fixed": fixed, "head": str(self.head)}
+        """All fields; `user_type_fixed` and `head` as text."""
+        fixed = {
+            "actions_fixed": None if self.actions_fixed is None else list(self.actions_fixed),
+            "user_type_fixed": None if self.user_type_fixed is None else str(self.user_type_fixed),
+        }
+        return {**vars(self), **fixed, "head": str(self.head)}
 
 
 @dataclass(frozen=True)
@@ -222,31 +227,6 @@ class LedgerEntries(Sequence[Entry]):
 
 
 @dataclass(frozen=True)
-class PublicKeys(Sequence[str]):
-    """The public keys that the vault has signed with, in order; the last one is in use."""
-
-    keys: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        return self.keys[place]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys `version`, `public_key` (the one in use) and `public_keys`."""
-        return {
-            "version": len(self.keys),
-            "public_key": self.keys[-1],
-            "public_keys": list(self.keys),
-        }
-
-
-@dataclass(frozen=True)
 class ArmScore:
     """The numbers of one arm, for the operator: their change reveals what was deleted."""
 
@@ -278,6 +258,8 @@ class Status:
     erasure: Erasure
     digest_key: int
     signing_key: int
+    to_reissue: int
+    """How many certificates must be issued again, because the key that signed them was compromised."""
     sources: tuple[HeldSource, ...]
     scores: tuple[ArmScore, ...] | None
 

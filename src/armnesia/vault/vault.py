@@ -13,6 +13,7 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.operations.certificates import (
     certificate_of_entry,
     certificate_of_target,
@@ -26,6 +27,7 @@ from armnesia.vault.operations.forget import RequestOptions, forget, preview
 from armnesia.vault.operations.ingest import ingest
 from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.policy import change_policy
+from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
@@ -45,7 +47,6 @@ from armnesia.vault.results import (
     LedgerEntries,
     PolicyChange,
     Preview,
-    PublicKeys,
     Readmitted,
     Rebuilt,
     Restored,
@@ -165,9 +166,14 @@ class Vault:
         options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        exactly: bool = False,
     ) -> Forgotten:
-        """Forget people, or single records by their id, permanently, with a certificate."""
-        asked = RequestOptions(unlearner, options, epsilon, delta)
+        """Forget people, or single records by their id, permanently, with a certificate.
+
+        A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
+        `exactly` states that the names are meant as they are.
+        """
+        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
         return forget(self._connection, ErasureTarget.of(users, records), asked)
 
     def preview(
@@ -179,9 +185,10 @@ class Vault:
         options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        exactly: bool = False,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, options, epsilon, delta)
+        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(
@@ -252,14 +259,16 @@ class Vault:
         return self._connection.keyring.public_key(in_use if version is None else version)
 
     def public_keys(self) -> PublicKeys:
-        """The public keys of all versions used so far."""
-        in_use = self._state().signing_key
-        keyring = self._connection.keyring
-        return PublicKeys(tuple(keyring.public_key(version) for version in range(1, in_use + 1)))
+        """The public keys used so far, and from which to which ledger entry each of them signed."""
+        with self._connection.reading() as transaction:
+            return read_public_keys(self._connection, transaction)
 
-    def rotate_signing_key(self) -> Rotated:
-        """Sign with a new key from now on."""
-        return rotate_signing_key(self._connection)
+    def rotate_signing_key(self, *, compromised_since: int | None = None) -> Rotated:
+        """Sign with a new key from now on.
+
+        With `compromised_since`, certificates signed at this ledger entry or later must be issued again.
+        """
+        return rotate_signing_key(self._connection, compromised_since=compromised_since)
 
     def rotate_digest_key(self, *, progress: Progress | None = None) -> Rotated:
         """Wrap the digests of the suppression list in a new key; the vault can be used meanwhile."""

@@ -26,4 +26,52 @@ def test_decide_by_imitation_and_by_given_confidence(run: Any, clicks: Path) -> 
     declared = ("decide", clicks, *COLUMNS, "--actions", "A,B,C", "--json")
     assert run(*declared, "--learner", "imitation").json["action"] == "A"
     learner = run(*declared, "--confidence", "0.05").json["learner"]
-    assert learner == {"name": "lcb", "confidence": 0.05}
+    assert learner == {"name": "lcb", "confidence": 0.05, "reveals": None}
+
+
+def test_decide_says_that_the_confidence_was_bound_to_the_log(run: Any, clicks: Path) -> None:
+    declared = ("decide", clicks, *COLUMNS, "--actions", "A,B,C")
+    said = "τ = 1/200 was taken from the log, so its size is public"
+    assert run(*declared, "--json").json["learner"]["reveals"] == said
+    assert f"Public: {said} (--confidence fixes τ beforehand)." in run(*declared).out
+    assert "Public" not in run(*declared, "--confidence", "0.05").out
+    assert "Public" not in run(*declared, "--learner", "imitation").out
+
+
+def test_decide_on_a_column_of_ids_shows_few_of_them(run: Any, tmp_path: Path) -> None:
+    """A table of 90,000 arms was printed."""
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "action,reward\n" + "".join(f"id-{number:05},{number % 70 == 50:d}\n" for number in range(9_000))
+    )
+    result = run("decide", log)
+    assert result.code == 0
+    assert result.out.count("id-") == 11
+    assert "│ id-00009 │" in result.out
+    assert "← served" in result.out
+    assert (
+        "9000 actions, of which the first 10 and the served one are shown; so many different values are"
+        " probably ids: is --action-column right?" in result.out
+    )
+    assert result.err.startswith(
+        "armnesia: warning: the actions were taken from the log: 'id-00000', 'id-00001'"
+    )
+    assert (
+        "'id-00009', … (9000 in all); so many different values are probably ids, not actions;" in result.err
+    )
+    assert len(run("decide", log, "--json").json["arms"]) == 9_000
+
+
+def test_decide_names_the_assumption_where_propensities_differ(run: Any, tmp_path: Path) -> None:
+    """They were ignored without a word."""
+    log = tmp_path / "log.csv"
+    log.write_text("action,reward,pscore\nA,1,0.9\nA,0,0.2\nB,1,0.8\nB,0,0.1\n")
+    result = run("decide", log, "--actions", "A,B", "--json")
+    assert result.code == 0
+    assert result.err == (
+        "armnesia: warning: column 'pscore' holds propensities that differ among rows of the same action, and"
+        " they are not used: decisions assume that rewards are independent of who was shown which arm"
+        ' (docs/data.md, "Is my log fit for this?")\n'
+    )
+    log.write_text("action,reward,pscore\nA,1,0.2\nA,0,0.2\nB,1,0.8\nB,0,0.8\n")
+    assert run("decide", log, "--actions", "A,B", "--json").err == ""

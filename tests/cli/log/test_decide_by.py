@@ -9,6 +9,7 @@ import pytest
 
 import armnesia as am
 
+REVEALS = "τ = 1/600 was taken from the log, so its size is public"
 LOG = ("decide", "visits.csv", "--actions", "A,B,C")
 
 
@@ -32,7 +33,7 @@ def test_it_agrees_with_the_library(run: Any, visits: Path) -> None:
     decisions = am.read_log(visits, actions=["A", "B", "C"]).by("country", "age:18,30")
     served = am.LCB(confidence=1 / 600).decide(decisions.statistics)
     assert result["by"] == ["country", "age:18,30"]
-    assert result["learner"] == {"name": "lcb", "confidence": 1 / 600}
+    assert result["learner"] == {"name": "lcb", "confidence": 1 / 600, "reveals": REVEALS}
     assert result["n_rows"] == 600
     assert result["picture"] is None
     assert [each["key"] for each in result["decisions"]] == [

@@ -38,6 +38,19 @@ def test_unlearn_by_rollback_needs_no_budget_and_flips_the_decision(run: Any, cl
     assert "Released" not in run(*arguments).out
 
 
+@pytest.mark.parametrize("command", ["unlearn", "audit", "compare"])
+def test_a_guarantee_says_that_its_confidence_was_bound_to_the_log(
+    command: str, run: Any, clicks: Path
+) -> None:
+    asked = (command, clicks, *ON_CLICKS, "--rows", "0,1,100", *BUDGET)
+    said = "τ = 1/200 was taken from the log, so its size is public"
+    assert said in run(*asked).out
+    result = run(*asked, "--json").json
+    for found in result["unlearners"] if command == "compare" else [result]:
+        assert found["guarantee"] is None or found["guarantee"]["reveals"] == said
+    assert "public" not in run(*asked, "--confidence", "0.05").out.replace("not to be published", "")
+
+
 def test_unlearn_by_rows_needs_no_user_column(run: Any, clicks: Path) -> None:
     result = run("unlearn", clicks, *ON_CLICKS, "--rows", "0,1,100", "--unlearner", "rollback", "--json").json
     assert result["request"]["counts"] == {"A": 2, "B": 1, "C": 0}

@@ -29,7 +29,7 @@ import pytest
             "--predictive belongs to tilt; got it with rollback",
         ),
         (
-            ("evaluate", "--n", 100, "--unlearner", "tilt", "--arms", "0,1", "--protocol", "exact"),
+            ("evaluate", "--n", 100, "--unlearner", "tilt", "--arms", "0,1,2", "--protocol", "exact"),
             "sampled protocol",
         ),
         (

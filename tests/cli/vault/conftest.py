@@ -17,6 +17,6 @@ def clicks(folder: Path) -> Path:
 @pytest.fixture
 def vault(clicks: Path, run: Any) -> Path:
     """The working folder with a vault that has the small log in it."""
-    assert run("init", "--actions", "A,B,C").code == 0
+    assert run("init", "--actions", "A,B,C", "--user-type", "text").code == 0
     assert run(*INGEST).code == 0
     return clicks.parent

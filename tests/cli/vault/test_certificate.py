@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from armnesia.vault import Certificate, Keyring
+from tests.vault.forging import about_another_entry
+
 
 def entries(run: Any) -> int:
     return int(run("ledger", "--head", "--json").json["head"].partition(":")[0])
@@ -44,7 +47,7 @@ def test_certificates_are_shown_by_entry_without_a_name(run: Any, vault: Path) -
     checked = run("certificate", "verify", "entry.json", "--json").json
     assert checked["valid"] is True
     assert checked["signer_checked"] is False
-    assert "No public key was given" in checked["note"]
+    assert "No public key was given" in checked["notes"][0]
 
 
 def test_a_changed_certificate_and_a_wrong_key_are_not_valid(run: Any, vault: Path) -> None:
@@ -81,3 +84,107 @@ def test_a_public_key_is_digits_or_a_file_that_exists(run: Any, vault: Path) -> 
     assert (refused.code, refused.out) == (2, "")
     assert "--public-key must be a key or a file that exists" in refused.err
     assert refused.err.endswith("got 'missing.txt'\n")
+
+
+@pytest.fixture
+def forged(run: Any, vault: Path) -> Path:
+    """The folder after a rotation: `forged.json` is signed with the retired key, about an invented entry.
+
+    Beside it are `honest.json`, of the retired key too, `keys.json`, `export.json` and `ledger.jsonl`.
+    """
+    run("forget", "--user", "u1", "--certificate", "honest.json")
+    run("rotate-key", "signing")
+    run("forget", "--user", "a1")
+    honest = Certificate.from_json(Path("honest.json").read_bytes())
+    invented = about_another_entry(honest, Keyring.load("vault.db.keys"), released="C")
+    invented.save("forged.json")
+    Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
+    Path("keys.txt").write_text(run("public-key").out, encoding="utf-8")
+    assert run("export", "export.json").code == 0
+    assert run("ledger", "--export", "ledger.jsonl").code == 0
+    return vault
+
+
+@pytest.mark.parametrize("keys", ["keys.json", "keys.txt"])
+@pytest.mark.parametrize("ledger", ["export.json", "ledger.jsonl"])
+@pytest.mark.usefixtures("forged")
+def test_a_certificate_forged_with_a_retired_key_is_not_valid_against_the_ledger(
+    run: Any, keys: str, ledger: str
+) -> None:
+    head = ("--head", run("ledger", "--head").out.strip())
+    against = ("--public-key", keys, "--ledger", ledger)
+    for options in (against, (*against, *head)):
+        honest = run("certificate", "verify", "honest.json", *options, "--json")
+        assert (honest.code, honest.json["problems"], honest.json["notes"]) == (0, [], [])
+        assert honest.json["ledger_checked"] is True
+        refused = run("certificate", "verify", "forged.json", *options, "--json")
+        assert refused.code == 1
+        assert refused.json["problems"] == [
+            "entry 2, which the certificate is about, is not that of the ledger given"
+        ]
+    shown = run("certificate", "verify", "forged.json", *against)
+    assert "The certificate is not valid" in shown.out
+    assert "Guarantee" not in shown.out  # nothing of what it claims is printed
+
+
+@pytest.mark.usefixtures("forged")
+def test_without_the_ledger_it_is_said_what_was_not_checked(run: Any) -> None:
+    """The forged one passes there, as any certificate of a retired key may; the words say so."""
+    for options, note in (
+        (
+            ("--public-key", "keys.txt"),
+            "Note: The public keys were given without the entries that they signed",
+        ),
+        (("--public-key", "keys.json"), "Note: The certificate is signed with key 1, which is retired."),
+        (
+            ("--public-key", "keys.json", "--head", run("ledger", "--head").out.strip()),
+            "Note: A head alone shows how long the ledger is",
+        ),
+    ):
+        checked = run("certificate", "verify", "forged.json", *options)
+        assert checked.code == 0
+        assert note in " ".join(checked.out.split())
+    refused = run(
+        "certificate", "verify", "forged.json", "--public-key", "keys.json", "--head", f"2:{'ab' * 32}"
+    )
+    assert refused.code == 1
+    assert "entry 2, which the certificate is about, is not that of the head given" in refused.out
+
+
+@pytest.mark.usefixtures("forged")
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--ledger", "export.json"), "--ledger and --head need a --public-key"),
+        (("--head", f"2:{'ab' * 32}"), "--ledger and --head need a --public-key"),
+        (("--public-key", "keys.json", "--head", "2"), "a head must look like 12:3f8a"),
+        (("--public-key", "keys.json", "--ledger", "none.json"), "none.json cannot be read: No such file"),
+        (
+            ("--public-key", "keys.json", "--ledger", "clicks.csv"),
+            "clicks.csv is no export of a vault and no ledger",
+        ),
+        (("--public-key", "keys.json", "--ledger", "keys.json"), "keys.json is no export of a vault"),
+        (("--public-key", "keys.json", "--public-key", "keys.txt"), "give no other --public-key"),
+        (("--public-key", "export.json"), "--public-key export.json: the list of public keys must be as"),
+        (("--public-key", "clicks.csv"), "--public-key must be a key or a file"),
+        (("--public-key", "empty.txt"), "--public-key must name at least one key; got an empty file"),
+    ],
+)
+def test_options_that_name_no_keys_or_no_ledger_are_refused(
+    run: Any, options: tuple[str, ...], complaint: str
+) -> None:
+    Path("empty.txt").touch()
+    refused = run("certificate", "verify", "honest.json", *options)
+    assert (refused.code, refused.out) == (2, "")
+    assert complaint in refused.err
+
+
+@pytest.mark.usefixtures("forged")
+def test_a_changed_ledger_makes_no_certificate_valid(run: Any) -> None:
+    text = Path("ledger.jsonl").read_text(encoding="utf-8")
+    Path("ledger.jsonl").write_text(text.replace('"released":"', '"released":"x', 1), encoding="utf-8")
+    options = ("--public-key", "keys.json", "--ledger", "ledger.jsonl", "--json")
+    refused = run("certificate", "verify", "honest.json", *options)
+    assert refused.code == 1
+    (problem,) = refused.json["problems"]
+    assert problem.startswith("the ledger given cannot be used: sequence 3: the entry does not follow")

@@ -22,6 +22,7 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
         "served": "B",
         "user_column": "person",
         "actions_fixed": None,
+        "user_type_fixed": "text",
         "head": run("ledger", "--head").out.strip(),
     }
     assert counts.err == ""
@@ -73,3 +74,12 @@ def test_the_first_ingest_says_which_actions_are_fixed(run: Any) -> None:
 def test_declared_actions_need_no_warning(run: Any) -> None:
     run("init", "--actions", "A,B")
     assert run(*INGEST).err == ""
+
+
+def test_propensities_that_differ_are_named(run: Any) -> None:
+    Path("log.csv").write_text("action,reward,user,pscore\nA,1,ann,0.9\nA,0,bob,0.2\n")
+    run("init", "--actions", "A,B")
+    done = run("ingest", "log.csv", "--json")
+    assert (done.code, done.json["added"]) == (0, 2)
+    assert done.err.startswith("armnesia: warning: column 'pscore' holds propensities that differ among rows")
+    assert done.err.count("\n") == 1

@@ -36,6 +36,7 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
         ),
         *("--unlearner", "tilt", "--assumed-share", "0.1", "--epsilon", "1", "--delta", "1e-6", "--external"),
         *("--max-epsilon", "2", "--levels", "retained,request_shape", "--beyond", "rollback", "--json"),
+        *("--user-type", "integer"),
     ).json["configuration"]
     assert made == {
         "actions": ["A", "B"],
@@ -54,6 +55,7 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
             "levels": ["retained", "request_shape"],
             "beyond": "rollback",
         },
+        "user_type": "integer",
     }
 
 

@@ -206,7 +206,7 @@ def test_a_head_that_cannot_be_pinned_is_reported_after_the_commit(
         assert_one_sentence(refused, "the head could not be pinned")
     again = answer(owner, folder, *FORGET, *keys, "--certificate", "certificate.json")
     assert again["repeated"]
-    assert again["sequence"] == 3
+    assert again["sequence"] == 4
     assert answer(owner, folder, "verify", *keys)["records"] == 159
     checked = answer(owner, folder, "certificate", "verify", "certificate.json")
     assert checked["valid"]

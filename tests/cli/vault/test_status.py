@@ -13,7 +13,7 @@ def test_scores_are_for_the_operator(run: Any, vault: Path) -> None:
     plain = run("status", "--json").json
     assert set(plain) == {
         *("vault", "location", "served", "configuration", "records", "suppressed", "head", "erasure"),
-        *("digest_key", "signing_key", "sources", "scores", "note"),
+        *("digest_key", "signing_key", "to_reissue", "sources", "scores", "note"),
     }
     assert plain["scores"] is None
     assert (plain["records"], plain["erasure"]) == (200, "complete")

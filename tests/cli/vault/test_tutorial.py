@@ -66,10 +66,10 @@ def test_the_commands_are_found() -> None:
     ]
     tutorial = commands(TUTORIAL, "With the bundled log")
     assert [words[1] for words in tutorial] == [
-        *("init", "ingest", "decide", "forget", "forget", "public-key", "certificate", "verify"),
+        *("init", "ingest", "decide", "forget", "forget", "public-key", "export", "certificate", "verify"),
         *("ledger", "ledger"),
     ]
-    assert ["armnesia", "public-key", ">", "public-key.txt"] in tutorial
+    assert ["armnesia", "public-key", "--json", ">", "public-keys.json"] in tutorial
     assert ["armnesia", "ledger", "--check", "$(cat head.txt)"] in tutorial
 
 
@@ -108,3 +108,16 @@ def test_the_policy_commands_of_the_docs_run(run: Any) -> None:
     run_section(run, OPERATIONS, "Policies")
     policy = run("policy", "--json").json
     assert (policy["max_epsilon"], policy["beyond"]) == (1.0, "rollback")
+
+
+@pytest.mark.usefixtures("vault")
+def test_the_commands_after_a_theft_run(run: Any) -> None:
+    assert run("forget", "--user", "u1", "--certificate", "u1.json").code == 0
+    run_section(run, OPERATIONS, "Keys")
+    run_section(run, OPERATIONS, "Stolen signing keys")
+    against = ("--public-key", "public-keys.json", "--ledger", "auditor.json")
+    head = Path("head.txt").read_text(encoding="utf-8").strip()
+    assert run("certificate", "verify", "u1.json", *against, "--head", head).code == 1
+    assert run("certificate", "show", "--user", "u1", "--out", "again.json").code == 0
+    assert run("certificate", "verify", "again.json", *against, "--head", head).code == 0
+    assert run("status", "--json").json["to_reissue"] == 0

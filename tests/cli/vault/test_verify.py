@@ -49,3 +49,11 @@ def test_an_external_vault_looks_at_the_source(run: Any) -> None:
     assert "rows counted from it" in run("status").out
     assert run("rebuild", "--without", source["name"], "--json").json["changed"] is True
     assert run("status", "--json").json["records"] == 0
+
+
+def test_reading_in_place_is_noted(run: Any, vault: Path) -> None:
+    note = "the vault was read in place, which held back the erasure of people forgotten meanwhile: as asked"
+    assert run("verify", "--json").json["notes"] == []
+    done = run("verify", "--in-place")
+    assert (done.code, done.out.splitlines()[0]) == (0, f"Note: {note}")
+    assert run("verify", "--in-place", "--json").json["notes"] == [note]

@@ -43,7 +43,8 @@ def test_tilt_reaches_its_targets(n: int, k: int, epsilon: float, most: float) -
 def test_the_distance_to_no_deletion_on_the_grid_of_figure_1() -> None:
     """M_f, hard and easy, every k and every fifth N; for all N the report shows it.
 
-    At most 1.04 at ε = 5 and 1.16 at ε = 3; where at most half is deleted, 1.06 at ε = 3 and 1.5 at ε = 1.
+    At most 1.04 at ε = 5 and 1.16 at ε = 3; where at most half is deleted, 1.09 at ε = 3 (hard: 1.06) and 1.5
+    at ε = 1. In the easy case the insurance costs 0.00009, and no deletion loses only 0.0011 at N = 5000.
     Frozen rollback, which has no budget to spend, does not reach that.
     """
     cells = [c for c in one_arm_cells(Plan()) if c.c_star is None and (c.varied == "k" or c.n % 500 == 0)]
@@ -57,7 +58,8 @@ def test_the_distance_to_no_deletion_on_the_grid_of_figure_1() -> None:
     for setting in whole:
         far = {epsilon: distance(setting, "tilt", epsilon) for epsilon in (1.0, 3.0, 5.0)}
         assert far[5.0] <= 1.04
-        assert far[3.0] <= (1.06 if setting.at_most_half_deleted else 1.16)
+        half = 1.06 if "hard" in setting.panel else 1.09
+        assert far[3.0] <= (half if setting.at_most_half_deleted else 1.16)
         if setting.at_most_half_deleted:
             assert far[1.0] <= 1.5
     assert max(distance(setting, "frozen_rollback", 1.0) for setting in whole) > 2

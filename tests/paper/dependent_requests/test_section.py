@@ -1,17 +1,44 @@
 """Requests that depend on rewards: the bias moves rollback, and does not move the oracle."""
 
+import math
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from armnesia.paper.cells import Row
+from armnesia.paper.dependent_requests.picture import BOUND_NAME, picture_of_dependent_requests
+from armnesia.paper.dependent_requests.results import (
+    COMPARED_METHODS,
+    EPSILONS,
+    SETTINGS,
+    SHOWN,
+    insured_excess,
+    rows_of_setting,
+    value,
+)
 from armnesia.paper.dependent_requests.section import dependent_requests_section
+from armnesia.paper.pictures import style_of
 from armnesia.paper.plan import Plan
+from armnesia.paper.results import COLUMNS
 from armnesia.paper.run import Run
-from armnesia.paper.section import Table
+from armnesia.paper.section import Section, Table
+from armnesia.unlearners import UNLEARNERS
+from tests.paper.drawing import legend_of
 
 
-def test_rollback_follows_the_bias_of_the_requests_and_the_oracle_does_not(tmp_path: Path) -> None:
-    """2000 data sets and a fixed seed; differences of rollback exceed five standard errors."""
-    section = dependent_requests_section(Run(tmp_path, Plan(datasets=2000)))
-    (table,) = section.tables
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Section]:
+    """2000 data sets for the paper's methods, 400 for each point of the others, and a fixed seed."""
+    run = Run(Path(tmp_path_factory.mktemp("report")), Plan(datasets=2000, quick=True))
+    return run, dependent_requests_section(run)
+
+
+def test_rollback_follows_the_bias_of_the_requests_and_the_oracle_does_not(
+    found: tuple[Run, Section],
+) -> None:
+    """Differences of rollback exceed five standard errors."""
+    table = found[1].tables[1]
     assert [row[:2] for row in table.rows[:3]] == [
         ["hard", "anyone"],
         ["hard", "the highest rewards"],
@@ -22,6 +49,62 @@ def test_rollback_follows_the_bias_of_the_requests_and_the_oracle_does_not(tmp_p
     assert anyone - lowest > 5 * error
     (anyone, error), (highest, _), (lowest, _), *_ = values_of(table, "Oracle (no deletion)")
     assert max(abs(highest - anyone), abs(lowest - anyone)) < 5 * error
+
+
+def test_every_method_is_compared_at_the_same_budget(found: tuple[Run, Section]) -> None:
+    """Noise on the old score has no bias: its values differ by less than five standard errors."""
+    run, section = found
+    table = section.tables[0]
+    assert len(table.rows) == len(SETTINGS)
+    named = set(COMPARED_METHODS) - {"oracle"}
+    assert named == set(UNLEARNERS) - {"multi_source", "imitation_rollback"}
+    anyone, lowest, tilted, highest = values_of(table, "Centred Gaussian")[:4]
+    for other in (lowest, tilted, highest):
+        assert abs(other[0] - anyone[0]) < 5 * math.hypot(other[1], anyone[1])
+    rollback = values_of(table, "Rollback")
+    assert rollback[1][0] < rollback[0][0] < rollback[2][0] < rollback[3][0]
+    assert all(set(row) == set(COLUMNS) for row in run.rows)
+
+
+def test_the_insured_bound_is_no_deletion_plus_h_times_the_largest_gap(found: tuple[Run, Section]) -> None:
+    """The gaps are 0 to 0.08; five arms need h ≤ 1/5, which is ε ≥ ln 4 at δ = 0."""
+    assert insured_excess(3.0, delta=0.0) == pytest.approx(0.08 / (1 + math.exp(3)))
+    assert insured_excess(3.0, delta=0.1) == pytest.approx(0.9 * 0.08 / (1 + math.exp(3)))
+    assert insured_excess(math.log(4) - 1e-9, delta=0.0) is None
+    assert insured_excess(math.log(4) + 1e-9, delta=0.0) == pytest.approx(0.016)
+    table = found[1].tables[0]
+    column = list(table.header).index("insured bound")
+    for row, (oracle, _) in zip(table.rows, values_of(table, "Oracle (no deletion)"), strict=True):
+        assert float(str(row[column])) == pytest.approx(
+            oracle + 0.08 * (1 - 1e-5) / (1 + math.exp(3)), abs=2e-5
+        )
+
+
+def test_the_picture_has_every_method_and_the_bound(found: tuple[Run, Section]) -> None:
+    rows: list[Row] = list(found[0].rows)
+    figure: Any = picture_of_dependent_requests(rows)
+    assert legend_of(figure) == [*(style_of(name).name for name in COMPARED_METHODS), BOUND_NAME]
+    assert len(figure.axes) == len(SHOWN)
+    for axis, setting in zip(figure.axes, SHOWN, strict=True):
+        chosen = rows_of_setting(rows, setting)
+        curves = {line.get_label(): line for line in axis.lines}
+        tilt = curves[style_of("tilt").name]
+        epsilons = [float(x) for x in tilt.get_xdata()]
+        assert [float(y) for y in tilt.get_ydata()] == [
+            value(chosen, "tilt", epsilon)["suboptimality"] for epsilon in epsilons
+        ]
+        bound = axis.lines[-1]
+        assert float(bound.get_ydata()[-1]) == pytest.approx(
+            value(chosen, "oracle", 3.0)["suboptimality"] + 0.08 * (1 - 1e-5) / (1 + math.exp(3))
+        )
+        assert float(bound.get_xdata()[0]) > math.log(4) - 1e-4
+
+
+def test_tilted_settings_say_what_is_left() -> None:
+    """(60 − 24)/480, 0 of 300, and (20 − 12)/120."""
+    texts = [setting.who for setting in SETTINGS if setting.deleted_mean is not None]
+    assert [text.rsplit(" ", 1)[1] for text in texts] == ["0.075", "0", "0.0667"]
+    assert {1.0, 3.0} < set(EPSILONS)
 
 
 def values_of(table: Table, method: str) -> list[tuple[float, float]]:

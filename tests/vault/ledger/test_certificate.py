@@ -13,7 +13,9 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.privacy import Level
 from armnesia.vault.keys import signatures
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import INTEGRITY_ONLY, Certificate, CertificateDraft
+from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, terms_of
+from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY
+from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.commitments import commitment
 from armnesia.vault.ledger.ledger import Entry
 
@@ -21,10 +23,11 @@ TIME = "2026-11-15T10:42:07.123456Z"
 RING = Keyring("v-1", (b"1" * 32,), (b"a" * 32,))
 PUBLIC = RING.public_key()
 REQUEST = {"users": ["ann", "émile"]}
+COVERS = "the vault's files"
 SALT = RING.salt(7, 1)
 
 
-def entry_of(kind: str = "forget", **changes: Any) -> Entry:
+def entry_of(kind: str = "forget", covers: str = COVERS, **changes: Any) -> Entry:
     facts: dict[str, Any] = {"commitment": commitment(SALT, REQUEST), "salt_key": 1}
     if kind == "forget":
         facts |= {
@@ -35,12 +38,16 @@ def entry_of(kind: str = "forget", **changes: Any) -> Entry:
             "released": "B",
         }
     facts |= changes
+    if kind in CERTIFIED:
+        facts["terms"] = terms_of(kind, facts, covers)
     return Entry.next_after(6, "ab" * 32, vault="v-1", kind=kind, time=TIME, code="armnesia 0.1.0", **facts)
 
 
 def issued(entry: Entry | None = None, ring: Keyring = RING, **changes: Any) -> Certificate:
-    draft = CertificateDraft.of(entry or entry_of(), changes.pop("covers", "the vault's files"))
-    return draft.issue(ring, **{"erasure": "complete", "issued": TIME, **changes})
+    covers = changes.pop("covers", COVERS)
+    entry = entry or entry_of(covers=covers)
+    draft = CertificateDraft.of(entry, covers)
+    return draft.issue(ring, **{"head": entry.head, "erasure": "complete", "issued": TIME, **changes})
 
 
 def handed_out() -> Certificate:
@@ -183,12 +190,15 @@ def test_certificates_of_old_signing_keys_stay_valid() -> None:
     [
         ({"schema": "armnesia.certificate/2"}, "the certificate's schema must be armnesia.certificate/1"),
         ({"sequence": 8}, "the certificate's sequence is not that of its ledger entry"),
+        ({"sequence": 7.0}, "the certificate's sequence is not that of its ledger entry"),
         ({"vault": "v-2"}, "the certificate's vault is not that of its ledger entry"),
         ({"entry_hash": "0" * 64}, "the certificate's entry_hash is not that of its ledger entry"),
         ({"entry": []}, "the certificate's ledger entry cannot be read"),
         ({"entry": {}}, "the certificate's ledger entry cannot be read: an entry's schema"),
-        ({"erasure": {"state": "done"}}, "the certificate's erasure must be pending or complete"),
-        ({"erasure": None}, "the certificate's erasure must be pending or complete"),
+        (
+            {"erasure": {"state": "done", "covers": COVERS}},
+            "the certificate's erasure must be pending or complete",
+        ),
     ],
 )
 def test_a_signed_body_that_contradicts_its_entry_is_found(changes: dict[str, Any], problem: str) -> None:
@@ -200,7 +210,7 @@ def test_a_signed_body_that_contradicts_its_entry_is_found(changes: dict[str, An
 
 def test_a_certificate_of_another_kind_of_entry_is_found_and_not_issued() -> None:
     entry = entry_of("readmit")
-    body = body_with(entry=dict(entry.fields), entry_hash=entry.hash)
+    body = body_with(entry=dict(entry.fields), entry_hash=entry.hash, issued_at_head=str(entry.head))
     assert signed(body).verify(PUBLIC) == [
         "the certificate's ledger entry must be forget or nothing_held; got 'readmit'"
     ]
@@ -210,11 +220,18 @@ def test_a_certificate_of_another_kind_of_entry_is_found_and_not_issued() -> Non
         issued(entry)
 
 
-@pytest.mark.parametrize("signing_key", [None, {}, [], {"public": 5}, {"public": "ab"}])
+@pytest.mark.parametrize(
+    "signing_key", [None, {}, [], {"public": 5, "version": 1}, {"public": "ab", "version": 1}]
+)
 def test_a_body_without_a_signing_key_is_found(signing_key: Any) -> None:
-    assert signed(body_with(signing_key=signing_key)).verify(None) == [
-        "the certificate names no valid signing key"
-    ]
+    problems = signed(body_with(signing_key=signing_key)).verify(None)
+    assert problems[0] == "the certificate names no valid signing key"
+
+
+def test_a_body_without_erasure_is_found() -> None:
+    assert "the certificate's erasure must be pending or complete" in signed(body_with(erasure=None)).verify(
+        PUBLIC
+    )
 
 
 def wrong_openings() -> Iterator[tuple[Any, str]]:
@@ -309,7 +326,9 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
         f"Level: {level}: {level.meaning}",
         'the arm served after the deletion, "B", was drawn once by tilt, with (ε = 1, δ = 1e-05)',
         "decisions released before the deletion",
-        "chosen by looking at published decisions",
+        "records of others that were collected while such a decision was served: they stay",
+        "requests of others that were chosen by looking at such a decision; requests that are chosen by"
+        " looking at the arm served after the deletion are covered",
         "statistics or scores published before and after",
         "backups, copies",
         "other accounts of the same person",

@@ -30,7 +30,8 @@ def test_external_sources_that_overlap_are_verified(place: Place, tmp_path: Path
 def test_an_id_that_stands_far_apart_in_a_source_is_one_row(
     sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr(Source.rows, "__kwdefaults__", {"chunk": 2, "users": None, "ids": None})
+    defaults = {**(Source.rows.__kwdefaults__ or {}), "chunk": 2}
+    monkeypatch.setattr(Source.rows, "__kwdefaults__", defaults)
     file = tmp_path / "log.csv"
     write_csv(file, [*ROWS, ROWS[0]])
     with sqlite_place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.vault import Configuration, Head, Vault
+from armnesia.vault import Configuration, Head, UserType, Vault
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.pinned_head import PinnedHead
 from tests.databases import Place
 from tests.vault.raw_vaults import LOG, TABLES, Snapshot, change, dumped, filled, reader_of, values
 
-FROZEN = Configuration(actions=("A", "B"), unlearner="frozen_rollback", penalty="frozen")
+FROZEN = Configuration(
+    actions=("A", "B"), user_type=UserType.TEXT, unlearner="frozen_rollback", penalty="frozen"
+)
 
 
 def put_back_in_place(vault: Vault, tables: dict[str, list[tuple[Any, ...]]]) -> None:
@@ -92,7 +94,7 @@ def test_a_pin_that_is_no_private_plain_file_is_refused(tmp_path: Path) -> None:
 def test_a_process_may_go_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    with Vault.create("sqlite:///v.db", Configuration(actions=("A", "B"))) as vault:
+    with Vault.create("sqlite:///v.db", Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:
         os.chdir("elsewhere")
         vault.ingest(LOG, user="who", id="id")
         vault.forget(users=["ann"])
@@ -282,7 +284,11 @@ def test_a_broken_state_is_told_and_made_anew(
         after = dumped(vault)
         for table in ("arm", "record", "suppressed", "request"):
             assert after[table] == before[table]
-        assert vault.configuration.requests == Configuration(actions=("A", "B")).requests or configuration
+        assert (
+            vault.configuration.requests
+            == Configuration(actions=("A", "B"), user_type=UserType.TEXT).requests
+            or configuration
+        )
         assert vault.forget(users=["bob"]).repeated
         assert vault.forget(users=["dan"]).records == 2
 

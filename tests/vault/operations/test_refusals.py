@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.operations import ingest
 from armnesia.vault.state import sealed_state
@@ -220,8 +220,9 @@ def test_the_ledger_says_which_actions_the_first_batch_fixed(place: Place) -> No
     with place.create(Configuration(actions=None)) as vault:
         vault.ingest(LOG, user="who", id="id")
         vault.ingest(LOG, user="who", id="id")
-        assert [entry.kind for entry in vault.ledger()] == ["init", "actions"]
+        assert [entry.kind for entry in vault.ledger()] == ["init", "actions", "user_type"]
         assert vault.ledger()[1].fields["actions"] == ["A", "B"]
+        assert vault.ledger()[2].fields["user_type"] == "text"
         assert vault.verify(vault.head).holds
         ((told,),) = values(vault, "SELECT configuration FROM vault")
         for column in ("vault SET configuration", "arm SET label"):
@@ -234,7 +235,7 @@ def test_the_ledger_says_which_actions_the_first_batch_fixed(place: Place) -> No
 
 def test_ids_of_any_letters(place: Place) -> None:
     names = ["a\0b", "é" * 3000, "'; DROP TABLE record; --", "%s ? $1", " ", "\N{PILE OF POO}"]
-    with filled(place) as vault:
+    with filled(place, Configuration(actions=("A", "B"), user_type=UserType.EXACT)) as vault:
         log = bigger_log(len(names), who=names, id=[name + "!" for name in names])
         assert vault.ingest(log, user="who", id="id").added == len(names)
         for name in names[:3]:

@@ -132,9 +132,10 @@ def test_a_backup_from_before_the_first_batch_knows_the_actions_after_it(
     vault.export(tmp_path / "export.json", for_restore=True)
     vault.close()
     backup.put_back()
-    assert restored(place, tmp_path / "export.json") == 2
+    assert restored(place, tmp_path / "export.json") == 3
     with place.open() as vault:
         assert (vault.decide().action, vault.decide().by) == ("A", "default")
+        assert vault.configuration.user_type == "text"
         assert vault.ingest(LOG, user="who", id="id").added == 4
         assert vault.verify().holds
 

@@ -127,7 +127,7 @@ def test_a_disk_that_fails_in_the_checkpoint_of_a_command(
         "armnesia: warning: deleted bytes could not be removed from the files of the vault 'vault.db':"
         f" {said}; all changes are committed; check the disk, then run armnesia finish\n"
     )
-    assert "Forgotten: 1 records." in done.stdout
+    assert "Forgotten: 1 record." in done.stdout
     assert "Erasure: pending" in done.stdout
     assert f"because the disk or the file has an error ({said}). Run armnesia finish;" in done.stdout
     assert "another process" not in done.stdout

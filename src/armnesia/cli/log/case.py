@@ -18,6 +18,7 @@ from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
 Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 0: 3,17,20.")]
+_MOST_ARMS, _ARMS_SHOWN = 100, 10
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,17 @@ def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, An
     ]
 
 
-def arm_table(title: str, statistics: ArmStatistics, decision: Decision) -> Any:
-    """The same rows as a table, the served arm marked."""
+def arm_table(title: str, statistics: ArmStatistics, decision: Decision) -> list[Any]:
+    """The same rows as a table, the served arm marked; of very many arms, a few and their number."""
     rows = [
         [*row.values(), "← served" if row["action"] == decision.action else ""]
         for row in arm_rows(statistics, decision)
     ]
-    return table(title, ["action", "count", "mean", "score", ""], rows)
+    if len(rows) <= _MOST_ARMS:
+        return [table(title, ["action", "count", "mean", "score", ""], rows)]
+    shown = rows[:_ARMS_SHOWN] + [row for row in rows[_ARMS_SHOWN:] if row[-1]]
+    return [
+        table(title, ["action", "count", "mean", "score", ""], shown),
+        f"{len(rows)} actions, of which the first {_ARMS_SHOWN} and the served one are shown; so many"
+        " different values are probably ids: is --action-column right?",
+    ]

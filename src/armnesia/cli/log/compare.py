@@ -60,6 +60,7 @@ def compare(
         f"Served before: {on.decision_before.action}. Strictest level first. Change: the probability that"
         " another arm is released. Loss: expected, judged by the retained records with a uniform prior; for"
         " the operator, not to be published.",
+        *opt.revealed(on.learner),
         *(["Not possible here:", *refused] if refused else []),
     )
 

@@ -66,4 +66,4 @@ def decide(
         "arms": arm_rows(statistics, decision),
     }
     title = f"{log}: {counted(int(statistics.total), 'decision')}"
-    print_result(result, as_json, arm_table(title, statistics, decision))
+    print_result(result, as_json, *arm_table(title, statistics, decision), *opt.revealed(bound))

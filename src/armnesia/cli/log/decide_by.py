@@ -50,4 +50,5 @@ def print_decisions(
         as_json,
         table(title, [*names, "served", "next", "margin", "rows"], rows),
         *([f"{counted(more, 'more decision')}: --json prints all of them."] if more else []),
+        *opt.revealed(learner),
     )

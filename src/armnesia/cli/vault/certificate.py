@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,17 @@ from armnesia.cli.vault.options import (
 )
 from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.vault import DEFAULT_URL, INTEGRITY_ONLY, Certificate, Vault
+from armnesia.vault import (
+    DEFAULT_URL,
+    Certificate,
+    CertificateCheck,
+    Head,
+    LedgerCopy,
+    PublicKeys,
+    Vault,
+)
 from armnesia.vault.keys import private_files
+from armnesia.vault.keys.signatures import checked_public_key
 
 _DIGITS = 6  # so that a list of the files is in order
 
@@ -111,36 +121,54 @@ def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The certificate.")],
     public_key: Annotated[
         list[str] | None,
-        typer.Option(help="A public key of the vault, or a file of them, one per line (repeatable)."),
+        typer.Option(
+            help="The list that armnesia public-key --json prints; or a public key, or a file of them, one"
+            " per line (repeatable)."
+        ),
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="EXPORT", help="The ledger, from armnesia export or armnesia ledger --export."),
+    ] = None,
+    head: Annotated[
+        str | None, typer.Option(metavar="HEAD", help="A head of the ledger that was stored elsewhere.")
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Verify a certificate by its file and the public key alone.
+    """Verify a certificate without the vault.
 
-    Exit code 1 if it is not valid.
+    With the list of public keys also whether its key was in use when it was signed; with --ledger also
+    whether its entry is in the ledger. Exit code 1 if it is not valid.
     """
-    trusted = None if public_key is None else [key for given in public_key for key in _public_keys(given)]
-    found, problems = _read_and_verify(file, trusted)
+    if public_key is None and (ledger is not None or head is not None):
+        raise InvalidInputError("--ledger and --head need a --public-key")
+    trusted = None if public_key is None else _trusted_keys(public_key)
+    known = None if head is None else Head.parse(head)
+    found, checked = _read_and_check(file, trusted, ledger, known)
     result = {
-        "valid": not problems,
-        "problems": problems,
+        "valid": checked.valid,
+        "problems": list(checked.problems),
+        "notes": list(checked.notes),
         "signer_checked": trusted is not None,
-        "note": None if trusted is not None else INTEGRITY_ONLY,
+        "ledger_checked": ledger is not None,
         "certificate": None if found is None else found.summary(),
     }
-    verdict = "not valid" if problems else ("valid" if trusted is not None else f"intact. {INTEGRITY_ONLY}")
+    verdict = "not valid" if not checked.valid else ("valid" if trusted is not None else "intact")
     print_result(
         result,
         as_json,
-        *([found.words()] if found is not None and not problems else []),
-        *(f"Problem: {problem}" for problem in problems),
+        *([found.words()] if found is not None and checked.valid else []),
+        *(f"Problem: {problem}" for problem in checked.problems),
+        *(f"Note: {note}" for note in checked.notes),
         f"The certificate is {verdict}",
     )
-    if problems:
+    if not checked.valid:
         raise typer.Exit(1)
 
 
-def _read_and_verify(file: Path, trusted: list[str] | None) -> tuple[Certificate | None, list[str]]:
+def _read_and_check(
+    file: Path, trusted: Sequence[str] | None, ledger: Path | None, head: Head | None
+) -> tuple[Certificate | None, CertificateCheck]:
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -149,17 +177,46 @@ def _read_and_verify(file: Path, trusted: list[str] | None) -> tuple[Certificate
         found = Certificate.from_json(data)
         found.words()
     except VaultError as error:
-        return None, [str(error)]
+        return None, CertificateCheck((str(error),), ())
     try:
-        return found, found.verify(trusted)
+        copy = None if ledger is None else LedgerCopy.read(ledger)
+    except VaultError as error:
+        return found, CertificateCheck((str(error),), ())
+    return found, found.check(trusted, ledger=copy, head=head)
+
+
+def _trusted_keys(given: list[str]) -> Sequence[str]:
+    """The keys that --public-key names: those of a published list, or keys alone."""
+    keys: list[str] = []
+    for one in given:
+        found = _public_keys(one)
+        if isinstance(found, PublicKeys):
+            if len(given) > 1:
+                raise InvalidInputError(f"{one} is a list of public keys: give no other --public-key")
+            return found
+        keys += found
+    if not keys:
+        raise InvalidInputError("--public-key must name at least one key; got an empty file")
+    return keys
+
+
+def _public_keys(given: str) -> Sequence[str]:
+    if not Path(given).is_file():
+        return [_checked(given)]
+    try:
+        text = Path(given).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInputError(f"--public-key must be a key or a file of keys; {given} is neither") from None
+    if text.lstrip().startswith("{"):
+        try:
+            return PublicKeys.from_json(text)
+        except VaultError as error:
+            raise InvalidInputError(f"--public-key {given}: {error}") from None
+    return [_checked(key) for key in text.split()]
+
+
+def _checked(key: str) -> str:
+    try:
+        return checked_public_key(key)
     except InvalidInputError as error:
         raise InvalidInputError(f"--public-key must be a key or a file that exists; {error}") from None
-
-
-def _public_keys(given: str) -> list[str]:
-    if not Path(given).is_file():
-        return [given]
-    try:
-        return Path(given).read_text(encoding="ascii").split()
-    except UnicodeDecodeError:
-        raise InvalidInputError(f"--public-key must be a key or a file of keys; {given} is neither") from None

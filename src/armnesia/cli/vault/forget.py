@@ -35,6 +35,10 @@ def forget(
     keys: Keys = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
+    exactly: Annotated[
+        bool,
+        typer.Option("--exactly", help="The names are right, though the vault holds rows of similar ones."),
+    ] = False,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[
         str | None,
@@ -58,6 +62,7 @@ def forget(
         "epsilon": epsilon,
         "delta": delta,
         "options": parameters or None,
+        "exactly": exactly,
     }
     if certificate is not None:
         if dry_run:

@@ -99,6 +99,7 @@ def ingest(
         as_json,
         f"{counted(done.rows, 'row')}: {done.added} added, {done.already_there} already there,"
         f" {done.suppressed} of forgotten people left out",
+        *([] if done.user_type_fixed is None else [f"User type from now on: {done.user_type_fixed}"]),
         f"Served now: {done.served}",
     )
 

@@ -9,6 +9,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, epsilon_and_delta, policy_changes
+from armnesia.core.identifiers import UserType
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, Configuration, Vault
@@ -39,6 +40,12 @@ def init(
     external: Annotated[
         bool, typer.Option("--external", help="Leave the rows at their source; hold statistics and digests.")
     ] = False,
+    user_type: Annotated[
+        str | None,
+        typer.Option(
+            metavar="integer|text|exact", help="How people are named; if not given, as the first ingest does."
+        ),
+    ] = None,
     policy: Any = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -63,6 +70,7 @@ def init(
         mode=EXTERNAL if external else MANAGED,
         confidence=learner_parameters.pop("confidence", DEFAULT_CONFIDENCE),
         learner_options=learner_parameters,
+        user_type=None if user_type is None else UserType.named(user_type),
     )
     configuration = replace(configuration, policy=replace(configuration.requests, **policy))
     with Vault.create(url, configuration, keys=keys, timeout=timeout) as vault:

@@ -16,7 +16,8 @@ def public_key(
 ) -> None:
     """Print the public keys of the vault, the current one last.
 
-    One per line: every key that the vault has signed with.
+    One per line: every key that the vault has signed with. --json prints the list to publish, which also says
+    from which to which ledger entry each key signed.
     """
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
         found = vault.public_keys()
@@ -28,6 +29,13 @@ def rotate_key(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    compromised_since: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="The signing key was stolen: certificates signed since ledger entry N must be issued again.",
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Make a new signing key or a new digest key.
@@ -37,13 +45,21 @@ def rotate_key(
     """
     if which not in ("signing", "digest"):
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
+    if which == "digest" and compromised_since is not None:
+        raise InvalidInputError("--compromised-since is for the signing key: a digest key signs nothing")
     with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
         if which == "signing":
-            done = vault.rotate_signing_key()
+            done = vault.rotate_signing_key(compromised_since=compromised_since)
         else:
             done = vault.rotate_digest_key(progress=progress)
-    print_result(
-        done.to_dict(),
-        as_json,
-        f"The {done.key} key is version {done.version} now. Back up its file: older copies do not have it.",
-    )
+    lines = [
+        f"The {done.key} key is version {done.version} now. Back up its file: older copies do not have it."
+    ]
+    if which == "signing":
+        lines.append("Publish the new list of public keys: armnesia public-key --json")
+    if compromised_since is not None:
+        lines.append(
+            f"Certificates signed since entry {compromised_since} must be issued again: armnesia status says"
+            " how many; armnesia certificate show issues one, armnesia finish all."
+        )
+    print_result(done.to_dict(), as_json, *lines)

@@ -50,8 +50,10 @@ def read_names(
         names = _names_in(records_file, column, "--records-file", "record")
     else:
         names = user or (records or "").split(",")
+    if user or file is not None:
+        return {"users": names}
     _warn_of_spaces(names)
-    return {"users" if user or file is not None else "records": names}
+    return {"records": names}
 
 
 def _names_in(file: Path, column: str | None, option: str, what: str) -> list[str]:
@@ -109,6 +111,6 @@ def _warn_of_spaces(names: list[str]) -> None:
     spaced = sum(name != name.strip() for name in names)
     if spaced:
         warnings.warn(
-            f"names that begin or end with a space: {spaced} of {len(names)}; spaces are part of a name",
+            f"ids that begin or end with a space: {spaced} of {len(names)}; spaces are part of an id",
             stacklevel=2,
         )

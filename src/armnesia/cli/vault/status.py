@@ -37,9 +37,11 @@ def status(
         ["unlearner", configuration.unlearner],
         ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
         ["penalty", configuration.penalty],
+        ["user type", configuration.user_type],
         ["policy", policy_text(configuration.requests)],
         ["on the suppression list", found.suppressed],
         ["erasure", found.erasure],
+        *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
     ]
     shown = [table("The vault", ["", ""], rows)]

@@ -27,8 +27,8 @@ FEW_EPSILONS = (1.0, 3.0, 5.0)
 
 WITHOUT_BUDGET = ("oracle", "rollback", "frozen_rollback")
 """Methods that do not depend on ε: evaluated once per setting."""
-ONE_ARM_METHODS = ("gaussian", "mixing", "adaptive", "strict_adaptive", "tilt")
-TWO_ARM_METHODS = ("gaussian joint", "multi_source", "strict_adaptive", "tilt")
+ONE_ARM_METHODS = ("gaussian", "centred_gaussian", "mixing", "adaptive", "strict_adaptive", "tilt")
+TWO_ARM_METHODS = ("gaussian joint", "centred_gaussian", "multi_source", "strict_adaptive", "tilt")
 PEOPLE_METHODS = ("multi_source", "strict_adaptive", "tilt")
 
 SPREAD, EVEN = (160, 20, 20, 20, 20), (48,) * 5

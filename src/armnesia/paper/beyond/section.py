@@ -80,8 +80,8 @@ def paragraphs_on_budgets(settings: Sequence[SettingResults]) -> list[str]:
         "The paper fixes the noise γ, which is not a guarantee by itself. Here every method has the same"
         f" exact (ε, δ) with δ = 10⁻⁵. By the exact curve, the noise for this is {needed}. The levels differ."
         " The reference of Algorithms 2 and 7 and of mixing sees π(D), which is the weakest level. The"
-        " reference of Gaussian noise, strict adaptive, frozen rollback and tilt sees D∖U and the request's"
-        " shape. The reference of rollback is retraining, which is the strictest level.",
+        " reference of Gaussian noise (also centred), strict adaptive, frozen rollback and tilt sees D∖U and"
+        " the request's shape. The reference of rollback is retraining, which is the strictest level.",
         "At these budgets Algorithms 2 and 7 have the same sub-optimality as rollback at"
         f" {same} of {total} points, and strict adaptive at {strict_same} of {strict_total}: the noise that"
         " they would need is above their thresholds. Under M_f all values are exact, except those of tilt on"
@@ -146,7 +146,7 @@ def paragraphs_on_bounds(curves: Sequence[BoundsPanel]) -> list[str]:
     hard, papers = curves
     lower, tilt = (hard["series"][name]["values"] for name in ("lower bound", "tilt, exact"))
     first, last = hard["x"][0], hard["x"][-1]
-    upper = papers["series"]["upper bound of tilt"]["values"]
+    upper = papers["series"]["upper bound of tilt, predictive right"]["values"]
     rollback = papers["series"]["rollback, exact"]["values"][0]
     below_rollback = [x for x, value in zip(papers["x"], upper, strict=True) if value < rollback]
     smallest = min(below_rollback, default=float("nan"))

@@ -18,7 +18,16 @@ from armnesia.paper.settings import DELTA, ENVIRONMENT
 from armnesia.privacy import Budget, Level
 from armnesia.simulation import AcrossArms, FixedSample, RequestModel, SeveralArms
 from armnesia.simulation.parallel import worker_pool
-from armnesia.unlearners import Adaptive, FrozenRollback, Gaussian, Rollback, StrictAdaptive, Tilt, Unlearner
+from armnesia.unlearners import (
+    Adaptive,
+    CentredGaussian,
+    FrozenRollback,
+    Gaussian,
+    Rollback,
+    StrictAdaptive,
+    Tilt,
+    Unlearner,
+)
 from armnesia.unlearners.stream import Penalty, Stream
 
 MONTHS = 12
@@ -59,6 +68,8 @@ STRATEGIES: dict[str, Strategy] = {
     "rollback": Strategy(Rollback()),
     "gaussian": Strategy(Gaussian(), slow=True),
     "gaussian, frozen": Strategy(Gaussian(), "frozen", slow=True),
+    "centred gaussian": Strategy(CentredGaussian(), slow=True),
+    "centred gaussian, frozen": Strategy(CentredGaussian(), "frozen", slow=True),
     "adaptive": Strategy(Adaptive()),
     "adaptive, frozen": Strategy(Adaptive(), "frozen"),
     "strict adaptive": Strategy(StrictAdaptive()),

@@ -105,3 +105,21 @@ def utc_now() -> str:
     (27, 'Z')
     """
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def parse_time(text: object) -> datetime:
+    """Read a time that `utc_now` wrote.
+
+    >>> parse_time("2026-11-15T10:42:07.123456Z").year
+    2026
+    >>> parse_time("yesterday")
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: a time must look like 2026-11-15T10:42:07.123456Z; got 'yesterday'
+    """
+    try:
+        time = datetime.fromisoformat(str(text))
+        if text == time.isoformat(timespec="microseconds").replace("+00:00", "Z"):
+            return time
+    except ValueError:
+        pass
+    raise InvalidInputError(f"a time must look like 2026-11-15T10:42:07.123456Z; got {text!r}")

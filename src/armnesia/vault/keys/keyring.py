@@ -235,9 +235,8 @@ class Keyring:
 
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""
-        sealing = self.sealing()
-        sealing.update(_utf8(data))
-        return sealing.digest()
+        key = self.digest_keys[-1]
+        return hashlib.blake2b(_utf8(data), digest_size=32, key=key, person=b"seal").digest()
 
     def sealing(self) -> "hashlib.blake2b":
         """A hash object for the seal on data that comes in parts.

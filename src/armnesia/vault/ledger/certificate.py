@@ -4,9 +4,10 @@ The signature (Ed25519) covers the canonical JSON of the body, which contains th
 The opening (salt and request) is neither signed nor stored by the vault. It is part of the file that is
 handed out, and is checked against the commitment in the signed entry.
 
-A deletion stores a draft of its certificate: everything except the time of issue, the signing key, and
-whether the deleted bytes have left the files. The draft is sealed in the transaction of the deletion, and
-signed when the certificate is handed out.
+A deletion stores a draft of its certificate: everything except the time and the head of issue, the signing
+key, and whether the deleted bytes have left the files. The draft is sealed in the transaction of the
+deletion, and signed when the certificate is handed out. The ledger entry has the hash of the words of its
+certificate (`terms`), so that no key can sign other words.
 """
 
 import json
@@ -24,24 +25,49 @@ from armnesia.vault.keys.canonical_json import (
     plain,
     plain_and_text,
     read_json,
+    sha256_hex,
     text_of_plain,
     utc_now,
 )
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
+from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck, check_issue
 from armnesia.vault.ledger.certificate_text import CERTIFIED, NOT_COVERED, PROVES, claims_of, words_of
 from armnesia.vault.ledger.commitments import commitment, is_path, root_from_path
-from armnesia.vault.ledger.ledger import Entry
+from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.ledger_copy import LedgerCopy
 
 SCHEMA = "armnesia.certificate/1"
 Erasure = Literal["pending", "complete"]
 ERASURE = ("pending", "complete")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
-_ON_ISSUE = ("issued", "signing_key")
+_ON_ISSUE = ("issued", "issued_at_head", "signing_key")
+_PARTS = {"erasure": {"state", "covers"}, "signing_key": {"version", "public"}}
+_BODY = {
+    *("schema", "vault", "sequence", "entry", "entry_hash", "claims", "not_covered", "proves", "erasure"),
+    *_ON_ISSUE,
+}
 
-INTEGRITY_ONLY = (
-    "No public key was given: the certificate was checked with the key inside it, which shows that it is"
-    " unchanged, but not who signed it."
-)
+
+def terms_of(kind: str, facts: Mapping[str, Any], covers: str) -> str:
+    """The hash of the words of a certificate, which its ledger entry has as `terms`.
+
+    >>> len(terms_of("nothing_held", {}, "nothing had to be erased"))
+    64
+    """
+    return _terms_hash(claims_of(kind, facts), NOT_COVERED, PROVES, covers)
+
+
+def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
+    """Whether the words of a certificate, or of its draft, are those that its entry fixes."""
+    erasure = body.get("erasure")
+    covers = erasure.get("covers") if isinstance(erasure, Mapping) else None
+    words = (body.get("claims"), body.get("not_covered"), body.get("proves"), covers)
+    if entry.fields.get("terms") != _terms_hash(*words):
+        yield "the certificate's words are not those that its ledger entry fixes"
+
+
+def _terms_hash(*words: Any) -> str:
+    return sha256_hex(text_of_plain(words))
 
 
 @dataclass(frozen=True)
@@ -68,12 +94,25 @@ class CertificateDraft:
                 "sequence": entry.sequence,
                 "entry": dict(entry.fields),
                 "entry_hash": entry.hash,
-                "claims": claims_of(entry),
+                "claims": claims_of(entry.kind, entry.fields),
                 "not_covered": list(NOT_COVERED),
                 "proves": PROVES,
                 "erasure": {"covers": covers},
             }
         )
+
+    @classmethod
+    def again(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
+        """The draft for an entry whose certificate, with this body, was issued before.
+
+        It has the words that the entry fixes. Entries of 0.1.0 fix none: then it is drafted like a new one,
+        because words that were signed with a key that may be stolen must not be signed again.
+        """
+        if "terms" not in entry.fields:
+            return cls.of(entry, covers)
+        for problem in terms_problems(body, entry):
+            raise VaultError(f"certificate {entry.sequence}: {problem}")
+        return Certificate(body, b"").draft
 
     def seal(self, ring: Keyring) -> bytes:
         """The seal on the text, by the digest key in use; `rotate_digest_key` seals all drafts again."""
@@ -83,11 +122,15 @@ class CertificateDraft:
         self,
         keyring: Keyring,
         *,
+        head: Head,
         erasure: Erasure,
         issued: str | None = None,
         opening: Mapping[str, Any] | None = None,
     ) -> "Certificate":
-        """Sign the certificate, with this state of erasure and the current time."""
+        """Sign the certificate, with this state of erasure and the current time.
+
+        `head` is the head of the ledger in the same state that says which key is in use.
+        """
         if erasure not in ERASURE:
             raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
         if self.body["vault"] != keyring.vault:
@@ -96,6 +139,7 @@ class CertificateDraft:
             **self.body,
             "erasure": {"state": erasure, **self.body["erasure"]},
             "issued": issued or utc_now(),
+            "issued_at_head": str(head),
             "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
         }
         text = text_of_plain(body)
@@ -119,8 +163,10 @@ class Certificate:
     >>> entry = Entry.next_after(
     ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
     ...     code="armnesia 0.1.0", commitment=commitment(ring.salt(7, 1), request), salt_key=1,
+    ...     terms=terms_of("nothing_held", {}, "nothing had to be erased"),
     ... )
-    >>> signed = CertificateDraft.of(entry, "nothing had to be erased").issue(ring, erasure="complete")
+    >>> draft = CertificateDraft.of(entry, "nothing had to be erased")
+    >>> signed = draft.issue(ring, head=entry.head, erasure="complete")
     >>> file = signed.with_opening(ring.salt(7, 1), request).to_json()
     >>> Certificate.from_json(file).verify(ring.public_key())
     []
@@ -143,7 +189,7 @@ class Certificate:
 
     @property
     def draft(self) -> CertificateDraft:
-        """The draft of the certificate, to issue it again with another state of erasure."""
+        """The draft of the certificate."""
         body = {name: value for name, value in self.body.items() if name not in _ON_ISSUE}
         return CertificateDraft({**body, "erasure": {"covers": self.body["erasure"]["covers"]}})
 
@@ -231,17 +277,42 @@ class Certificate:
         """The text of the certificate's file, indented."""
         return _pretty(self.to_dict())
 
-    def verify(self, public_key: str | Sequence[str] | None) -> list[str]:
-        """Check everything that can be checked from the file alone; one sentence per problem.
+    def verify(
+        self,
+        public_key: str | Sequence[str] | None,
+        *,
+        ledger: LedgerCopy | None = None,
+        head: Head | None = None,
+    ) -> list[str]:
+        """The problems that `check` finds; one sentence per problem."""
+        return list(self.check(public_key, ledger=ledger, head=head).problems)
 
-        These are the signature, the entry against its hash, the body against the entry, and the opening
-        against the commitment. Without a public key, the key inside the certificate is used: then no problem
-        means that the certificate is unchanged, but not who signed it (`INTEGRITY_ONLY`).
+    def check(
+        self,
+        public_key: str | Sequence[str] | None,
+        *,
+        ledger: LedgerCopy | None = None,
+        head: Head | None = None,
+    ) -> CertificateCheck:
+        """Check the certificate, and say what could not be checked.
+
+        By the file alone: the signature, the entry against its hash, the body against the entry, and the
+        opening against the commitment. Without a public key, the key inside the certificate is used: then no
+        problem means that the certificate is unchanged, but not who signed it (`INTEGRITY_ONLY`).
+
+        With a `PublicKeys` list also whether the key was in use when the certificate was issued. With a
+        `ledger` also whether its entry, and the one that it was issued at, are in it. `head` is a head that
+        was kept elsewhere, to compare the ledger or, without one, the certificate with.
         """
         keys = [public_key] if isinstance(public_key, str) else public_key
         if keys is not None and not keys:
             raise InvalidInputError("public_key must name at least one key, or be None; got an empty list")
-        return [*self._signature_problems(keys), *self._body_problems(), *self._opening_problems()]
+        if keys is None and (ledger is not None or head is not None):
+            raise InvalidInputError("a ledger or a head must be given together with a public key")
+        problems = [*self._signature_problems(keys), *self._body_problems(), *self._opening_problems()]
+        if problems or keys is None:
+            return CertificateCheck(tuple(problems), () if problems else (INTEGRITY_ONLY,))
+        return check_issue(self.body, keys, ledger, head)
 
     def _signature_problems(self, keys: Sequence[str] | None) -> Iterator[str]:
         trusted = None if keys is None else [signatures.checked_public_key(key) for key in keys]
@@ -275,8 +346,34 @@ class Certificate:
             ("vault", entry.vault),
             ("sequence", entry.sequence),
         ):
-            if self.body.get(name) != of_entry:
+            if self.body.get(name) != of_entry or type(self.body[name]) is not type(of_entry):
                 yield f"the certificate's {name} is not that of its ledger entry"
+        if "terms" in entry.fields:  # entries of 0.1.0 lack it, and their certificates the head of issue
+            yield from terms_problems(self.body, entry)
+            yield from self._form_problems()
+        if "issued_at_head" in self.body:
+            yield from self._issue_problems(entry)
+
+    def _form_problems(self) -> Iterator[str]:
+        """Parts that are missing, or that the entry does not fix: a stolen key could add words there."""
+        parts = {"": (self.body, _BODY)} | {
+            f"{name}.": (self.body.get(name), known) for name, known in _PARTS.items()
+        }
+        for prefix, (part, known) in parts.items():
+            found = set(part) if isinstance(part, Mapping) else known
+            for name in sorted(found ^ known):
+                yield f"the certificate {'must not have' if name in found else 'lacks'} {prefix}{name}"
+
+    def _issue_problems(self, entry: Entry) -> Iterator[str]:
+        at = self.body["issued_at_head"]
+        try:
+            head = Head.parse(at if isinstance(at, str) else "")
+        except InvalidInputError:
+            head = None
+        if head is None or str(head) != at or head.sequence < entry.sequence:
+            yield f"the certificate's issued_at_head must be a head at entry {entry.sequence} or later"
+        elif head.sequence == entry.sequence and head != entry.head:
+            yield "the certificate's issued_at_head is not that of its ledger entry"
 
     def _opening_problems(self) -> Iterator[str]:
         if self.opening is None:

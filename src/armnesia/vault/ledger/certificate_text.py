@@ -8,12 +8,14 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import printable
 from armnesia.privacy import Guarantee, Level
 from armnesia.vault.keys.canonical_json import canonical
-from armnesia.vault.ledger.ledger import Entry
 
 CERTIFIED = ("forget", "nothing_held")
 NOT_COVERED = (
     "decisions released before the deletion: they were made with the records",
-    "requests that were chosen by looking at published decisions",
+    "records of others that were collected while such a decision was served: they stay, and which arms they"
+    " are of may depend on the deleted records",
+    "requests of others that were chosen by looking at such a decision; requests that are chosen by looking"
+    " at the arm served after the deletion are covered",
     "statistics or scores published before and after the deletion: their difference is what was deleted",
     "backups, copies, logs and models elsewhere",
     "other accounts of the same person",
@@ -35,25 +37,21 @@ _NOTHING_HELD = {
 _MOST_NAMES = 10
 
 
-def claims_of(entry: Entry) -> dict[str, str]:
+def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
     """The claims of the certificate of a ledger entry; the guarantee is the entry's `level` and `budget`.
 
-    >>> entry = Entry.next_after(
-    ...     6, "ab" * 32, vault="v-1", kind="forget", time="2026-11-15T10:42:07.123456Z", code="0.1.0",
-    ...     level="retained", budget={"epsilon": 0.0, "delta": 0.0}, unlearner={"name": "rollback"},
-    ...     released="B",
-    ... )
-    >>> print(claims_of(entry)["guarantee"])
+    >>> facts = {
+    ...     "level": "retained", "budget": {"epsilon": 0.0, "delta": 0.0}, "unlearner": {"name": "rollback"},
+    ...     "released": "B",
+    ... }
+    >>> print(claims_of("forget", facts)["guarantee"])
     the arm served after the deletion, "B", was drawn once by rollback, with (ε = 0, δ = 0) at level retained:
-    as if the records had never been there
+    as if only the other records had been there; which of these were collected is not undone
     """
-    if entry.kind not in CERTIFIED:
-        raise InvalidInputError(
-            f"the entry of a certificate must be {' or '.join(CERTIFIED)}; got {entry.kind!r}"
-        )
-    if entry.kind == "nothing_held":
+    if kind not in CERTIFIED:
+        raise InvalidInputError(f"the entry of a certificate must be {' or '.join(CERTIFIED)}; got {kind!r}")
+    if kind == "nothing_held":
         return dict(_NOTHING_HELD)
-    facts = entry.fields
     try:
         epsilon, delta = (float(facts["budget"][name]) for name in ("epsilon", "delta"))
         claimed = _claims(
@@ -119,6 +117,7 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
         *(f"  - {item}" for item in body["not_covered"]),
         f"What it proves: {body['proves']}",
         f"Ledger head: {body['sequence']}:{body['entry_hash']}",
+        *([f"Issued at ledger head: {body['issued_at_head']}"] if "issued_at_head" in body else []),
         f"Issued {body['issued']}, signing key {key['version']}: {key['public']}",
     ]
     return "\n".join(printable(line) for line in lines)  # the file may be forged

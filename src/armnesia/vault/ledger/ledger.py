@@ -20,6 +20,7 @@ GENESIS = "0" * 64
 KINDS = (
     "init",
     "actions",
+    "user_type",
     "forget",
     "nothing_held",
     "readmit",

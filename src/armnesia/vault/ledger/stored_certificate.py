@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault.keys.canonical_json import read_json
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, Erasure
-from armnesia.vault.ledger.ledger import Entry
+from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, Erasure, terms_problems
+from armnesia.vault.ledger.certificate_check import Issue
+from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.public_keys import PublicKeys
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,12 @@ class StoredCertificate:
             stored = cls._parse(body, bytes(signature), ring)
             if stored.draft.body["sequence"] != sequence:
                 raise VaultError("it is stored under another entry than its own")
-            if Entry(stored.draft.body["entry"]).text != entry:
+            own = Entry(stored.draft.body["entry"])
+            if own.text != entry:
                 raise VaultError("its entry is not the one in the ledger")
+            if "terms" in own.fields:
+                for problem in terms_problems(stored.draft.body, own):
+                    raise VaultError(problem)
         except (ArmnesiaError, KeyError, TypeError, ValueError) as error:
             reason = str(error) if isinstance(error, ArmnesiaError) else "a part is missing or invalid"
             raise VaultError(f"certificate {sequence}: {reason}") from None
@@ -50,8 +56,38 @@ class StoredCertificate:
             raise VaultError("its seal does not match: the draft has been changed")
         return cls(draft)
 
-    def issue(self, keyring: Keyring, *, erasure: Erasure) -> Certificate:
-        """The certificate with this state of erasure: the stored one, or one that is signed now."""
-        if self.issued is not None and self.issued.erasure == erasure:
-            return self.issued
-        return self.draft.issue(keyring, erasure=erasure)
+    @property
+    def issued_at(self) -> Head | None:
+        """The head of the ledger at which it was signed; None for a draft, and for certificates of 0.1.0."""
+        return None if self.issued is None else Issue.of(self.issued.body).issued_at
+
+    def range_problems(self, keys: PublicKeys) -> list[str]:
+        """Where a signed certificate contradicts the range of its key."""
+        if self.issued is None:
+            return []
+        issue = Issue.of(self.issued.body)
+        key = keys.named(issue.public)
+        return [] if key is None else list(issue.range_problems(key))
+
+    def valid(self, keys: PublicKeys) -> Certificate | None:
+        """The signed certificate, if it says at which head it was issued, and its key is not compromised."""
+        if self.issued is None:
+            return None
+        issue = Issue.of(self.issued.body)
+        key = keys.named(issue.public)
+        if issue.issued_at is None or key is None or any(issue.key_problems(key, with_ledger=False)):
+            return None
+        return self.issued
+
+    def issue(self, keyring: Keyring, keys: PublicKeys, *, erasure: Erasure, covers: str) -> Certificate:
+        """The certificate with this state of erasure: the stored one if it is valid, or one signed now.
+
+        One whose key was compromised is never returned. `keys` are those of the present head.
+        """
+        valid = self.valid(keys)
+        if valid is not None and valid.erasure == erasure:
+            return valid
+        draft = self.draft
+        if self.issued is not None:
+            draft = CertificateDraft.again(Entry(self.issued.body["entry"]), self.issued.body, covers)
+        return draft.issue(keyring, head=keys.head, erasure=erasure)

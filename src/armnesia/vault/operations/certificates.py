@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations.public_keys import read_public_keys
+from armnesia.vault.operations.similar_names import similar_forgotten
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -15,10 +17,12 @@ from armnesia.vault.storage import tables
 def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
     """The certificate of a request, or of one name in a request, opened for that name alone."""
     with connection.reading() as transaction:
+        target = target.normalised(transaction.state.configuration.user_type)
         answer = _answer_to(transaction, target)
         if answer is None:
             raise VaultError(
                 "there is no certificate for exactly this request: it was not made, or with other names"
+                + similar_forgotten(transaction, target, target.names)
             )
         sequence, opening = answer
         tree = _read_tree(transaction, sequence, opening)
@@ -31,7 +35,8 @@ def certificates_of_each(
 ) -> Iterator[tuple[str, Certificate | None]]:
     """Each name of a request with its own certificate, opened for it alone; None if there is none."""
     with connection.reading() as transaction:
-        answers = [(one, _answer_to(transaction, one)) for one in target.each()]
+        normalised = target.normalised(transaction.state.configuration.user_type)
+        answers = [(one, _answer_to(transaction, one)) for one in normalised.each()]
     entry: int | None = None
     for one, answer in answers:
         sequence, opening = answer or (0, None)
@@ -65,13 +70,21 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
     with connection.reading() as transaction:
         stored, state, ring = read_stored(transaction, sequence), transaction.state, transaction.ring
+        keys = read_public_keys(connection, transaction)
     erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
-    certificate = stored.issue(ring, erasure="complete" if erased else "pending")
+    erasure: Erasure = "complete" if erased else "pending"
+    certificate = stored.issue(ring, keys, erasure=erasure, covers=covered_files(connection, stored))
     if certificate is not stored.issued:
         with connection.writing() as transaction:
             to_certificates = tables.put_certificate(sequence, certificate.text, certificate.signature)
             transaction.store(transaction.state, to_certificates)
     return certificate
+
+
+def covered_files(connection: VaultConnection, stored: StoredCertificate) -> str:
+    """The files that erasure is about, in words, for the entry of a stored certificate."""
+    excludes = connection.records.erasure_excludes if stored.draft.body["entry"]["kind"] == "forget" else ""
+    return connection.database.erasure_covers + excludes
 
 
 def _open(

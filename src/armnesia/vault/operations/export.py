@@ -10,15 +10,18 @@ from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import plain, text_of_plain
 from armnesia.vault.keys.json_sections import JsonSections
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.certificate import Erasure
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.ledger_copy import EXPORT_SCHEMA as SCHEMA
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations.certificates import covered_files
+from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.results import Exported
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import CODE, Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
-SCHEMA = "armnesia.export/1"
 _SEAL_DIGITS = 64
 
 
@@ -37,15 +40,17 @@ def write_export(connection: VaultConnection, path: str | Path, *, for_restore: 
         temporary.open("wb") as file,
     ):
         writer = _Writer(file, transaction.ring if for_restore else None)
-        entries, certificates = _write_sections(writer, transaction, for_restore=for_restore)
+        entries, certificates = _write_sections(writer, connection, transaction, for_restore=for_restore)
         writer.end()
     return Exported(Path(path), transaction.state.head, entries, certificates, for_restore)
 
 
-def _write_sections(writer: "_Writer", transaction: Transaction, *, for_restore: bool) -> tuple[int, int]:
+def _write_sections(
+    writer: "_Writer", connection: VaultConnection, transaction: Transaction, *, for_restore: bool
+) -> tuple[int, int]:
     """Write every key in the order of canonical JSON; return how many entries and certificates there are."""
     state, session, keyring = transaction.state, transaction.session, transaction.keyring
-    certificates = writer.rows("certificates", _certificates(transaction))
+    certificates = writer.rows("certificates", _certificates(connection, transaction))
     writer.value("code", CODE)
     writer.value("configuration", plain(state.configuration.to_dict()))
     if for_restore:
@@ -65,14 +70,16 @@ def _write_sections(writer: "_Writer", transaction: Transaction, *, for_restore:
     return entries, certificates
 
 
-def _certificates(transaction: Transaction) -> Iterator[dict[str, Any]]:
+def _certificates(connection: VaultConnection, transaction: Transaction) -> Iterator[dict[str, Any]]:
     """The certificates of all entries; those that were never handed out are signed for the export."""
     erased_through, ring = transaction.state.erased_through, transaction.ring
+    keys = read_public_keys(connection, transaction)
     for sequence, body, signature, entry in tables.stream_certificates_and_entries(transaction.session):
         stored = StoredCertificate.read(sequence, body, signature, entry or "", ring)
-        certificate = stored.issued or stored.issue(
-            ring, erasure="complete" if erased_through >= sequence else "pending"
-        )
+        certificate = stored.valid(keys)
+        if certificate is None:
+            erasure: Erasure = "complete" if erased_through >= sequence else "pending"
+            certificate = stored.issue(ring, keys, erasure=erasure, covers=covered_files(connection, stored))
         yield {
             "sequence": sequence,
             "body": dict(certificate.body),
@@ -184,6 +191,10 @@ class ExportFile:
     def ledger(self) -> Iterator[tuple[int, str, str]]:
         """The rows (sequence, entry, hash) of the ledger."""
         return ((row["sequence"], row["entry"], row["hash"]) for row in self._sections.items("ledger"))
+
+    def certificates(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The numbers of the certificates' entries, and their bodies."""
+        return ((row["sequence"], row["body"]) for row in self._sections.items("certificates"))
 
     def suppressed(self) -> Iterator[Row]:
         """The rows of the suppression list."""

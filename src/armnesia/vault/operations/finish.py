@@ -2,7 +2,8 @@
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress, RowCounter
-from armnesia.vault.operations.certificates import read_stored
+from armnesia.vault.operations.certificates import covered_files, read_stored
+from armnesia.vault.operations.public_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.results import Finished
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.storage import tables
@@ -17,7 +18,8 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
     """Make deleted bytes leave the files, and sign again every certificate that does not say so yet.
 
     These are the certificates that were signed with erasure pending, and those stored as drafts: `forget` may
-    have handed them out with erasure pending. `since` leaves out those of earlier ledger entries.
+    have handed them out with erasure pending. Also those that a compromised key signed are signed again.
+    `since` leaves out those of earlier ledger entries.
     """
     if isinstance(since, bool) or not isinstance(since, int) or since < 1:
         raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
@@ -29,7 +31,9 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
         through = state.erased_through
     with connection.reading() as transaction:
         bodies = tables.stream_certificate_bodies(transaction.session, since)
-        waiting = [int(sequence) for sequence, body in bodies if _COMPLETE not in body]
+        keys = read_public_keys(connection, transaction)
+        refused = set(certificates_to_reissue(transaction.session, keys))
+        waiting = [int(sequence) for sequence, body in bodies if _COMPLETE not in body or sequence in refused]
         complete = not tables.count_certificates_after(transaction.session, through)
     reissued = tuple(sequence for sequence in waiting if sequence <= through)
     counter = RowCounter(progress)
@@ -50,7 +54,10 @@ def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
     """Sign these certificates again, and note how far deleted bytes are erased, in one transaction."""
     with connection.writing() as transaction:
         statements = []
+        keys = read_public_keys(connection, transaction)
         for sequence in sequences:
-            certificate = read_stored(transaction, sequence).issue(transaction.ring, erasure="complete")
+            stored = read_stored(transaction, sequence)
+            covers = covered_files(connection, stored)
+            certificate = stored.issue(transaction.ring, keys, erasure="complete", covers=covers)
             statements.append(tables.put_certificate(sequence, certificate.text, certificate.signature))
         transaction.store(transaction.state, *statements)

@@ -14,9 +14,10 @@ from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import CertificateDraft
+from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
 from armnesia.vault.ledger.commitments import Opening, commit_to
 from armnesia.vault.operations.certificates import certificate_of_target
+from armnesia.vault.operations.similar_names import refuse_similar_names
 from armnesia.vault.results import Forgotten, Preview
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.records import RecordSet
@@ -35,6 +36,8 @@ class RequestOptions:
     options: Mapping[str, Any] | None = None
     epsilon: float | None = None
     delta: float | None = None
+    exactly: bool = False
+    """Whether the names are meant as they are, though the vault holds rows of similar ones."""
 
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
@@ -61,13 +64,16 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
     with connection.writing() as transaction:
         before, ring = transaction.state, transaction.ring
         resolved = options.resolve(before.configuration)  # refused before anything is looked up
+        target = target.normalised(before.configuration.user_type)
         digests = RequestDigests.of(ring, target)
         listed = digests.read(transaction.session)
         repeated = digests.answered_before(listed)
         if repeated:
             _refuse_returned_records(transaction.session, target, ring)
         else:
-            answer = _answer(connection, transaction, target, records, resolved, digests, listed)
+            answer = _answer(
+                connection, transaction, target, records, resolved, digests, listed, options.exactly
+            )
     if repeated:
         connection.pinned_head.write(before.head)  # also where no head was pinned yet
         certificate = certificate_of_target(connection, target)
@@ -88,7 +94,10 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         release=answer.release,
         head=answer.state.head,
         certificate=answer.draft.issue(
-            ring, erasure="complete" if erased else "pending", opening=answer.opening
+            ring,
+            head=answer.state.head,
+            erasure="complete" if erased else "pending",
+            opening=answer.opening,
         ),
     )
 
@@ -99,16 +108,20 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
     with connection.reading() as transaction:
         session, state = transaction.session, transaction.state
         resolved = options.resolve(state.configuration)
+        target = target.normalised(state.configuration.user_type)
         digests = RequestDigests.of(transaction.ring, target)
-        repeated = digests.answered_before(digests.read(session))
+        listed = digests.read(session)
+        repeated = digests.answered_before(listed)
         found = records.find(session, state)
-        held = 0 if found is None else _count_names_with_records(session, target, transaction.ring)
+        held = tables.keys_with_records(session, target.row_column, target.row_keys(transaction.ring))
+        if not repeated and not options.exactly:
+            refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
     unlearner, release = None, None
     if found is not None:
         used, release, _ = _release(state, found, resolved)
         unlearner = used.unlearner.name
     counts = counts_by_action(state, found)
-    return Preview(repeated, len(target.names), held, unlearner, counts, state.served_action, release)
+    return Preview(repeated, len(target.names), len(held), unlearner, counts, state.served_action, release)
 
 
 class _Answer(NamedTuple):
@@ -130,10 +143,13 @@ def _answer(
     resolved: ResolvedRequest,
     digests: "RequestDigests",
     listed: SuppressionRows,
+    exactly: bool,
 ) -> _Answer:
     before, ring = transaction.state, transaction.ring
     found, rows, to_tallies = records.delete(transaction)
     held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
+    if not exactly:
+        refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
     commitment = commit_to(target, ring, before.head.sequence + 1, before.digest_key, held)
     facts: dict[str, Any] = {"commitment": commitment.root, "salt_key": before.digest_key}
     kind, release, state = "nothing_held", None, before
@@ -143,9 +159,9 @@ def _answer(
         kind, facts = "forget", facts | _ledger_facts(before, found, release, used, released)
         served = stream.statistics.actions.index(released)
         state = replace(before, stream=stream, served=served, served_by="release")
-    entry, state, to_ledger = append_entry(state, kind, **facts)
-    covers = connection.database.erasure_covers
-    draft = CertificateDraft.of(entry, covers + (connection.records.erasure_excludes if found else ""))
+    covers = connection.database.erasure_covers + (connection.records.erasure_excludes if found else "")
+    entry, state, to_ledger = append_entry(state, kind, **facts, terms=terms_of(kind, facts, covers))
+    draft = CertificateDraft.of(entry, covers)
     table_digests = before.digests.update(ring, "record", rows)
     to_tree = []
     if commitment.leaves is not None:
@@ -248,6 +264,10 @@ class RequestDigests(NamedTuple):
     def answered_before(self, listed: SuppressionRows) -> bool:
         """Whether the same request was answered, and none of its names was readmitted since."""
         return self.whole in listed.request and all(listed.suppresses(name) for name, *_ in self.each)
+
+    def suppressed_in(self, listed: SuppressionRows) -> list[bool]:
+        """Which of the names are suppressed."""
+        return [listed.suppresses(name) for name, *_ in self.each]
 
     def noted(self, listed: SuppressionRows, openings: list[Opening], sequence: int) -> SuppressionRows:
         """The rows after the request: every name suppressed, and the entry that answered it noted.

@@ -8,11 +8,13 @@ from typing import Any
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.core.progress import Progress
-from armnesia.logs import CHUNK, Rows, Source, storable_labels
+from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensities
+from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.record_loader import RecordLoader
+from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -43,9 +45,15 @@ def ingest(
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     unnamed = not no_user and (source.columns.user is None or not user_is_named)
     state = _check_before_reading(connection, source, unnamed)
-    actions = _actions(state, source)
+    warn_of_propensities(source.varying_propensity(), stacklevel=4)
+    actions, user_type = _actions(state, source), user_type_for(state, source)
+    names = UserNames(user_type or UserType.TEXT)
     chunks = partial(
-        source.rows, actions, state.configuration.reward_range, chunk=min(batch_rows or CHUNK, CHUNK)
+        source.rows,
+        actions,
+        state.configuration.reward_range,
+        chunk=min(batch_rows or CHUNK, CHUNK),
+        user_names=names,
     )
     if batch_rows is not None:  # a bad row far down must not leave the batches before it
         for _ in chunks():
@@ -55,11 +63,12 @@ def ingest(
         *(0, 0, 0, 0, state.served_action, state.head),
         user_column=source.columns.named().get("user"),
         actions_fixed=actions if fixes_actions else None,
+        user_type_fixed=user_type if state.configuration.user_type is None else None,
     )
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, unnamed)  # some may be forgotten just now
-            loader = RecordLoader(transaction, connection.records, source, actions)
+            loader = RecordLoader(transaction, connection.records, source, actions, user_type)
             for rows in batch:
                 loader.take(rows)
                 if progress is not None:
@@ -74,6 +83,7 @@ def ingest(
             served=state.served_action,
             head=state.head,
         )
+    _warn_of_names(names, source)
     return result
 
 
@@ -98,6 +108,23 @@ def _refuse_unknown_users(session: Session, unnamed: bool) -> None:
         raise VaultError(
             "people were forgotten here: name the user column (--user-column), so that their rows stay out;"
             " or, if the rows belong to no user, say so with no_user=True (--no-user)"
+        )
+
+
+def _warn_of_names(names: UserNames, source: Source) -> None:
+    """Name a user column that may not hold the names of people as they are known elsewhere."""
+    if names.float_row is not None:
+        warnings.warn(
+            f"{source.described('user')} looks like integers that became floats, such as 7.0 for 7, first in"
+            f" row {names.float_row}: this vault names people by text, so that 7 and 7.0 are two people; to"
+            " name them by integers, create a vault with user_type='integer' (init --user-type integer)",
+            stacklevel=4,
+        )
+    if names.spaced_row is not None:
+        warnings.warn(
+            f"{source.described('user')} has white space around names, first in row {names.spaced_row}: in"
+            " this vault it is not part of a name",
+            stacklevel=4,
         )
 
 

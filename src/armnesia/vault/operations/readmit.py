@@ -5,6 +5,7 @@ from dataclasses import replace
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.operations.forget import RequestDigests
+from armnesia.vault.operations.similar_names import similar_forgotten
 from armnesia.vault.results import Readmitted
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.suppression import SuppressionRows
@@ -19,11 +20,16 @@ def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool =
     """
     with connection.writing() as transaction:
         before, ring = transaction.state, transaction.ring
+        target = target.normalised(before.configuration.user_type)
         digests = RequestDigests.of(ring, target)
         listed = digests.read(transaction.session)
-        missing = sum(not listed.suppresses(name) for name, *_ in digests.each)
+        named = zip(target.names, digests.each, strict=True)
+        missing = [name for name, (digest, *_) in named if not listed.suppresses(digest)]
         if missing:
-            raise VaultError(f"{missing} of the {len(digests.each)} named are not on the suppression list")
+            hint = similar_forgotten(transaction, target, missing)
+            raise VaultError(
+                f"{len(missing)} of the {len(digests.each)} named are not on the suppression list{hint}"
+            )
         entry, state, to_ledger = append_entry(before, "readmit", number=len(digests.each), erased=erase)
         readmitted = {digest: (*row[:-1], entry.sequence) for digest, row in listed.suppressed.items()}
         after = SuppressionRows() if erase else SuppressionRows(readmitted, listed.request)

@@ -47,7 +47,7 @@ def rebuild(
         state = connection.records.recount(transaction, scan, counter)
         rebuild_tallies(session, transaction.ring, connection.records.layout)
         intact = transaction.intact and connection.records.matches(scan, before)
-        unchanged = intact and before.stream == state.stream
+        unchanged = intact and (before.stream, before.head) == (state.stream, state.head)
         if unchanged:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
         _, state, to_ledger = append_entry(

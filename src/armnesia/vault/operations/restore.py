@@ -34,7 +34,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
 
     The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
     certificates and suppression list brought up to date. If that changes the statistics, the learner decides
-    again from what is left, which is rollback: as if the records had never been there.
+    again from what is left, which is rollback: as if only the other records had been there.
 
     A copy whose rows or state were changed by something else is refused, unless it is accepted `as_it_is`:
     then its records are counted again, and the ledger says so.
@@ -157,10 +157,15 @@ def _replace_lists(
 def _ledger_statements(
     export: ExportFile, before: Head, ring: Keyring, covers: tuple[str, str]
 ) -> Iterator[Statement]:
+    certificates = export.certificates()
+    number, body = next(certificates, (0, {}))
     for sequence, text, hash_ in export.ledger():
         if sequence > before.sequence:
             yield tables.append_entry(sequence, text, hash_)
         entry = Entry.from_text(text)
         if entry.kind in CERTIFIED:
-            draft = CertificateDraft.of(entry, covers[0] + (covers[1] if entry.kind == "forget" else ""))
+            while 0 < number < sequence:
+                number, body = next(certificates, (0, {}))
+            covered = covers[0] + (covers[1] if entry.kind == "forget" else "")
+            draft = CertificateDraft.again(entry, body if number == sequence else {}, covered)
             yield tables.put_certificate(sequence, draft.text, draft.seal(ring))

@@ -7,7 +7,7 @@ in use yet; the versions in the database say which ones are.
 from collections.abc import Callable
 from dataclasses import replace
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.vault.keys.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
@@ -25,22 +25,45 @@ _CERTIFICATES_AT_ONCE = 500
 _PURPOSE = {"user": USER, "record": SUPPRESSED_RECORD}
 
 
-def rotate_signing_key(connection: VaultConnection) -> Rotated:
-    """Sign with a new key from now on; certificates signed before stay valid, and their keys are kept."""
+def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | None = None) -> Rotated:
+    """Sign with a new key from now on; certificates signed before stay valid, and their keys are kept.
+
+    With `compromised_since`, certificates that any earlier key signed at this ledger entry or later must be
+    issued again. The ledger entry also says how far erasure was complete, so that a key that is stolen later
+    cannot say more.
+    """
+    with connection.reading() as transaction:
+        length = transaction.state.head.sequence
+    connection.erase(length)  # best effort: what is not erased by now, the old key cannot certify any more
     with connection.writing() as transaction:
         before, old_ring = transaction.state, transaction.ring
+        facts = _compromise(compromised_since, before.head.sequence)
         version = before.signing_key + 1
         _use_new_key(connection, transaction, lambda ring: ring.signing_version, Keyring.with_new_signing_key)
-        public = transaction.keyring.public_key(version)
+        state = replace(before, signing_key=version)
+        ring = ring_of(transaction.keyring, state)
         entry, state, to_ledger = append_entry(
-            replace(before, signing_key=version),
+            state,
             "rotate_signing",
+            new_signer=ring,
             version=version,
-            public=public,
-            signed_by_previous=old_ring.sign(public.encode()).hex(),
+            public=ring.public_key(),
+            signed_by_previous=old_ring.sign(ring.public_key().encode()).hex(),
+            erased_through=min(before.erased_through, before.head.sequence),
+            **facts,
         )
         transaction.store(state, to_ledger)
     return Rotated("signing", version, entry.head)
+
+
+def _compromise(since: int | None, length: int) -> dict[str, int]:
+    if since is None:
+        return {}
+    if type(since) is not int or not 1 <= since <= length:
+        raise InvalidInputError(
+            f"compromised_since must be the number of a ledger entry, 1 to {length}; got {since!r}"
+        )
+    return {"compromised_since": since}
 
 
 def rotate_digest_key(connection: VaultConnection, progress: Progress | None = None) -> Rotated:

@@ -1,6 +1,7 @@
 """The state of a vault, for its operator."""
 
 from armnesia.unlearners.stream import Stream
+from armnesia.vault.operations.public_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.results import ArmScore, Served, Status
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.storage import tables
@@ -13,6 +14,9 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         suppressed = tables.count_suppressed(session)
         waiting = tables.count_certificates_after(session, state.erased_through)
         sources = connection.records.sources(session)
+        to_reissue = []
+        if state.signing_key > 1:  # the ledger is searched for the history of the keys
+            to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
     erased = state.erased_through >= state.head.sequence or connection.erase(state.head.sequence)
     stream = state.stream
     return Status(
@@ -26,6 +30,7 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         erasure="complete" if erased or not waiting else "pending",
         digest_key=state.digest_key,
         signing_key=state.signing_key,
+        to_reissue=len(to_reissue),
         sources=sources,
         scores=_scores(stream) if scores and stream is not None else None,
     )

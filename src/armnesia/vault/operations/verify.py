@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.messages import counted, listed
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.ledger import Head, check_chain
+from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_problems
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.operations.public_keys import certificates_to_reissue
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.owner_tallies import tally_problems
@@ -22,6 +26,7 @@ from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
 """The tables of `TableDigests`, in its order, in words."""
+_MOST_LISTED = 20
 
 
 def verify(
@@ -53,11 +58,15 @@ def verify(
             return Verification((*problems, *foreign), tuple(notes), 0, 0, 0)
         ledger = tables.LedgerRows(session)
         entries = len(ledger)
-        problems += _ledger_problems(ledger, connection, state, heads)
-        certificates = 0
-        for certificate_problems in _certificate_problems(session, _ring(connection, state)):
+        found, keys = _ledger_problems(ledger, connection, state, heads)
+        problems += found
+        certificates, sound = 0, True
+        for certificate_problems in _certificate_problems(session, _ring(connection, state), keys):
             certificates += 1
+            sound = sound and not certificate_problems
             problems += certificate_problems
+        if keys is not None and sound:
+            notes += _reissue_notes(certificates_to_reissue(session, keys))
         if state is not None:
             try:
                 found, remarks = _row_problems(session, connection, state, RowCounter(progress))
@@ -79,7 +88,7 @@ def check_ledger(connection: VaultConnection, head: Head) -> LedgerCheck:
     heads = _heads(connection, head)
     with connection.database.reading() as session:
         state, _ = _state(session, connection)
-        problems = _ledger_problems(tables.LedgerRows(session), connection, state, heads)
+        problems, _ = _ledger_problems(tables.LedgerRows(session), connection, state, heads)
     return LedgerCheck(tuple(dict.fromkeys(problems)), head)
 
 
@@ -113,35 +122,72 @@ def _ring(connection: VaultConnection, state: State | None) -> Keyring:
 
 def _ledger_problems(
     ledger: tables.LedgerRows, connection: VaultConnection, state: State | None, heads: list[Head]
-) -> list[str]:
-    """Check the ledger by itself, against the state, and against heads kept elsewhere."""
+) -> tuple[list[str], PublicKeys | None]:
+    """Check the ledger by itself, against the state, and against heads kept elsewhere; its signing keys."""
+    keys: PublicKeys | None = None
     vault, end = connection.keyring.vault, None if state is None else state.head
     problems = [f"ledger: {problem}" for problem in check_chain(ledger, vault=vault, head=heads, end=end)]
     if ledger and not (problems and check_chain(ledger, vault=vault)):
-        replayed = ReplayedState.of(ledger)
+        try:
+            problems += [f"ledger: {problem}" for problem in rotation_problems(_key_entries(ledger))]
+            replayed = ReplayedState.of(ledger)
+        except InvalidInputError as error:
+            return [*problems, f"ledger: {error}"], None
+        keys = PublicKeys(vault, replayed.head, replayed.signing_keys)
         problems += replayed.key_problems(connection.keyring)
         if state is not None:
             problems += [f"state: {problem}" for problem in replayed.contradictions(state)]
-    return problems
+    return problems, keys
 
 
-def _certificate_problems(session: Session, ring: Keyring) -> Iterator[list[str]]:
+def _key_entries(ledger: tables.LedgerRows) -> Iterator[dict[str, Any]]:
+    """The entries that may put a signing key in use."""
+    for _, text, _ in ledger:
+        if any(f'"kind":"{kind}"' in text for kind in KEY_KINDS):
+            yield json.loads(text)
+
+
+def _reissue_notes(sequences: list[int]) -> list[str]:
+    """Which certificates must be issued again; that is no problem of the vault."""
+    if not sequences:
+        return []
+    return [
+        f"{counted(len(sequences), 'certificate')} signed with a compromised key, of ledger entries"
+        f" {listed(sequences, _MOST_LISTED)}: armnesia certificate show or armnesia finish issues them again"
+    ]
+
+
+def _certificate_problems(session: Session, ring: Keyring, keys: PublicKeys | None) -> Iterator[list[str]]:
     """The problems of each certificate that is present or should be."""
     for sequence, text, body, signature in tables.stream_entries_and_certificates(session):
         if body is not None:
-            yield _problems_of(sequence, body, signature, text, ring)
+            yield _problems_of(session, sequence, body, signature, text, ring, keys)
         elif _kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]
     for sequence, body, signature in tables.stream_certificates_without_entry(session):
-        yield _problems_of(sequence, body, signature, "", ring)
+        yield _problems_of(session, sequence, body, signature, "", ring, keys)
 
 
-def _problems_of(sequence: int, body: object, signature: object, entry: str, ring: Keyring) -> list[str]:
+def _problems_of(
+    session: Session,
+    sequence: int,
+    body: object,
+    signature: object,
+    entry: str,
+    ring: Keyring,
+    keys: PublicKeys | None,
+) -> list[str]:
     try:
-        StoredCertificate.read(sequence, body, signature, entry, ring)
+        stored = StoredCertificate.read(sequence, body, signature, entry, ring)
     except VaultError as error:
         return [str(error)]
-    return []
+    problems = [] if keys is None else stored.range_problems(keys)
+    issued_at = stored.issued_at
+    if issued_at is not None:
+        _, hash_ = tables.read_entry(session, issued_at.sequence) or ("", "")
+        if hash_ != issued_at.hash:
+            problems.append("it was issued at a head that the ledger never had")
+    return [f"certificate {sequence}: {problem}" for problem in problems]
 
 
 def _kind(text: str) -> str | None:

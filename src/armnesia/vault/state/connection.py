@@ -12,6 +12,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
+from armnesia.vault.ledger.public_keys import SigningKey
 from armnesia.vault.results import Served
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.record_modes import RECORDS
@@ -37,6 +38,8 @@ class VaultConnection:
     """True for operations that also work on an old copy: `verify`, `upgrade`, `restore`."""
     erased_through: int = 0
     """The last ledger entry whose deleted bytes this process knows to have left the files."""
+    signing_keys: tuple[SigningKey, ...] = ()
+    """The history of the signing keys, if it was read: a cache, valid for as many keys as are in use."""
     known: tuple[StoredState, State] | None = None
     """The rows that this process last stored or unsealed, and their state: a cache."""
     pinned: Head | None = None
@@ -140,8 +143,10 @@ class VaultConnection:
             return stored.check_seal(newer)
 
     def schema_problems(self, session: Session, version: int = VERSION) -> list[str]:
-        """Where the tables are not as armnesia creates them."""
-        return self.database.schema_problems(session, TABLES[self.records.layout, version])
+        """Where the tables are not as armnesia creates them; an unknown version is taken for this one."""
+        layout = self.records.layout
+        expected = TABLES.get((layout, version), TABLES[layout, VERSION])
+        return self.database.schema_problems(session, expected)
 
     def refuse_foreign_schema(self, session: Session) -> None:
         """Refuse tables that no readable version of armnesia creates: a trigger, say, could copy rows."""

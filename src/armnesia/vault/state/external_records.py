@@ -9,17 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.units import UNIT
 from armnesia.logs import Rows, Source, reopen_source, source_name
 from armnesia.logs.identities import identities
+from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.owner_tallies import OwnedRecords, delete_and_check
-from armnesia.vault.state.record_loader import RecordLoader
+from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user_type_for
 from armnesia.vault.state.records import (
     DeletedRecords,
     Records,
@@ -42,21 +44,25 @@ class ExternalRecordSet:
 
     def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
         self._target, self._keyring = target, keyring
-        self._column, self._keys = target.row_column, target.row_keys(keyring)
         self._at_source: dict[bytes, tuple[bytes, int, int]] = {}
         """By identity, the content digest, arm and units of the rows at the sources."""
 
     def look_up(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:
         """Look the rows up at their sources, which may take long."""
         with reading() as transaction:
-            sources, state = self._sources(transaction.session), transaction.state
-        self._look_up(sources, state)
+            session, state = transaction.session, transaction.state
+            rows = self._rows(state)
+            sources, held = _sources(session, rows), tables.read_contents(session, *rows).keys()
+        self._look_up(sources, state, every_spelling=False)
+        if not held <= self._at_source.keys():
+            self._look_up(sources, state, every_spelling=True)
 
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Compare what the vault counted with the rows at the sources, and add them up."""
-        held = tables.read_contents(session, self._column, self._keys)
-        if not held.keys() <= self._at_source.keys():
-            self._look_up(self._sources(session), state)  # another process may have ingested meanwhile
+        rows = self._rows(state)
+        held = tables.read_contents(session, *rows)
+        if not held.keys() <= self._at_source.keys():  # another process may have ingested meanwhile
+            self._look_up(_sources(session, rows), state, every_spelling=True)
         missing = sum(identity not in self._at_source for identity in held)
         changed = sum(
             self._at_source[identity][0] != content
@@ -69,38 +75,51 @@ class ExternalRecordSet:
                 f" longer at their source and {changed} have changed there: forget before deleting at the"
                 " source; now run armnesia rebuild"
             )
-        rows = (self._at_source[identity][1:] for identity in held)
-        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in rows)
+        found = (self._at_source[identity][1:] for identity in held)
+        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in found)
         return DeletionRequest.from_sums(state.known_stream.statistics, sums) if held else None
 
     def delete(self, transaction: Transaction) -> DeletedRecords:
         """Compare with the sources, then delete the digests and check them against the tallies."""
-        found = self.find(transaction.session, transaction.state)
-        rows, to_tallies = delete_and_check(transaction, EXTERNAL_LAYOUT, self._target, self._keys)
-        return DeletedRecords(found, rows, to_tallies)
+        state = transaction.state
+        found = self.find(transaction.session, state)
+        target = self._target.normalised(state.configuration.user_type)
+        return DeletedRecords(found, *delete_and_check(transaction, EXTERNAL_LAYOUT, target))
 
-    def _sources(self, session: Session) -> list[dict[str, Any]]:
-        """The sources that brought rows of this request: other sources need not be readable."""
-        needed = tables.read_source_numbers(session, self._column, self._keys)
-        known = tables.read_table(session, "source")
-        return [json.loads(description) for number, description in known if number in needed]
+    def _rows(self, state: State) -> tuple[str, list[bytes]]:
+        """The column by which the vault finds the rows, and its values."""
+        target = self._target.normalised(state.configuration.user_type)
+        return target.row_column, target.row_keys(self._keyring)
 
-    def _look_up(self, sources: list[dict[str, Any]], state: State) -> None:
-        ring = self._keyring
+    def _look_up(self, sources: list[dict[str, Any]], state: State, *, every_spelling: bool) -> None:
+        """Read the rows at their sources.
+
+        A source may spell a name otherwise than the vault, but looking for every spelling reads all of it.
+        """
+        ring, target = self._keyring, self._target.normalised(state.configuration.user_type)
         for description in sources:
-            source, statistics = reopen_source(description), state.known_stream.statistics
-            if (source.columns.user if self._target.users else source.columns.id) is None:
+            source, statistics = _reopened(description), state.known_stream.statistics
+            if (source.columns.user if target.users else source.columns.id) is None:
                 continue  # no row of this source can be named by the request
             for rows in source.rows(
                 statistics.actions,
                 statistics.reward_range,
-                users=self._target.users or None,
-                ids=self._target.records or None,
+                users=target.users or None,
+                ids=target.records or None,
+                user_names=user_names_of(state),
+                every_spelling=every_spelling,
             ):
                 for place, identity in enumerate(identities(ring.record_identity, rows)):
                     arm, units = rows.arms[place], rows.units[place]
                     content = ring.record_content(identity, rows.users[place], arm, units)
                     self._at_source[identity] = (content, arm, units)
+
+
+def _sources(session: Session, rows: tuple[str, list[bytes]]) -> list[dict[str, Any]]:
+    """The sources that brought these rows: other sources need not be readable."""
+    needed = tables.read_source_numbers(session, *rows)
+    known = tables.read_table(session, "source")
+    return [json.loads(description) for number, description in known if number in needed]
 
 
 class ExternalRecords(Records):
@@ -202,9 +221,11 @@ class ExternalRecords(Records):
         digests = state.digests._replace(record=0)
         transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
         for _, description in tables.read_table(session, "source"):
-            source = reopen_source(json.loads(description))
-            loader = RecordLoader(transaction, self, source, nothing.actions)
-            for rows in source.rows(nothing.actions, nothing.reward_range):
+            source = _reopened(json.loads(description))
+            user_type = user_type_for(transaction.state, source)
+            loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
+            names = UserNames(user_type or UserType.TEXT)
+            for rows in source.rows(nothing.actions, nothing.reward_range, user_names=names):
                 loader.take(rows)
                 if counter is not None:
                     counter.add(len(rows))
@@ -229,6 +250,17 @@ class ExternalRecords(Records):
                 raise unknown_source(name, known)
             for number in known[name]:
                 tables.delete_source(session, number)
+
+
+def _reopened(description: Mapping[str, Any]) -> Source:
+    """Open a source of the vault again; say what to do if it cannot be opened."""
+    try:
+        return reopen_source(description)
+    except ArmnesiaError as error:
+        raise VaultError(
+            f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
+            f" armnesia rebuild --without {source_name(description)}"
+        ) from None
 
 
 @dataclass
@@ -258,7 +290,9 @@ class _SourceComparison:
     ) -> None:
         """Read a source and compare each of its rows."""
         statistics = self._state.known_stream.statistics
-        for rows in reopen_source(description).rows(statistics.actions, statistics.reward_range):
+        for rows in _reopened(description).rows(
+            statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
+        ):
             names = identities(self._ring.record_identity, rows)
             # An id that occurred before names the same row again.
             again = rows.ordinals if rows.ids is not None else [0] * len(names)

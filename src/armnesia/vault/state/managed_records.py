@@ -33,16 +33,19 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, RecordLayout
 
+_AT_ONCE = 10_000
+"""Deleted records that are in memory at the same time."""
+
 
 class ManagedRecordSet:
     """The rows of one request, in the vault."""
 
     def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._target, self._column, self._keys = target, target.row_column, target.row_keys(keyring)
+        self._target, self._keyring = target, keyring
 
     def find(self, session: Session, state: State) -> DeletionRequest | None:
         """Add the rows up."""
-        sums = tables.sum_records(session, self._column, self._keys)
+        sums = tables.sum_records(session, *self._rows(state))
         if not sums:
             return None
         found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
@@ -50,11 +53,17 @@ class ManagedRecordSet:
 
     def delete(self, transaction: Transaction) -> DeletedRecords:
         """Delete the rows, check them against the tallies, and add them up."""
-        rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, self._target, self._keys)
+        target = self._target.normalised(transaction.state.configuration.user_type)
+        rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, target)
         sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
         statistics = transaction.state.known_stream.statistics if rows else None
         request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
         return DeletedRecords(request, rows, to_tallies)
+
+    def _rows(self, state: State) -> tuple[str, list[bytes]]:
+        """The column by which the rows are found, and its values."""
+        target = self._target.normalised(state.configuration.user_type)
+        return target.row_column, target.row_keys(self._keyring)
 
 
 class ManagedRecords(Records):
@@ -121,17 +130,30 @@ class ManagedRecords(Records):
         if state.stream is None:
             return state
         statistics = _statistics(scan, state.stream.statistics)
-        deleted = tables.delete_records(transaction.session, self.layout, "identity", scan.forgotten)
-        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in deleted)
+        digests, sums = state.digests, []
+        for start in range(0, len(scan.forgotten), _AT_ONCE):
+            some = scan.forgotten[start : start + _AT_ONCE]
+            deleted = tables.delete_records(transaction.session, self.layout, "identity", some)
+            digests = digests.update(transaction.ring, "record", deleted)
+            sums += _sums(deleted)
         forgotten = DeletionRequest.from_sums(statistics, sums)
         if forgotten is not None:
             statistics = statistics.without(forgotten)
-            state = replace(state, digests=state.digests.update(transaction.ring, "record", deleted))
+            state = replace(state, digests=digests)
         return state.with_stream(replace(state.known_stream, statistics=statistics))
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """None: the rows are here."""
         return ()
+
+
+def _sums(rows: Iterable[Row]) -> list[tuple[int, int, int, bool]]:
+    """Per arm: how many rows, the sum of their units, and whether all are the lowest or the highest."""
+    found: dict[int, tuple[int, int, bool]] = {}
+    for *_, arm, units in rows:
+        count, total, binary = found.get(arm, (0, 0, True))
+        found[arm] = (count + 1, total + units, binary and units in (0, UNIT))
+    return [(arm, *numbers) for arm, numbers in found.items()]
 
 
 class _RecordObserver:

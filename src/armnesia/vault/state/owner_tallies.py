@@ -103,13 +103,13 @@ def remove_from_tallies(
 
 
 def delete_and_check(
-    transaction: Transaction, layout: RecordLayout, target: ErasureTarget, keys: Sequence[bytes]
+    transaction: Transaction, layout: RecordLayout, target: ErasureTarget
 ) -> tuple[list[Row], list[Statement]]:
     """Delete the records of a request, and confirm by another way than the index that they are all.
 
     Returns the records, and the statements that store the tallies without them.
     """
-    session = transaction.session
+    session, keys = transaction.session, target.row_keys(transaction.ring)
     rows = tables.delete_records(session, layout, target.row_column, keys)
     if not target.users:
         found = {record[0] for record in rows}

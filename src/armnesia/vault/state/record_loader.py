@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
+from armnesia.logs.user_names import UserNames, first_user_type
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.owner_tallies import add_to_tallies
 from armnesia.vault.state.records import Records
@@ -28,12 +30,13 @@ class RecordLoader:
         records: Records,
         source: Source,
         actions: tuple[Any, ...],
+        user_type: UserType | None,
     ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._layout = records.layout
         self._ring: Keyring = transaction.ring
         self._before = transaction.state
-        self._state = _with_actions(self._before, actions)
+        self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
         self._source, self._digests = records.register_source(transaction, source)
         self._counts = np.zeros(len(actions), dtype=np.int64)
@@ -44,6 +47,8 @@ class RecordLoader:
     def take(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         session, layout = self._session, self._layout
+        if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
+            raise VaultError("the source has changed while it was read; ingest again")
         names = identities(self._ring.record_identity, rows)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
@@ -75,6 +80,10 @@ class RecordLoader:
             state = state.with_stream(stream.add(new))
         if self._before.configuration.actions is None:
             _, state, to_ledger = append_entry(state, "actions", actions=list(state.actions))
+            statements.append(to_ledger)
+        user_type = state.configuration.user_type
+        if user_type != self._before.configuration.user_type:
+            _, state, to_ledger = append_entry(state, "user_type", user_type=str(user_type))
             statements.append(to_ledger)
         if state != self._before:
             self._transaction.store(state, *statements)
@@ -134,3 +143,25 @@ def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
         raise VaultError("another ingest has fixed the vault's actions meanwhile; ingest again")
     stream = empty_stream(configuration) if state.stream is None else state.stream
     return replace(state, configuration=configuration, stream=stream)
+
+
+def _with_user_type(state: State, user_type: UserType | None) -> State:
+    """Fix how people are named, if it is not fixed yet; refuse if another ingest has fixed it otherwise."""
+    configuration = state.configuration
+    if user_type in (None, configuration.user_type):
+        return state
+    if configuration.user_type is not None:
+        raise VaultError("another ingest has fixed how people are named meanwhile; ingest again")
+    return replace(state, configuration=configuration.with_user_type(UserType.named(user_type)))
+
+
+def user_type_for(state: State, source: Source) -> UserType | None:
+    """How the vault names people; if that is not fixed yet, as this source does, if it names any."""
+    if state.configuration.user_type is not None or source.columns.user is None:
+        return state.configuration.user_type
+    return first_user_type(source.user_texts())
+
+
+def user_names_of(state: State) -> UserNames:
+    """How the users of a source are spelled in this vault."""
+    return UserNames(state.configuration.user_type or UserType.TEXT)

@@ -11,6 +11,7 @@ from armnesia.core.arrays import IntArray
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.public_keys import KEY_KINDS, SigningKey, key_history
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage.database import Row
@@ -24,7 +25,7 @@ class ReplayedState:
     configuration: Configuration
     head: Head
     digest_key: int
-    public_keys: tuple[str, ...]
+    signing_keys: tuple[SigningKey, ...]
     digest_key_checks: Mapping[int, str]
     """The check value of each digest key, as far as the ledger has it."""
     deleted_counts: IntArray
@@ -34,26 +35,31 @@ class ReplayedState:
     def of(cls, rows: Iterable[Row]) -> "ReplayedState":
         """Replay the rows (sequence, entry, hash) of a ledger that has been checked."""
         configuration: dict[str, Any] = {}
-        keys: list[str] = []
+        key_entries: list[dict[str, Any]] = []
         checks: dict[int, str] = {}
         digest_key, deleted, head = 1, np.zeros(1, dtype=np.int64), None
         for sequence, text, hash_ in rows:
             entry, head = json.loads(text), Head(sequence, hash_)
             kind = entry["kind"]
             if kind == "init":
-                configuration, keys = dict(entry["configuration"]), [entry["public_key"]]
+                configuration = dict(entry["configuration"])
                 checks |= {1: entry["digest_key_check"]} if "digest_key_check" in entry else {}
-            elif kind in ("actions", "policy"):
+            elif kind in ("actions", "policy", "user_type"):
                 configuration[kind] = entry[kind]
-            elif kind == "rotate_signing":
-                keys.append(entry["public"])
             elif kind == "rotate_digest":
                 checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))
+            if kind in KEY_KINDS:
+                key_entries.append(entry)
             digest_key += kind == "rotate_digest"
             deleted = deleted + np.array(entry.get("counts", 0), dtype=np.int64)
         assert head is not None  # a ledger begins with init
         known = Configuration.from_dict(configuration)
-        return cls(known, head, digest_key, tuple(keys), checks, deleted)
+        return cls(known, head, digest_key, key_history(key_entries), checks, deleted)
+
+    @property
+    def public_keys(self) -> tuple[str, ...]:
+        """The public keys of the signing keys, in order."""
+        return tuple(key.public for key in self.signing_keys)
 
     def state(self, vault: str, digests: TableDigests) -> State:
         """The state as far as the ledger determines it: no records are counted yet."""

@@ -46,10 +46,17 @@ def ring_of(keyring: Keyring, state: State) -> Keyring:
     )
 
 
-def append_entry(state: State, kind: str, **facts: Any) -> tuple[Entry, State, Statement]:
-    """The next entry of the ledger, the state with it, and the statement that stores it."""
+def append_entry(
+    state: State, kind: str, *, new_signer: Keyring | None = None, **facts: Any
+) -> tuple[Entry, State, Statement]:
+    """The next entry of the ledger, the state with it, and the statement that stores it.
+
+    An entry that puts a signing key in use is signed with it, by `new_signer`.
+    """
     entry = Entry.next_after(
         state.head.sequence, state.head.hash, vault=state.vault, kind=kind, time=utc_now(), code=CODE, **facts
     )
+    if new_signer is not None:
+        entry = Entry({**entry.fields, "signed_by_new": new_signer.sign(entry.text.encode()).hex()})
     statement = tables.append_entry(entry.sequence, entry.text, entry.hash)
     return entry, replace(state, head=entry.head), statement

@@ -238,24 +238,20 @@ class SqliteDatabase(Database):
     def erase(self, *, wait: bool = False) -> bool:
         """Run a truncating checkpoint; by default do not wait for a reader that still needs the old pages."""
         end = time.monotonic() + self._timeout * wait
-        self.erasure_obstacle = self._checkpoint()
-        while self.erasure_obstacle == _USED and time.monotonic() < end:
-            time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
-            self.erasure_obstacle = self._checkpoint()
-        return not self.erasure_obstacle
-
-    def _checkpoint(self) -> str:
-        """Write the log into the file and empty it; return why that failed, empty if it did not."""
         with self._translating_errors():
-            self._check_same_files()
-            self._connection.execute("PRAGMA busy_timeout = 0")
-            try:
-                ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                return _USED if busy else ""
-            except sqlite3.Error as error:  # the changes themselves are committed, in the write-ahead log
-                return self._obstacle(error)
-            finally:
-                self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+            while True:
+                self._check_same_files()
+                self._connection.execute("PRAGMA busy_timeout = 0")
+                try:
+                    ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                    self.erasure_obstacle = _USED if busy else ""
+                except sqlite3.Error as error:  # the changes themselves are committed, in the write-ahead log
+                    self.erasure_obstacle = self._obstacle(error)
+                finally:
+                    self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+                if self.erasure_obstacle != _USED or time.monotonic() >= end:
+                    return not self.erasure_obstacle
+                time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
 
     def _obstacle(self, error: sqlite3.Error) -> str:
         """Why a checkpoint failed; that it is the disk, or the file, is worth a warning."""

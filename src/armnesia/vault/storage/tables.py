@@ -164,6 +164,14 @@ def read_entry(session: Session, sequence: int) -> Row | None:
     return found[0] if found else None
 
 
+def read_rotations(session: Session) -> list[str]:
+    """The texts of entries that may put a new signing key in use: this searches the whole ledger."""
+    found = session.query(
+        "SELECT entry FROM ledger WHERE entry LIKE ? ORDER BY sequence", '%"kind":"rotate_signing"%'
+    )
+    return [text for (text,) in found]
+
+
 def append_entry(sequence: int, text: str, hash_: str) -> Statement:
     """Store the next entry."""
     return "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", (sequence, text, hash_)
@@ -225,6 +233,31 @@ def count_certificates_after(session: Session, sequence: int) -> int:
     """How many certificates belong to entries after this one."""
     ((number,),) = session.query("SELECT count(*) FROM certificate WHERE sequence > ?", sequence)
     return int(number)
+
+
+def drafts_between(session: Session, first: int, last: int, since: int) -> list[int]:
+    """The drafts from one entry to another that are at `since` or later, or whose entry fixes no words."""
+    found = session.query(
+        "SELECT sequence FROM certificate WHERE sequence BETWEEN ? AND ? AND body NOT LIKE ?"
+        " AND (sequence >= ? OR body NOT LIKE ?)",
+        first,
+        last,
+        _SIGNED_WITH.format(""),
+        since,
+        '%"terms":"%',
+    )
+    return [sequence for (sequence,) in found]
+
+
+def stream_signed_with(session: Session, public: str) -> Iterator[Row]:
+    """The certificates that are signed with a public key, as (sequence, body)."""
+    return session.stream(
+        "SELECT sequence, body FROM certificate WHERE body LIKE ?", _SIGNED_WITH.format(public)
+    )
+
+
+_SIGNED_WITH = '%"signing_key":{{"public":"{}%'
+"""A pattern of the canonical text of signed certificates; text inside it has escaped quotation marks."""
 
 
 def put_certificate(sequence: int, body: str, signature: bytes) -> Statement:
@@ -460,6 +493,12 @@ def sum_records(session: Session, column: str, keys: Sequence[bytes]) -> list[Ro
     """Add these records up: (arm, count, sum of units, whether all are 0 or 1), several rows per arm."""
     sums = f"arm, count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
     return _with_keys(session, f"SELECT {sums} FROM record WHERE ", column, keys, " GROUP BY arm")
+
+
+def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> set[bytes]:
+    """Which of these values any record has."""
+    found = _with_keys(session, f"SELECT DISTINCT {column} FROM record WHERE ", column, keys)
+    return {bytes(key) for (key,) in found}
 
 
 def count_keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> int:

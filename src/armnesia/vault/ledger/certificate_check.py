@@ -1,0 +1,276 @@
+"""Whether the key of a certificate may have signed it: by a list of keys, a ledger and a head.
+
+A certificate says at which head of the ledger it was signed (`issued_at_head`). That entry must lie in the
+range of its key, so that a retired key signs nothing new. Whoever holds a retired key can name an entry of
+its range, but then the ledger decides: the certificate's entry and the one it was issued at must be in it,
+the entry fixes the words of its certificate (`terms`), and the entry that retired the key says how far
+erasure was complete. So only statements that the vault made itself can be signed again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault.keys.canonical_json import parse_time
+from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.ledger_copy import LedgerCopy
+from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
+
+CLOCK_TOLERANCE = timedelta(days=1)
+"""By how much a date may be later than the end of its key: clocks differ, and are set."""
+
+INTEGRITY_ONLY = (
+    "No public key was given: the certificate was checked with the key inside it, which shows that it is"
+    " unchanged, but not who signed it."
+)
+KEYS_WITHOUT_RANGES = (
+    "The public keys were given without the entries that they signed, so a retired key counts like the one in"
+    " use: give the list that armnesia public-key --json prints, or the ledger."
+)
+HEAD_ALONE = (
+    "A head alone shows how long the ledger is, and the hash of its last entry. It does not show that an"
+    " earlier entry is in the ledger, nor which key was in use: give the ledger as well."
+)
+
+
+@dataclass(frozen=True)
+class CertificateCheck:
+    """What was found about a certificate: each problem is one sentence; notes say what was not checked."""
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problems
+
+
+@dataclass(frozen=True)
+class Issue:
+    """How a certificate was issued, as it says itself."""
+
+    vault: str
+    entry: Head
+    entry_time: str
+    terms_fixed: bool
+    """Whether the ledger entry fixes the words of the certificate."""
+    issued_at: Head | None
+    """The head of the ledger when it was signed; certificates of 0.1.0 do not say."""
+    issued: Any
+    erasure: str
+    version: Any
+    public: str
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "Issue":
+        """From the body of a certificate that is well formed."""
+        at, key, entry = body.get("issued_at_head"), body["signing_key"], body["entry"]
+        return cls(
+            vault=body["vault"],
+            entry=Head(body["sequence"], body["entry_hash"]),
+            entry_time=entry["time"],
+            terms_fixed="terms" in entry,
+            issued_at=None if at is None else Head.parse(at),
+            issued=body.get("issued"),
+            erasure=body["erasure"]["state"],
+            version=key.get("version"),
+            public=key["public"],
+        )
+
+    @property
+    def latest(self) -> int:
+        """The number of the latest ledger entry that it names."""
+        return self.entry.sequence if self.issued_at is None else self.issued_at.sequence
+
+    @property
+    def named_heads(self) -> dict[Head, str]:
+        """The ledger entries that it names, and what it says of each."""
+        issued_at = {} if self.issued_at is None else {self.issued_at: "was issued at"}
+        return issued_at | {self.entry: "is about"}
+
+    def range_problems(self, key: SigningKey) -> Iterator[str]:
+        """Where it contradicts the range of its key."""
+        if self.version != key.version:
+            yield f"the certificate says that its signing key is {self.version!r}; it is {key.version}"
+        last = self.latest if key.last_entry is None else key.last_entry
+        if self.issued_at is not None and not key.first_entry <= self.issued_at.sequence <= last:
+            yield (
+                f"the certificate was issued at entry {self.issued_at.sequence} of the ledger, but its key"
+                f" {key.version} signed {key.range_words}"
+            )
+        elif self.entry.sequence > last:
+            yield (
+                f"the certificate's entry {self.entry.sequence} is later than its key {key.version}, which"
+                f" signed {key.range_words}"
+            )
+
+    def erasure_problems(self, key: SigningKey) -> Iterator[str]:
+        """Whether it says more of erasure than the entry that retired its key."""
+        through = key.erased_through
+        if through is not None and self.erasure == "complete" and self.entry.sequence > through:
+            yield (
+                "the certificate says that erasure is complete, but when its key"
+                f" {key.version} was retired, it was complete up to entry {through} only"
+            )
+
+    def date_problems(self, key: SigningKey) -> Iterator[str]:
+        """Whether it, or its entry, is dated after its key was retired."""
+        for what, time in (("certificate", self.issued), ("certificate's entry", self.entry_time)):
+            try:
+                late = key.until is not None and parse_time(time) > parse_time(key.until) + CLOCK_TOLERANCE
+            except (InvalidInputError, OverflowError):
+                yield f"the {what} has no valid date: {time!r}"
+            else:
+                if late:
+                    yield f"the {what} is dated {time}, but its key {key.version} was retired at {key.until}"
+
+    def key_problems(self, key: SigningKey, *, with_ledger: bool) -> Iterator[str]:
+        """Everything that its key has against it."""
+        outside = list(self.range_problems(key))
+        yield from outside or self.erasure_problems(key)
+        yield from self.date_problems(key)
+        yield from self.reissue_problems(key, with_ledger=with_ledger)
+
+    def reissue_problems(self, key: SigningKey, *, with_ledger: bool) -> Iterator[str]:
+        """Why it must be issued again, if its key was compromised.
+
+        Whoever stole the key can name any entry of its range. So an issue before the theft counts only if
+        the ledger is there to check the entry, and the entry fixes the words.
+        """
+        since = key.compromised_since
+        if since is None:
+            return
+        again = (
+            f"key {key.version} was compromised: certificates that it signed since entry {since} must be"
+            " issued again; ask the operator for it (armnesia certificate show)"
+        )
+        if self.issued_at is None or self.issued_at.sequence >= since:
+            yield again
+        elif not self.terms_fixed:
+            yield f"{again}; the ledger does not fix the words of this one, which was signed before"
+        elif not with_ledger:
+            yield f"{again}; that this one was signed before can be checked with the ledger only"
+
+
+def check_issue(
+    body: Mapping[str, Any], keys: Sequence[str], ledger: LedgerCopy | None, head: Head | None
+) -> CertificateCheck:
+    """Check how a certificate was issued, whose body is well formed and signed with one of the keys."""
+    issue = Issue.of(body)
+    problems: list[str] = []
+    if isinstance(keys, PublicKeys):
+        problems += _list_problems(issue, keys, with_ledger=ledger is not None)
+    if ledger is not None:
+        problems += _ledger_problems(issue, keys, ledger, head)
+    elif head is not None:
+        problems += _head_problems(issue, head)
+    notes = [] if problems else _notes(issue, keys, ledger, head)
+    return CertificateCheck(tuple(dict.fromkeys(problems)), tuple(notes))
+
+
+def _list_problems(issue: Issue, keys: PublicKeys, *, with_ledger: bool) -> Iterator[str]:
+    key = keys.named(issue.public)
+    if keys.vault != issue.vault:
+        yield "the list of public keys is that of another vault"
+    elif key is not None:
+        yield from issue.key_problems(key, with_ledger=with_ledger)
+
+
+def _ledger_problems(
+    issue: Issue, keys: Sequence[str], ledger: LedgerCopy, head: Head | None
+) -> Iterator[str]:
+    if ledger.keys.vault != issue.vault:
+        yield "the ledger given is that of another vault"
+        return
+    if head is not None and not ledger.has(head):
+        yield f"the ledger given does not have the head that was kept, {head}"
+    missing = [public for public in keys if ledger.keys.named(public) is None]
+    if missing:
+        yield (
+            f"the ledger given does not name the public key {missing[0]}: it is older than the key, or it is"
+            " another ledger"
+        )
+        return
+    yield from _disagreements(keys, ledger)
+    for named, verb in issue.named_heads.items():
+        if named.sequence > len(ledger.hashes):
+            yield (
+                f"the ledger given ends at entry {ledger.head.sequence}, before entry {named.sequence}, which"
+                f" the certificate {verb}: get a newer export"
+            )
+        elif not ledger.has(named):
+            yield f"entry {named.sequence}, which the certificate {verb}, is not that of the ledger given"
+    key = ledger.keys.named(issue.public)
+    assert key is not None  # it is among the keys given
+    yield from issue.key_problems(key, with_ledger=True)
+    if key.retired and not _is_confirmed(issue, key, keys, ledger, head):
+        yield (
+            f"the certificate is signed with key {key.version}, which is retired, and whoever holds it can"
+            " make another ledger: give the newest list of public keys, or a head of entry"
+            f" {issue.latest} or later that was kept elsewhere"
+        )
+
+
+def _disagreements(keys: Sequence[str], ledger: LedgerCopy) -> Iterator[str]:
+    """Where a published list and the ledger contradict each other."""
+    for listed in keys.keys if isinstance(keys, PublicKeys) else ():
+        own = ledger.keys.named(listed.public)
+        if own is None or (own.version, own.first_entry) != (listed.version, listed.first_entry):
+            yield f"the list of public keys and the ledger given disagree about key {listed.version}"
+
+
+def _is_confirmed(
+    issue: Issue, key: SigningKey, keys: Sequence[str], ledger: LedgerCopy, head: Head | None
+) -> bool:
+    """Whether the ledger, up to what the certificate names, is confirmed by more than its retired key."""
+    if head is not None and head.sequence >= issue.latest:
+        return True
+    newest = [known for known in ledger.keys.keys if known.public in keys][-1]
+    return newest.version > key.version and newest.public in ledger.confirmed
+
+
+def _head_problems(issue: Issue, head: Head) -> Iterator[str]:
+    """What a head kept elsewhere has against a certificate, without the ledger."""
+    if issue.entry.sequence > head.sequence:
+        yield (
+            f"the certificate's entry {issue.entry.sequence} is later than the head given, which is that of"
+            f" entry {head.sequence}: get a newer head"
+        )
+    for named, verb in issue.named_heads.items():
+        if named.sequence == head.sequence and named.hash != head.hash:
+            yield f"entry {named.sequence}, which the certificate {verb}, is not that of the head given"
+
+
+def _notes(issue: Issue, keys: Sequence[str], ledger: LedgerCopy | None, head: Head | None) -> list[str]:
+    """What could not be checked."""
+    known = ledger.keys if ledger is not None else keys
+    key = known.named(issue.public) if isinstance(known, PublicKeys) else None
+    notes = []
+    if ledger is None and key is None:
+        notes.append(KEYS_WITHOUT_RANGES)
+    if ledger is None and key is not None and key.retired:
+        notes.append(
+            f"The certificate is signed with key {key.version}, which is retired. That it was signed before"
+            " can be checked with the ledger only."
+        )
+    if ledger is None and isinstance(keys, PublicKeys) and issue.latest > keys.head.sequence:
+        notes.append(
+            f"The certificate was issued at entry {issue.latest}, after the list of public keys was made, at"
+            f" entry {keys.head.sequence}: a newer list says whether its key was still in use."
+        )
+    if ledger is None and head is not None:
+        notes.append(HEAD_ALONE)
+    if issue.issued_at is None:
+        notes.append(
+            "The certificate is of armnesia 0.1.0, and does not say at which entry of the ledger it was"
+            " signed."
+        )
+    if key is not None and key.retired and not issue.terms_fixed:
+        notes.append(
+            "The ledger does not fix the words of this certificate, and its key is retired: whoever holds the"
+            " key could have changed them. Ask the operator to issue it again."
+        )
+    return notes

@@ -1,0 +1,107 @@
+"""Names in a request that the vault may hold in another spelling.
+
+A certificate that nothing is held of `1` would be misleading while rows of `1.0` are in the vault. The vault
+knows people by keyed digests only, so the likely spellings of a name are digested and looked up.
+"""
+
+from collections.abc import Collection, Iterable
+from itertools import islice
+
+from armnesia.core.errors import SimilarNameError
+from armnesia.core.identifiers import UserType
+from armnesia.core.near_spellings import near_spellings, same_spellings
+from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
+
+_AT_ONCE = 2000
+"""Spellings that are looked up together."""
+_SHOWN = 3
+
+
+def refuse_similar_names(
+    transaction: Transaction, target: ErasureTarget, held: Collection[bytes], suppressed: Iterable[bool]
+) -> None:
+    """Refuse a request if the vault holds rows of another spelling of one of its names.
+
+    `held` are the row keys of the names that have rows: of those, only spellings count that programs make of
+    a name. A name without rows that is `suppressed` was forgotten before, by this spelling.
+    """
+    user_type = transaction.state.configuration.user_type
+    if target.users and user_type is UserType.INTEGER:
+        return  # all spellings of an integer are one name
+    keys = target.row_keys(transaction.ring)
+    own = set(keys)
+    named = zip(target.names, keys, suppressed, strict=True)
+    spellings = (
+        (name, spelling)
+        for name, key, forgotten in named
+        if key in held or not forgotten
+        for spelling in (same_spellings(name) if key in held else near_spellings(name))
+    )
+    similar: dict[str, tuple[str, ...]] = {}
+    while some := list(islice(spellings, _AT_ONCE)):
+        found = _row_keys(transaction, target, some, excluded=own)
+        with_rows = tables.keys_with_records(transaction.session, target.row_column, list(found))
+        for key, (name, spelling) in found.items():
+            if key in with_rows:
+                similar[name] = (*similar.get(name, ()), spelling)
+    if similar:
+        raise SimilarNameError(_refusal(target, similar), similar)
+
+
+def _row_keys(
+    transaction: Transaction,
+    target: ErasureTarget,
+    spellings: Iterable[tuple[str, str]],
+    excluded: Collection[bytes],
+) -> dict[bytes, tuple[str, str]]:
+    """The names and their spellings by the row keys of the spellings; several spellings may be one name."""
+    ring, user_type = transaction.ring, transaction.state.configuration.user_type or UserType.TEXT
+    keys: dict[bytes, tuple[str, str]] = {}
+    for name, spelling in spellings:
+        if target.users:
+            spelled = user_type.normalised(spelling)
+            key = ring.owner_digest(spelled) if spelled else None
+        else:
+            key = ring.record_identity("id", spelling)
+        if key is not None and key not in excluded:
+            keys.setdefault(key, (name, spelling))
+    return keys
+
+
+def similar_forgotten(transaction: Transaction, target: ErasureTarget, names: Iterable[str]) -> str:
+    """Words on spellings of these names that are on the suppression list; empty if there are none."""
+    ring = transaction.ring
+    spellings = ((name, spelling) for name in islice(names, _SHOWN) for spelling in near_spellings(name))
+    chained = ring.digest_of_owner if target.users else ring.suppressed_record_digest
+    digests = {
+        chained(key): spelling
+        for key, (_, spelling) in _row_keys(transaction, target, spellings, excluded=()).items()
+    }
+    found = tables.suppressed_among(transaction.session, list(digests))
+    listed = [_shown(spelling) for digest, spelling in digests.items() if digest in found]
+    return f"; similar names that were forgotten: {', '.join(listed[:_SHOWN])}" if listed else ""
+
+
+def _shown(name: str) -> str:
+    """A name as a message shows it; letters outside ASCII also by number, because they may look alike.
+
+    >>> print(_shown("ann"), _shown("caf" + chr(0xE9)))
+    'ann' 'café' ('caf\\xe9')
+    """
+    return repr(name) if name.isascii() else f"{name!r} ({name!a})"
+
+
+def _refusal(target: ErasureTarget, similar: dict[str, tuple[str, ...]]) -> str:
+    kind = "user" if target.users else "record"
+    shown = [
+        f"{' and '.join(map(_shown, spellings[:_SHOWN]))}, which may be {kind} {name!r}"
+        for name, spellings in list(similar.items())[:_SHOWN]
+    ]
+    more = f", and of {len(similar) - _SHOWN} more" if len(similar) > _SHOWN else ""
+    return (
+        f"the vault holds rows of {', and of '.join(shown)}{more}: name each as the vault does, and all that"
+        " are one in the same request; or state by exactly=True (--exactly) that they are others; nothing was"
+        " changed"
+    )

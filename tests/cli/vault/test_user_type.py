@@ -1,0 +1,90 @@
+"""How people are named, on the command line: `--user-type`, what `ingest` says, and `--exactly`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.examples import contents
+
+FLOATS = "user column 'user' looks like integers that became floats, such as 7.0 for 7, first in row 0"
+
+
+@pytest.fixture(autouse=True)
+def logs(folder: Path) -> Path:
+    """Two logs of the same three people: as integers, and as pandas writes them with a missing value."""
+    Path("integers.csv").write_text("action,reward,user\nA,1,1\nB,0,2\nA,0,3\n")
+    Path("floats.csv").write_text("action,reward,user\nA,1,1.0\nB,0,2.0\nA,0,3.0\n")
+    return folder
+
+
+def test_ids_that_became_floats_are_no_second_people_in_a_vault_of_integers(run: Any) -> None:
+    assert run("init", "--actions", "A,B", "--user-type", "integer").code == 0
+    first = run("ingest", "floats.csv")
+    assert (first.err, "User type" in first.out) == ("", False)  # it was declared
+    again = run("ingest", "integers.csv", "--json")
+    assert (again.json["added"], again.json["already_there"], again.json["user_type_fixed"]) == (0, 3, None)
+    done = run("forget", "--user", "1", "--certificate", "one.json", "--json").json
+    assert (done["records"], done["certificate"]["opening"]["request"]) == (1, {"users": ["1"]})
+    shown = [run("certificate", "show", "--user", name, "--json").out for name in ("1", "1.0", " 01")]
+    assert len(set(shown)) == 1
+    assert run("certificate", "verify", "one.json").code == 0
+    assert run("ingest", "floats.csv", "--user-column", "user", "--json").json["suppressed"] == 1
+    Path("names").write_text("3.0\n")
+    assert run("forget", "--file", "names", "--dry-run", "--json").json["records"] == 1
+    assert run("readmit", "--user", "1.0", "--json").json["readmitted"] == 1
+    assert run("verify").code == 0
+    assert "integer" in run("status").out
+
+
+def test_the_first_ingest_says_how_people_are_named(run: Any) -> None:
+    assert run("init", "--actions", "A,B").code == 0
+    assert run("status", "--json").json["configuration"]["user_type"] is None
+    done = run("ingest", "integers.csv")
+    assert "User type from now on: integer\n" in done.out
+    assert done.err == ""
+    assert run("status", "--json").json["configuration"]["user_type"] == "integer"
+    assert "User type" not in run("ingest", "floats.csv").out
+    Path("names.csv").write_text("action,reward,user\nA,1,7\nA,1,ann\n")
+    refused = run("ingest", "names.csv")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert refused.err.startswith("armnesia: user column 'user' must hold integers, by which this vault")
+    assert refused.err.endswith("; got 'ann' at row 1\n")
+
+
+def test_a_misspelt_person_is_refused_with_the_spelling_that_is_held(run: Any, logs: Path) -> None:
+    assert run("init", "--actions", "A,B").code == 0
+    done = run("ingest", "floats.csv")
+    assert "User type from now on: text\n" in done.out
+    assert done.err.startswith(f"armnesia: warning: {FLOATS}: ")
+    assert "(init --user-type integer)" in done.err
+    before = contents(logs)
+    for options in ((), ("--dry-run",), ("--certificate", "one.json")):
+        refused = run("forget", "--user", "1", *options)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err == (
+            "armnesia: the vault holds rows of '1.0', which may be user '1': name each as the vault does, and"
+            " all that are one in the same request; or state by exactly=True (--exactly) that they are"
+            " others; nothing was changed\n"
+        )
+    assert contents(logs) == before
+    assert run("forget", "--user", "1", "--exactly", "--dry-run", "--json").json["held"] == 0
+    assert run("forget", "--user", "1", "--exactly", "--json").json["kind"] == "nothing_held"
+    assert run("forget", "--user", "1.0", "--json").json["records"] == 1
+
+
+def test_names_are_compared_exactly_if_asked_for(run: Any) -> None:
+    assert run("init", "--actions", "A,B", "--user-type", "exact").code == 0
+    Path("log.csv").write_text('action,reward,user\nA,1,ann\nB,0," ann"\n')
+    assert run("ingest", "log.csv").err == ""
+    assert run("forget", "--user", "ann").code == 2
+    assert run("forget", "--user", "ann", "--exactly", "--json").json["records"] == 1
+    assert run("forget", "--user", " ann", "--json").json["records"] == 1
+
+
+def test_another_type_is_refused_before_anything_is_made(run: Any, logs: Path) -> None:
+    before = contents(logs)
+    refused = run("init", "--actions", "A,B", "--user-type", "number")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == "armnesia: user_type must be integer, text or exact; got 'number'\n"
+    assert contents(logs) == before

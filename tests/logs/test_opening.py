@@ -1,0 +1,80 @@
+"""The registry of sources: a new kind is one file and one line."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.logs import Source, open_source, read_log, reopen_source
+from armnesia.logs.columns import Columns
+from armnesia.logs.opening import SOURCES
+from armnesia.logs.source import RawRows, Selection
+from armnesia.vault import Configuration, Vault
+
+
+class Countdown(Source):
+    """Decisions that a URL counts down: countdown://3 has three rows."""
+
+    def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
+        self._url, self._rows = url, int(url.removeprefix("countdown://"))
+        super().__init__(columns, ["arm", "won", "user"], whole_rows=whole_rows)
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        return {"kind": "table", "location": self._url, "table": None, "columns": vars(self.columns)}
+
+    def n_rows(self) -> int:
+        return self._rows
+
+    def distinct_actions(self) -> Iterable[Any]:
+        return ["A"]
+
+    def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
+        n = self._rows
+        users: list[str | None] = [f"u-{row}" for row in range(n)]
+        others = [f"1:A{len(str(user))}:{user}" for user in users]
+        yield RawRows(range(n), ["A"] * n, [1] * n, users, None, others).selected(selection)
+
+
+@pytest.fixture
+def countdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("a_new_source")
+    module.Countdown = Countdown  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "a_new_source", module)
+    monkeypatch.setitem(SOURCES, "countdown://", ("a_new_source", "Countdown"))
+
+
+@pytest.mark.usefixtures("countdown")
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_a_new_kind_is_read_by_everything(mode: str, tmp_path: Any) -> None:
+    names: dict[str, Any] = {"action": "arm", "reward": "won"}
+    log = read_log("countdown://5", **names, actions=["A", "B"])
+    assert log.statistics().counts.tolist() == [5, 0]
+    assert log.request(user="u-3").counts.tolist() == [1, 0]
+    source = open_source("countdown://5", action="arm", reward="won")
+    assert list(reopen_source(source.description).rows(["A"], (0, 1))) == list(source.rows(["A"], (0, 1)))
+    with Vault.create(f"sqlite:///{tmp_path}/v.db", Configuration(actions=("A", "B"), mode=mode)) as vault:
+        assert vault.ingest("countdown://5", **names, user="user").added == 5
+        assert vault.forget(users=["u-2"]).records == 1
+        assert vault.verify().holds
+
+
+@pytest.mark.usefixtures("countdown")
+def test_a_scheme_that_is_not_registered_is_refused_with_the_registered_ones() -> None:
+    with pytest.raises(InvalidInputError, match="sqlite://, postgresql://, postgres://, countdown://; got"):
+        open_source("countup://5", action="arm", reward="won")
+    for kind in ("path", "object"):  # not schemes
+        with pytest.raises(InvalidInputError, match="the URL of a source must begin with one of sqlite://,"):
+            open_source(f"{kind}://5", action="arm", reward="won")
+
+
+def test_a_source_that_is_gone_is_refused_without_a_word_about_vaults(tmp_path: Any) -> None:
+    (tmp_path / "log.csv").write_text("action,reward\nA,1\n")
+    source = open_source(tmp_path / "log.csv", action="action", reward="reward")
+    (tmp_path / "log.csv").unlink()
+    with pytest.raises(InvalidLogError, match="is not a file and matches none") as caught:
+        reopen_source(source.description)
+    assert "vault" not in str(caught.value)

@@ -1,0 +1,287 @@
+"""Insured tilt: who the contenders are, what they get; a rule that sees deleted rewards is caught."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from armnesia import (
+    KLLCB,
+    LCB,
+    ArmStatistics,
+    Branch,
+    Budget,
+    DeletionRequest,
+    Learner,
+    Tilt,
+    audit,
+    feasible_reference,
+)
+from armnesia.auditing import small_worlds
+from armnesia.learners import MeanAndCountLearner
+from armnesia.unlearners.contenders import contenders
+from armnesia.unlearners.tilt import (
+    among_contenders,
+    best_reference,
+    highest_allowed,
+    insurance_price,
+    knee,
+    lowest_rest,
+)
+from tests.quick import quick_only
+from tests.unlearners.test_tilt import random_budget, random_worlds
+from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform
+
+LEARNERS: list[MeanAndCountLearner] = [
+    LCB(confidence=0.5),
+    KLLCB(confidence=0.5),
+    LCB(confidence=0.5).with_frozen_penalty([7, 0, 2]),
+    KLLCB(confidence=0.5).with_frozen_penalty([0, 3, 9]),
+]
+
+
+@pytest.mark.parametrize("learner", quick_only(LEARNERS[:1], LEARNERS), ids=lambda learner: learner.name)
+@pytest.mark.parametrize("reward_range", [(0.0, 1.0), (-3.0, 5.0)])
+def test_the_contenders_are_the_arms_that_can_have_been_served(
+    learner: MeanAndCountLearner, reward_range: tuple[float, float]
+) -> None:
+    """Three arms; every number of deleted rewards at the top of the range and at the bottom is tried."""
+    rng, low, high = np.random.default_rng(1), *reward_range
+    sizes = set()
+    for _ in range(60):
+        kept = [[high] * a + [low] * b for a, b in rng.integers(0, 5, size=(3, 2))]
+        shape = rng.integers(0, 4, size=3)
+        retained = ArmStatistics.from_rewards(dict(enumerate(kept)), reward_range)
+        served = set()
+        for ones in itertools.product(*(range(k + 1) for k in shape)):
+            deleted = {
+                a: [high] * g + [low] * int(k - g) for a, (g, k) in enumerate(zip(ones, shape, strict=True))
+            }
+            data = retained.merge(ArmStatistics.from_rewards(deleted, reward_range))
+            if data.total > 0:
+                served.add(int(learner.decide(data).index))
+        if served:
+            assert set(np.flatnonzero(contenders(learner, retained, shape)).tolist()) == served
+            sizes.add(len(served))
+    assert sizes == {1, 2, 3}
+
+
+def test_sums_beyond_64_bits_and_batches() -> None:
+    billions = 10**10
+    retained = ArmStatistics((0, 1), np.array([billions] * 2), np.array([4, 6], dtype=object) * 10**18)
+    for k, expected in ((10**9, [False, True]), (10**10, [True, True])):
+        assert contenders(LEARNER, retained, np.array([k, 0])).tolist() == expected
+    small = ArmStatistics((0, 1), np.array([[10, 10], [10, 10]]), np.array([[4, 6], [6, 4]]) * 10**9)
+    assert contenders(LEARNER, small, np.array([9, 0])).tolist() == [[True, True], [True, False]]
+
+
+@pytest.mark.parametrize("seed", quick_only([0], range(6)))
+@pytest.mark.parametrize("learner", [LEARNER, KLLCB(confidence=0.1)], ids=lambda learner: learner.name)
+def test_the_old_decision_is_a_contender_and_kept_where_insured(seed: int, learner: Learner) -> None:
+    """Random D and U, extreme rewards among them: P(kept) ≥ 1 − h, whatever the predictive says."""
+    rng, insured_rows = np.random.default_rng(seed), 0
+    for predictive in ("flat", uniform, lambda *given: np.roll(uniform(*given) * [3, 0, 0, 0], 1)):
+        data, request = random_worlds(rng, 200, 4, 0.5)
+        budget = Budget(epsilon=float(rng.uniform(1.5, 8)), delta=float(rng.choice([0.0, 1e-5, 0.1])))
+        retained = data.without(request)
+        possible = contenders(learner, retained, request.counts)  # type: ignore[arg-type]
+        old = np.eye(4)[learner.decide(data).index] > 0
+        some = retained.total > 0
+        assert possible[old][some].all()
+        price = insurance_price(possible.sum(axis=-1), budget)
+        p = Tilt(predictive=predictive).release(learner, data, request, budget).probabilities
+        rows = some & (price <= 0.02)
+        assert (p[old][rows] >= 1 - knee(budget) - 1e-15).all()
+        insured_rows += int((rows & (possible.sum(axis=-1) > 1)).sum())
+    assert insured_rows > 50
+
+
+def test_where_the_price_is_too_high_nothing_changes() -> None:
+    rng = np.random.default_rng(3)
+    world = random_worlds(rng, 200, 4, 0.5)
+    several = contenders(LEARNER, world[0].without(world[1]), world[1].counts).sum(axis=-1) > 1
+    for epsilon, delta in ((1.0, 1e-5), (0.3, 0.1), (1.8, 0.0)):
+        budget = Budget(epsilon=epsilon, delta=delta)
+        both = [Tilt(insurance=i).release(LEARNER, *world, budget).probabilities for i in (0.0, 0.02)]
+        assert (both[0] == both[1])[several].all()
+
+
+def test_without_insurance_it_is_the_best_reference_for_the_predictive_alone() -> None:
+    rng = np.random.default_rng(4)
+    data, request = random_worlds(rng, 100, 5, 0.4)
+    retained, budget = data.without(request), Budget(epsilon=3.0, delta=1e-5)
+    found = Tilt(insurance=0, predictive=uniform).reference(LEARNER, retained, budget, shape=request.counts)
+    expected = best_reference(uniform(LEARNER, retained, request.counts), budget)
+    np.testing.assert_array_equal(found[retained.total > 0], expected[retained.total > 0])
+
+
+def by_linear_program(q: Floats, insured: NDArray[np.bool_], epsilon: float, delta: float) -> float:
+    """The largest Σ q_a·t_a over r ≥ h on the insured arms and t below the three lines; variables (r, t)."""
+    m, grow = len(q), math.exp(epsilon)
+    h, eye = (1 - delta) / (1 + grow), np.eye(m)
+    solution = linprog(
+        np.concatenate([np.zeros(m), -q]),
+        A_ub=np.vstack([np.hstack([-grow * eye, eye]), np.hstack([-eye / grow, eye])]),
+        b_ub=np.concatenate([np.full(m, delta), np.full(m, 1 - (1 - delta) / grow)]),
+        A_eq=np.concatenate([np.ones(m), np.zeros(m)])[None, :],
+        b_eq=[1.0],
+        bounds=[(h if a else 0.0, 1.0) for a in insured] + [(None, 1.0)] * m,
+        method="highs",
+    )
+    assert solution.fun is not None, solution.message
+    return -float(solution.fun)
+
+
+def test_the_insured_reference_is_the_optimum_of_the_linear_program_and_costs_at_most_the_price() -> None:
+    rng, costly = np.random.default_rng(5), 0
+    for _ in range(150):
+        m = int(rng.integers(2, 9))
+        budget = Budget(epsilon=float(rng.uniform(0, 5)), delta=float(rng.choice([0.0, 1e-5, 0.2])))
+        insured = rng.random(m) < 0.6
+        if not insured.any() or insured.sum() * knee(budget) > 1:
+            continue
+        q = np.where(insured, rng.dirichlet(np.full(m, rng.choice([0.05, 0.5, 5.0]))) + 1e-12, 0.0)
+        q /= q.sum()
+        r = best_reference(q, budget, insured)
+        assert r.sum() == pytest.approx(1.0, abs=1e-12)
+        assert (r[insured] >= knee(budget) - 1e-15).all()
+        value = q @ highest_allowed(r, budget)
+        assert value == pytest.approx(by_linear_program(q, insured, budget.epsilon, budget.delta), abs=1e-8)
+        cost = float(q @ highest_allowed(best_reference(q, budget), budget) - value)
+        price = float(insurance_price(insured.sum(), budget))
+        assert cost <= price + 1e-12
+        costly += cost > 0.5 * price > 0
+    assert costly > 20  # the price is not an idle bound
+
+
+INSURED = [Tilt(insurance=1), Tilt(predictive=uniform, insurance=1), Tilt(assumed_share=0.3, insurance=1)]
+
+
+@pytest.mark.parametrize(
+    "tilt", quick_only(INSURED[:1], [*INSURED, Tilt(), Tilt(predictive="empirical_bayes")])
+)
+@pytest.mark.parametrize("seed", quick_only([0], range(4)))
+def test_the_audit_holds_on_random_data_and_requests(tilt: Tilt, seed: int) -> None:
+    """Insured at any price, and by default; the seeds are not those of the plain tilt."""
+    rng, insured = np.random.default_rng(100 + seed), 0
+    for _ in range(8):
+        m, budget = int(rng.integers(2, 8)), random_budget(rng)
+        data, request = random_worlds(rng, 100, m, 0.5)
+        result = audit(tilt, LEARNER, data, request, budget)
+        assert result.holds, (m, budget, float(result.delta.max()) - budget.delta)
+        insured += int(
+            (
+                result.reference
+                != Tilt(tilt.assumed_share, tilt.predictive, insurance=0).reference(
+                    LEARNER, data.without(request), budget, shape=request.counts
+                )
+            )
+            .any(axis=-1)
+            .sum()
+        )
+    assert insured > 20 or tilt.insurance < 1
+
+
+@pytest.mark.parametrize("epsilon", [30.0, 700.0, 745.0, math.inf])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 1.0])
+def test_the_audit_holds_where_the_first_pieces_are_tiny(epsilon: float, delta: float) -> None:
+    world = random_worlds(np.random.default_rng(12), 200, 4, 0.7)
+    for tilt in INSURED:
+        result = audit(tilt, LEARNER, *world, Budget(epsilon=epsilon, delta=delta))
+        assert np.isfinite(result.release.probabilities).all()
+        assert result.holds
+
+
+@pytest.mark.parametrize("tilt", quick_only([Tilt(insurance=1)], [*INSURED, Tilt()]))
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 12.0])
+def test_both_directions_hold_in_forty_digits(tilt: Tilt, epsilon: float) -> None:
+    """p and r are taken as they are; what a sum of doubles misses, 10⁻¹⁵, is all that may be missing."""
+    data, request = random_worlds(np.random.default_rng(13), 60, 4, 0.6)
+    for delta in (0.0, 1e-5):
+        result = audit(tilt, LEARNER, data, request, Budget(epsilon=epsilon, delta=delta))
+        with mpmath.workdps(40):
+            grow = mpmath.exp(mpmath.mpf(epsilon))
+            for p, r in zip(result.release.probabilities.tolist(), result.reference.tolist(), strict=True):
+                for first, second in ((p, r), (r, p)):
+                    pairs = zip(map(mpmath.mpf, first), map(mpmath.mpf, second), strict=True)
+                    missing = sum(max(a - grow * b, mpmath.mpf(0)) for a, b in pairs)
+                    assert missing <= mpmath.mpf(delta) + mpmath.mpf(1e-15)
+
+
+LEVEL_BUDGETS = [
+    Budget(epsilon=3.0, delta=1e-5),
+    Budget(epsilon=2.0, delta=0.0),
+    Budget(epsilon=0.2, delta=0.01),
+]
+
+
+@pytest.mark.parametrize("budget", quick_only(LEVEL_BUDGETS[:1], LEVEL_BUDGETS), ids=repr)
+@pytest.mark.parametrize("tilt", quick_only(INSURED[:1], [*INSURED, Tilt()]))
+def test_its_level_holds_on_every_small_data_set(tilt: Tilt, budget: Budget) -> None:
+    """By linear programming, without its own reference."""
+    learner = LCB(confidence=0.5)
+    result = feasible_reference(tilt, learner, level=tilt.level, budget=budget, max_count=4)
+    assert result.holds
+    assert result.branches[str(Branch.TILT)] > 0.5 * result.n_instances
+    assert audit(tilt, learner, *small_worlds(4), budget).holds
+
+
+class InsuresWhatTheDataShow(Tilt):
+    """A planted fault: the contenders are found with the deleted rewards, so only π(D) is one."""
+
+    def answer(
+        self,
+        learner: MeanAndCountLearner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        retained: ArmStatistics,
+        budget: Budget,
+    ) -> tuple[Floats, Branch]:
+        seen = contenders(learner, statistics, np.zeros_like(statistics.counts))
+        q = among_contenders(uniform(learner, retained, request.counts), seen)
+        r = best_reference(q, budget, seen)
+        kept = (seen * r).sum(axis=-1, keepdims=True)
+        left_over = lowest_rest(kept, 1 - kept, budget)
+        others = np.where(seen, 0.0, r)
+        scale = left_over / np.maximum(others.sum(axis=-1, keepdims=True), 1e-300)
+        return np.where(seen, 1 - left_over, others * scale), Branch.TILT
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(epsilon=0.2, delta=0.01), Budget(epsilon=0.5, delta=1e-5)], ids=repr
+)
+def test_contenders_found_with_the_deleted_rewards_are_caught(budget: Budget) -> None:
+    """By the level's linear program and by the audit; the sound rule passes both."""
+    learner, wrong = LCB(confidence=0.5), InsuresWhatTheDataShow(predictive=uniform, insurance=1)
+    assert feasible_reference(wrong, learner, level="request_shape", budget=budget, max_count=4).refuted
+    assert not audit(wrong, learner, *small_worlds(4), budget).holds
+    sound = Tilt(predictive=uniform, insurance=1)
+    assert feasible_reference(sound, learner, level="request_shape", budget=budget, max_count=4).holds
+    assert audit(sound, learner, *small_worlds(4), budget).holds
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(*[st.integers(0, 20)] * 4), min_size=2, max_size=5), st.data())
+def test_the_reference_is_the_same_for_all_deleted_rewards(
+    arms: list[tuple[int, int, int, int]], data: st.DataObject
+) -> None:
+    """D∖U and shape alone: with other deleted rewards it does not change."""
+    shape = np.array([a[2] for a in arms])
+    retained = ArmStatistics.from_rewards({i: [1] * a[0] + [0] * a[1] for i, a in enumerate(arms)})
+    budget, tilt = Budget(epsilon=3.0, delta=1e-5), Tilt(insurance=1)
+    reference = tilt.reference(LEARNER, retained, budget, shape=shape)
+    for _ in range(3):
+        ones: Ints = np.array([data.draw(st.integers(0, int(k))) for k in shape])
+        removed = {
+            i: [1] * int(g) + [0] * int(k - g) for i, (g, k) in enumerate(zip(ones, shape, strict=True))
+        }
+        request = DeletionRequest.from_rewards(removed)
+        result = audit(tilt, LEARNER, retained.merge(request), request, budget)
+        np.testing.assert_array_equal(result.reference, reference)
+        assert result.holds

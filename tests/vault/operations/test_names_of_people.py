@@ -1,0 +1,669 @@
+"""A person has one name in a vault, however a log or a request spells it; a misspelt request is refused."""
+
+import tempfile
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidInputError,
+    InvalidLogError,
+    SimilarNameError,
+    VaultError,
+)
+from armnesia.logs.files import FileSource
+from armnesia.logs.source import Selection
+from armnesia.vault import EXTERNAL, MANAGED, Configuration, UserType, Vault
+from armnesia.vault.operations import ingest as ingest_operation
+from armnesia.vault.state import record_loader
+from armnesia.vault.state.external_records import ExternalRecordSet
+from tests.databases import Place, fresh_place
+from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
+from tests.vault.raw_vaults import Snapshot, change, dumped, values
+
+INTEGER, TEXT, EXACT = UserType.INTEGER, UserType.TEXT, UserType.EXACT
+FLOATS = "user column 'user' looks like integers that became floats"
+SPACES = "user column 'user' has white space around names, first in row 1"
+NFC, NFD = "Zo\u00eb", "Zoe\u0308"
+
+modes = pytest.mark.parametrize("mode", [MANAGED, EXTERNAL])
+
+
+def made(place: Place, mode: str = MANAGED, user_type: UserType | None = None) -> Vault:
+    return place.create(Configuration(actions=("A", "B"), mode=mode, user_type=user_type))
+
+
+def write(path: Path, users: list[Any], first_id: int | None = None) -> str:
+    """A CSV file with a row per user; with ids from `first_id` on."""
+    ids = [] if first_id is None else [f"e{first_id + place}" for place in range(len(users))]
+    rows = [f'{"AB"[place % 2]},1,"{user}",{place}' for place, user in enumerate(users)]
+    rows = [",".join(pair) for pair in zip(rows, ids, strict=True)] if ids else rows
+    header = "action,reward,user,minute" + (",id" if ids else "")
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@contextmanager
+def nothing_written(vault: Vault) -> Iterator[None]:
+    before, head, pin = dumped(vault), vault.head, Path(f"{vault.keys_path}.head").read_bytes()
+    yield
+    assert (dumped(vault), vault.head, Path(f"{vault.keys_path}.head").read_bytes()) == (before, head, pin)
+
+
+def refused(vault: Vault, similar: dict[str, tuple[str, ...]], **named: Any) -> None:
+    """Assert that the request is refused with these suggestions, and that nothing was written."""
+    for asked in (vault.preview, vault.forget):
+        with nothing_written(vault), pytest.raises(SimilarNameError) as raised:
+            asked(**named)
+        assert raised.value.similar == similar
+        for name, spellings in similar.items():
+            assert f" of {spellings[0]!r}" in str(raised.value)
+            assert repr(name) in str(raised.value)
+        assert "(--exactly)" in str(raised.value)
+        assert str(raised.value).endswith("; nothing was changed")
+
+
+# What the spellings of one person are.
+
+
+@modes
+def test_ids_that_became_floats_are_named_and_found_as_they_are_held(
+    place: Place, tmp_path: Path, mode: str
+) -> None:
+    """A CSV file of pandas has 1.0 for user 1: no certificate says that nothing of user 1 was held."""
+    with made(place, mode) as vault:
+        with pytest.warns(UserWarning, match=f"{FLOATS}.*first in row 0.*--user-type integer"):
+            done = vault.ingest(write(tmp_path / "log.csv", ["1.0", "2.0", "1.0"]), user="user")
+        assert (done.added, done.user_type_fixed) == (3, TEXT)
+        for name in (1, "1", np.int64(1), "01", "+1", "'1.0'", "1.00"):
+            refused(vault, {str(name): ("1.0",)}, users=[name])
+        assert vault.forget(users=["1.0"]).records == 2
+        assert vault.verify().holds
+
+
+@modes
+def test_an_integer_is_one_person_in_every_spelling(place: Place, tmp_path: Path, mode: str) -> None:
+    spellings = ["1.0", "2.0", "01", " 1", "+1", "11", "1", "10.0"]
+    names = [1, 1.0, "1", "1.0", "01", " 1 ", "+1", np.int64(1), np.float64(1)]
+    with made(place, mode, INTEGER) as vault:
+        assert vault.ingest(write(tmp_path / "log.csv", spellings), user="user").added == 8
+        for name in names:
+            assert vault.preview(users=[name]).records == 5
+        done = vault.forget(users=names)
+        assert (done.named, done.held, done.records) == (1, 1, 5)
+        assert done.certificate.opening is not None
+        assert done.certificate.opening["request"] == {"users": ["1"]}
+        for name in names:
+            assert vault.forget(users=[name]).repeated
+            assert vault.preview(users=[name]).repeated
+            assert vault.certificate(users=[name]) == vault.certificate(users=["1"])
+        again = vault.ingest(write(tmp_path / "again.csv", [*spellings, "1.0"]), user="user")
+        assert (again.suppressed, again.added) == (6, 0)
+        assert vault.verify().problems == ()
+        assert vault.rebuild().changed is False
+        assert vault.readmit(users=["+1"]).readmitted == 1
+        assert vault.ingest(write(tmp_path / "again.csv", [*spellings, "1.0"]), user="user").added == 6
+        assert vault.verify().problems == ()
+
+
+@modes
+@pytest.mark.parametrize(("held", "asked"), [(NFC, NFD), (NFD, NFC), (" ann", "ann"), ("ann", "ann\t")])
+@pytest.mark.filterwarnings("ignore:user column 'user' has white space")
+def test_text_is_one_person_in_both_normal_forms_and_with_spaces_around(
+    place: Place, tmp_path: Path, mode: str, held: str, asked: str
+) -> None:
+    with made(place, mode) as vault:
+        came_in = vault.ingest(write(tmp_path / "log.csv", [held, "bob", held]), user="user")
+        assert (came_in.added, came_in.user_type_fixed) == (3, TEXT)
+        done = vault.forget(users=[asked, "bob", held])
+        assert (done.named, done.held, done.records) == (2, 2, 3)
+        one = unicodedata.normalize("NFC", held).strip()
+        for name in (held, asked, one):
+            certificate = vault.certificate(users=[name])
+            assert certificate.opening is not None
+            assert certificate.opening["request"] == {"users": [one], "held": True}
+        both = [held, "bob", asked]
+        assert vault.ingest(write(tmp_path / "again.csv", both), user="user").suppressed == 3
+        assert vault.verify().problems == ()
+
+
+@modes
+def test_the_same_rows_come_in_once_from_parquet_and_from_csv(
+    place: Place, tmp_path: Path, mode: str
+) -> None:
+    table = pd.DataFrame(
+        {"action": ["A", "B", "A"], "reward": [1, 0, 1], "user": [1, 2, 3], "minute": [0, 1, 2]}
+    )
+    table.to_parquet(tmp_path / "integers.parquet")
+    table.astype({"user": float}).to_csv(tmp_path / "floats.csv", index=False)
+    table.astype({"user": float}).to_parquet(tmp_path / "floats.parquet")
+    assert "1.0" in (tmp_path / "floats.csv").read_text()
+    with made(place, mode) as vault:
+        first = vault.ingest(str(tmp_path / "integers.parquet"), user="user")
+        assert (first.added, first.user_type_fixed) == (3, INTEGER)
+        for other in ("floats.csv", "floats.parquet", "integers.parquet"):
+            again = vault.ingest(str(tmp_path / other), user="user")
+            assert (again.added, again.already_there, again.user_type_fixed) == (0, 3, None)
+        assert vault.forget(users=["2.0"]).records == 1
+        assert vault.verify().problems == ()
+
+
+def test_an_id_names_the_same_row_in_every_spelling_of_its_user(place: Place, tmp_path: Path) -> None:
+    with made(place, MANAGED, INTEGER) as vault:
+        vault.ingest(write(tmp_path / "a.csv", ["1", "2"], 0), user="user", id="id")
+        assert (
+            vault.ingest(write(tmp_path / "b.csv", ["1.0", "02"], 0), user="user", id="id").already_there == 2
+        )
+        with pytest.raises(VaultError, match="with another action, reward or user"):
+            vault.ingest(write(tmp_path / "c.csv", ["1.0", "3"], 0), user="user", id="id")
+        same_id = "action,reward,user,minute,id\nA,1,7,0,x\nA,1,7.0,0,x\n"
+        (tmp_path / "d.csv").write_text(same_id)
+        assert vault.ingest(str(tmp_path / "d.csv"), user="user", id="id").added == 1
+
+
+def test_equal_rows_stay_two_rows_in_any_spelling(place: Place, tmp_path: Path) -> None:
+    rows = "action,reward,user,minute\nA,1,7.0,0\nA,1,8,0\nA,1,7,0\nA,1,07,0\n"
+    (tmp_path / "log.csv").write_text(rows)
+    with made(place, EXTERNAL, INTEGER) as vault:
+        assert vault.ingest(str(tmp_path / "log.csv"), user="user").added == 4
+        assert vault.ingest(str(tmp_path / "log.csv"), user="user").already_there == 4
+        assert vault.verify().problems == ()
+        assert vault.forget(users=[7]).records == 3
+        assert vault.verify().problems == ()
+
+
+# Requests for similar names.
+
+MISSPELT = [
+    ("ann lee", "Ann Lee"),
+    ("ann lee", "ANN LEE"),
+    ("ANN LEE", "ann lee"),
+    ("Ann Lee", "ann lee"),
+    ("ann  lee", "ann lee"),
+    ("ann lee", "ann  lee"),
+    ("007", "7"),
+    ("7", "007"),
+    ("u-07", "u-7"),
+    ("1.0", "1"),
+    ("1", "1.0"),
+    ("'ann'", "ann"),
+    ("ann", "'ann'"),
+    ("u\u20137", "u-7"),
+    ("u10", "ul0"),
+    ("strasse", "stra\u00dfe"),
+    ("fin", "\ufb01n"),
+]
+
+
+@modes
+@pytest.mark.parametrize(("held", "asked"), MISSPELT)
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.filterwarnings(f"ignore:{FLOATS}")
+def test_a_request_for_a_similar_name_is_refused_with_the_name(
+    place: Place, tmp_path: Path, mode: str, held: str, asked: str
+) -> None:
+    with made(place, mode, TEXT) as vault:
+        vault.ingest(write(tmp_path / "log.csv", [held, "bob", held]), user="user")
+        name = asked.strip()
+        refused(vault, {name: (held,)}, users=[asked])
+        refused(vault, {name: (held,)}, users=["bob", asked])
+        done = vault.forget(users=[asked], exactly=True)
+        assert (done.held, done.certificate.body["entry"]["kind"]) == (0, "nothing_held")
+        assert vault.forget(users=[asked]).repeated  # it was certified, and is certified again
+        assert vault.forget(users=[held]).records == 2
+        assert vault.verify().problems == ()
+
+
+def test_on_postgresql_too(postgres_place: Place, tmp_path: Path) -> None:
+    with made(postgres_place) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["Ann", "bob"]), user="user")
+        refused(vault, {"ann": ("Ann",)}, users=["ann"])
+        assert vault.forget(users=["ann", "bob"], exactly=True).held == 1
+
+
+@pytest.mark.filterwarnings(f"ignore:{FLOATS}")
+def test_several_misspelt_names_are_all_told_of(sqlite_place: Place, tmp_path: Path) -> None:
+    with made(sqlite_place, MANAGED, TEXT) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["Ann", "ANN", "bob", "7.0"]), user="user")
+        similar = {"ann": ("ANN", "Ann"), "7": ("7.0",)}
+        with nothing_written(vault), pytest.raises(SimilarNameError) as raised:
+            vault.forget(users=["ann", "7", "bob", "eve"])
+        assert {name: set(found) for name, found in raised.value.similar.items()} == {
+            name: set(found) for name, found in similar.items()
+        }
+        many = [f"x{number}" for number in range(5)]
+        vault.ingest(write(tmp_path / "more.csv", [name.upper() for name in many]), user="user")
+        with pytest.raises(SimilarNameError, match=r"which may be user 'x2', and of 2 more: name each"):
+            vault.forget(users=many)
+
+
+@pytest.mark.filterwarnings(f"ignore:{FLOATS}")
+def test_a_name_that_is_held_as_a_float_too_is_one_request_for_both(place: Place, tmp_path: Path) -> None:
+    """Rows that came in twice, as 1 and as 1.0: forgetting one of the two would leave the other."""
+    with made(place, MANAGED, TEXT) as vault:
+        vault.ingest(write(tmp_path / "a.csv", ["1", "2", "ann"]), user="user")
+        vault.ingest(write(tmp_path / "b.csv", ["1.0", "2.0", "Ann"]), user="user")
+        refused(vault, {"1": ("1.0",)}, users=["1"])
+        refused(vault, {"1.0": ("1",)}, users=["1.0", "2.0", "2"])
+        assert vault.forget(users=["1", "1.0"]).records == 2
+        assert vault.forget(users=["2"], exactly=True).records == 1
+        assert vault.forget(users=["ann"]).records == 1  # a name in another case may be another person
+        assert vault.verify().holds
+
+
+@modes
+def test_similar_ids_of_records_are_told_of(place: Place, tmp_path: Path, mode: str) -> None:
+    with made(place, mode, TEXT) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["ann", "bob", "cem"], 7), user="user", id="id")
+        refused(vault, {"E7": ("e7",)}, records=["E7"])
+        refused(vault, {" e7": ("e7",), "e08": ("e8",)}, records=[" e7", "e08", "e9"])
+        assert vault.forget(records=["E7"], exactly=True).records == 0
+        assert vault.forget(records=["e7"]).records == 1
+        assert vault.verify().problems == ()
+
+
+def test_somebody_who_was_forgotten_before_is_no_misspelling(place: Place, tmp_path: Path) -> None:
+    with made(place) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["ann", "Ann", "bob"]), user="user")
+        assert vault.forget(users=["ann"]).records == 1
+        assert vault.forget(users=["ann", "bob"]).records == 1  # Ann is held, but ann was forgotten
+        refused(vault, {"ANN": ("Ann",)}, users=["ANN"])
+        vault.readmit(users=["ann"])
+        refused(vault, {"ann": ("Ann",)}, users=["ann"])
+        assert vault.verify().holds
+
+
+def test_a_request_for_a_stranger_is_certified(place: Place, tmp_path: Path) -> None:
+    with made(place) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["ann", "bob"]), user="user")
+        assert vault.forget(users=["zoe", "u-7"]).held == 0
+        assert vault.verify().holds
+
+
+def test_readmit_and_certificates_tell_of_similar_names(place: Place, tmp_path: Path) -> None:
+    with made(place) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["ann", "bob"], 0), user="user", id="id")
+        vault.forget(users=["ann"])
+        vault.forget(records=["e1"])
+        for asked in (vault.readmit, vault.certificate):
+            with nothing_written(vault):
+                with pytest.raises(VaultError, match=r"; similar names that were forgotten: 'ann'$"):
+                    asked(users=["Ann"])
+                with pytest.raises(VaultError, match=r"; similar names that were forgotten: 'e1'$"):
+                    asked(records=["E1"])
+                with pytest.raises(VaultError, match=r"(list|other names)$"):
+                    asked(users=["eve"])
+
+
+# How the type is fixed, and where it is kept.
+
+
+@modes
+@pytest.mark.parametrize(
+    ("users", "expected"), [(["1", "20"], INTEGER), (["1", "02"], TEXT), (["1", "ann"], TEXT)]
+)
+def test_the_first_ingest_with_users_fixes_the_type(
+    place: Place, tmp_path: Path, mode: str, users: list[str], expected: UserType
+) -> None:
+    with made(place, mode) as vault:
+        nobody = write(tmp_path / "nobody.csv", ["", ""])
+        assert vault.ingest(nobody, user="user").user_type_fixed is None
+        assert vault.ingest(nobody, user=None, id="minute").user_type_fixed is None
+        assert vault.configuration.user_type is None
+        done = vault.ingest(write(tmp_path / "log.csv", users), user="user")
+        assert done.user_type_fixed is expected
+        assert str(vault.configuration.user_type) == expected.value
+        assert done.to_dict()["user_type_fixed"] == expected.value
+        assert vault.ingest(write(tmp_path / "more.csv", ["5", "6"]), user="user").user_type_fixed is None
+        assert [entry.kind for entry in vault.ledger()] == ["init", "user_type"]
+        assert vault.ledger()[1].fields["user_type"] == expected.value
+        assert vault.verify(vault.head).holds
+        if mode == MANAGED:
+            ((told,),) = values(vault, "SELECT configuration FROM vault")
+            other = "text" if expected is INTEGER else "integer"
+            change(vault, "UPDATE vault SET configuration = ?", told.replace(expected.value, other))
+            with pytest.raises(VaultError, match="were changed by something other than armnesia"):
+                vault.forget(users=["5"])
+            assert not vault.verify().holds
+            assert vault.rebuild().changed  # by what the ledger tells
+            assert values(vault, "SELECT configuration FROM vault") == [(told,)]
+        assert vault.forget(users=["5"]).records == 1
+
+
+def test_a_declared_type_needs_no_entry_of_its_own(place: Place, tmp_path: Path) -> None:
+    with made(place, MANAGED, INTEGER) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["1.0", "2.0"]), user="user")
+        assert [entry.kind for entry in vault.ledger()] == ["init"]
+        assert vault.ledger()[0].fields["configuration"]["user_type"] == "integer"
+    with place.open() as vault:
+        assert vault.configuration.user_type is INTEGER
+        assert vault.status().configuration.user_type is INTEGER
+    for wrong in ("number", 7):
+        with pytest.raises(InvalidInputError, match="user_type must be integer, text or exact"):
+            Configuration(actions=("A", "B"), user_type=wrong)  # type: ignore[arg-type]
+
+
+@modes
+def test_what_is_no_integer_is_refused_with_the_row_and_nothing_comes_in(
+    place: Place, tmp_path: Path, mode: str
+) -> None:
+    with made(place, mode) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["1", "2"]), user="user")
+        for number, wrong in enumerate(["ann", "9007199254740993.0"]):
+            file = write(tmp_path / f"{number}.csv", ["3", wrong, "4"])
+            for batch_rows in (None, 1):
+                with (
+                    nothing_written(vault),
+                    pytest.raises(InvalidLogError, match=rf"must hold integers.*got '{wrong}' at row 1$"),
+                ):
+                    vault.ingest(file, user="user", batch_rows=batch_rows)
+        for asked in (vault.forget, vault.preview, vault.readmit, vault.certificate):
+            with (
+                nothing_written(vault),
+                pytest.raises(InvalidInputError, match=r"named by integers in this vault.*got 'ann'$"),
+            ):
+                asked(users=["1", "ann"])
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u00a0"])
+def test_an_empty_name_is_nobody(place: Place, tmp_path: Path, name: str) -> None:
+    frame = {"action": ["A", "B"], "reward": [1, 0], "user": [name, "ann"]}
+    with made(place) as vault, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="user column 'user' has white space")
+        assert vault.ingest(frame, user="user").added == 2
+        assert values(vault, "SELECT count(*) FROM record WHERE owner IS NULL") == [(1,)]
+        for asked in (vault.forget, vault.preview, vault.readmit, vault.certificate):
+            with pytest.raises(
+                InvalidInputError, match="must name at least one user or record, none of them"
+            ):
+                asked(users=["ann", name])
+
+
+def test_white_space_around_names_is_warned_of(place: Place, tmp_path: Path) -> None:
+    with made(place) as vault:
+        with pytest.warns(UserWarning, match=f"^{SPACES}: in this vault it is not part of a name$"):
+            vault.ingest(write(tmp_path / "log.csv", ["ann", " ann", "bob"]), user="user")
+        assert vault.forget(users=["ann"]).records == 2
+    other = tmp_path / "other"
+    other.mkdir()
+    with made(fresh_place("sqlite", other), MANAGED, EXACT) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["ann", " ann", "bob"]), user="user")
+        refused(vault, {"ann": (" ann",)}, users=["ann"])
+        assert vault.forget(users=["ann", " ann"]).records == 2
+
+
+def test_before_the_type_is_fixed_only_names_that_any_type_spells_alike_are_taken(
+    place: Place, tmp_path: Path
+) -> None:
+    with made(place) as vault:
+        for name in ("01", "1.0", "+1"):
+            for asked in (vault.forget, vault.preview):
+                with (
+                    nothing_written(vault),
+                    pytest.raises(InvalidInputError, match=r"not know yet.*write the integer 1 for '"),
+                ):
+                    asked(users=[name], exactly=True)
+        assert vault.forget(users=["1", " ann"]).held == 0
+        done = vault.ingest(write(tmp_path / "log.csv", ["1", "2"]), user="user")
+        assert (done.suppressed, done.added, done.user_type_fixed) == (1, 1, INTEGER)
+        assert vault.ingest(write(tmp_path / "more.csv", ["1.0", "3"]), user="user").suppressed == 1
+        assert vault.forget(users=["1", "2"]).held == 1
+        assert vault.verify().holds
+
+
+def test_a_vault_of_an_earlier_version_compares_names_exactly(place: Place) -> None:
+    put_old_vault(place, FIRST_RELEASE)
+    with place.open() as vault:
+        assert vault.configuration.user_type is EXACT
+        assert "user_type" not in vault.configuration.to_dict()
+        log = {
+            "action": ["A", "B", "A"],
+            "reward": [1, 0, 1],
+            "who": ["1.0", " ann", NFD],
+            "id": ["x", "y", "z"],
+        }
+        with pytest.warns(UserWarning, match="user column 'who' looks like integers that became floats"):
+            assert vault.ingest(log, user="who", id="id").user_type_fixed is None
+        refused(vault, {"1": ("1.0",)}, users=[1])
+        refused(vault, {"ann": (" ann",), NFC: (NFD,)}, users=["ann", NFC])
+        refused(vault, {"USER-5": ("user-5",)}, users=["USER-5"])
+        assert vault.forget(users=["1.0", " ann", NFD]).records == 3
+        assert vault.verify().problems == ()
+
+
+@modes
+def test_a_backup_from_before_the_type_is_brought_up_to_it(place: Place, tmp_path: Path, mode: str) -> None:
+    vault = made(place, mode)
+    backup = Snapshot(place, vault, tmp_path)
+    file = write(tmp_path / "log.csv", ["1", "2", "3"])
+    vault.ingest(file, user="user")
+    vault.forget(users=["1.0"])
+    vault.export(tmp_path / "export.json", for_restore=True)
+    vault.close()
+    backup.put_back()
+    Vault.restore(place.url, tmp_path / "export.json", keys=place.keys)
+    with place.open() as vault:
+        assert vault.configuration.user_type is INTEGER
+        done = vault.ingest(write(tmp_path / "log.csv", ["1.0", "2.0", "3"]), user="user")
+        assert (done.suppressed, done.added) == (1, 2)
+        assert vault.verify().problems == ()
+
+
+# External vaults: the names at the sources.
+
+
+def test_an_external_vault_looks_for_other_spellings_only_if_rows_are_missing(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings: list[Selection | None] = []
+    raw_rows = FileSource.raw_rows
+
+    def noted(self: FileSource, chunk: int, selection: Selection | None) -> Any:
+        readings.append(selection)
+        return raw_rows(self, chunk, selection)
+
+    with made(place, EXTERNAL, INTEGER) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["1", "2", "2.0", "3.0"]), user="user")
+        monkeypatch.setattr(FileSource, "raw_rows", noted)
+        assert vault.forget(users=["1.0"]).records == 1
+        assert readings == [Selection("user", frozenset(["1"]))]
+        readings.clear()
+        assert vault.forget(users=["2", "3"]).records == 3
+        wanted = frozenset(["2", "3"])
+        assert readings == [Selection("user", wanted), Selection("user", wanted, INTEGER)]
+
+
+def test_rows_that_vanished_are_missed_in_every_spelling(place: Place, tmp_path: Path) -> None:
+    with made(place, EXTERNAL, INTEGER) as vault:
+        file = write(tmp_path / "log.csv", ["1.0", "2", "1"])
+        vault.ingest(file, user="user")
+        write(tmp_path / "log.csv", ["1.0", "2"])
+        with pytest.raises(VaultError, match="1 are no longer at their source and 0 have changed there"):
+            vault.forget(users=["1"])
+        vault.rebuild()
+        assert vault.forget(users=["1"]).records == 1
+
+
+def test_another_spelling_at_the_source_is_no_change(place: Place, tmp_path: Path) -> None:
+    with made(place, EXTERNAL, INTEGER) as vault:
+        vault.ingest(write(tmp_path / "log.csv", ["1", "2", "1"]), user="user")
+        write(tmp_path / "log.csv", ["1.0", "2.0", "01"])  # as when the file was written again
+        assert vault.verify().problems == ()
+        assert vault.rebuild().changed is False
+        assert vault.forget(users=["1"]).records == 2
+        assert vault.verify().notes == (
+            f"source '{tmp_path}/log.csv': 2 rows of forgotten people are still present; delete them",
+        )
+
+
+def test_rows_that_get_users_later_fix_the_type_when_they_are_counted_again(
+    place: Place, tmp_path: Path
+) -> None:
+    with made(place, EXTERNAL) as vault:
+        file = write(tmp_path / "log.csv", ["", "", ""], 0)
+        vault.ingest(file, user="user", id="id")
+        assert vault.configuration.user_type is None
+        write(tmp_path / "log.csv", ["1", "2", "1"], 0)
+        assert vault.rebuild().changed
+        assert vault.configuration.user_type is INTEGER
+        assert [entry.kind for entry in vault.ledger()] == ["init", "user_type", "rebuild"]
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["1.0"]).records == 2
+
+
+# Several processes.
+
+
+def test_two_first_ingests_that_name_people_otherwise(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = record_loader.user_type_for
+    with made(place) as vault, place.open() as faster:
+
+        def overtaken(*arguments: Any) -> Any:
+            found = chosen(*arguments)
+            monkeypatch.setattr(ingest_operation, "user_type_for", chosen)
+            faster.ingest(write(tmp_path / "text.csv", ["ann", "bob"]), user="user")
+            return found
+
+        monkeypatch.setattr(ingest_operation, "user_type_for", overtaken)
+        file = write(tmp_path / "integers.csv", ["1", "2"])
+        with pytest.raises(VaultError, match="has fixed how people are named meanwhile; ingest again"):
+            vault.ingest(file, user="user")
+        assert vault.status().records == 2
+        assert vault.ingest(file, user="user").added == 2  # as text
+        assert vault.configuration.user_type is TEXT
+        assert vault.verify().holds
+
+
+def test_users_that_appear_while_a_source_is_read_are_refused(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_operation, "user_type_for", lambda *_: None)
+    with made(place) as vault, nothing_written(vault), pytest.raises(VaultError, match="has changed while"):
+        vault.ingest(write(tmp_path / "log.csv", ["1", "2"]), user="user")
+
+
+@modes
+def test_a_type_that_is_fixed_during_a_request_holds_for_it(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """The first users come in between the look-up and the transaction of a request."""
+    with made(place, mode) as vault, place.open() as other:
+        resolve = vault._connection.records.select
+
+        def overtaken(*arguments: Any) -> Any:
+            found = resolve(*arguments)
+            other.ingest(write(tmp_path / "log.csv", ["1", "2", "1"]), user="user")
+            return found
+
+        monkeypatch.setattr(vault._connection.records, "select", overtaken, raising=False)
+        assert vault.forget(users=[" 1"]).records == 2
+        assert vault.configuration.user_type is INTEGER
+        assert vault.verify().problems == ()
+
+
+def test_a_similar_name_that_comes_in_just_before_is_seen(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with made(place, EXTERNAL, TEXT) as vault, place.open() as other:
+        vault.ingest(write(tmp_path / "first.csv", ["bob", "cem"]), user="user")
+        look_up = ExternalRecordSet.look_up
+
+        def overtaken(self: ExternalRecordSet, reading: Any) -> None:
+            look_up(self, reading)
+            other.ingest(write(tmp_path / "second.csv", ["Ann", "dan"]), user="user")
+
+        monkeypatch.setattr(ExternalRecordSet, "look_up", overtaken)
+        with pytest.raises(SimilarNameError, match="rows of 'Ann', which may be user 'ann'"):
+            vault.forget(users=["ann"])
+
+
+# Random logs and requests, against counting in plain Python.
+
+SPELL: list[Callable[[int], Any]] = [
+    int,
+    float,
+    str,
+    lambda number: f"{number}.0",
+    lambda number: f" {number}\t",
+    lambda number: f"{'-' if number < 0 else '+'}00{abs(number)}",
+]
+SPELLED = st.tuples(st.integers(-3, 3), st.sampled_from(SPELL))
+
+
+@pytest.mark.slow
+@modes
+@settings(max_examples=25, deadline=None)
+@given(
+    batches=st.lists(st.lists(SPELLED, min_size=1, max_size=6), min_size=1, max_size=3),
+    requests=st.lists(st.lists(SPELLED, min_size=1, max_size=3), min_size=1, max_size=4),
+)
+def test_any_spelling_of_any_integer(
+    mode: str,
+    batches: list[list[tuple[int, Callable[[int], Any]]]],
+    requests: list[list[tuple[int, Callable[[int], Any]]]],
+) -> None:
+    held: Counter[int] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with made(fresh_place("sqlite", folder), mode, INTEGER) as vault:
+            first_id = 0
+            for number, batch in enumerate(batches):
+                users = [spell(user) for user, spell in batch]
+                file = write(folder / f"{number}.csv", users, first_id)
+                assert vault.ingest(file, user="user", id="id").added == len(users)
+                first_id += len(users)
+                held.update(user for user, _ in batch)
+            forgotten: set[int] = set()
+            for request in requests:
+                people = {user for user, _ in request}
+                done = vault.forget(users=[spell(user) for user, spell in request])
+                assert (done.records, done.named) == (sum(held.pop(user, 0) for user in people), len(people))
+                forgotten |= people
+                for user, spell in request:
+                    opening = vault.certificate(users=[spell(user)]).opening
+                    assert opening is not None
+                    assert opening["request"]["users"] == [str(user)]
+            assert vault.status().records == sum(held.values())
+            for number, batch in enumerate(batches):
+                file = write(folder / f"new-{number}.csv", [f"{user}.00" for user, _ in batch], first_id)
+                kept_out = sum(user in forgotten for user, _ in batch)
+                assert vault.ingest(file, user="user", id="id").suppressed == kept_out
+                first_id += len(batch)
+            assert vault.verify().problems == ()
+
+
+@settings(max_examples=15, deadline=None)
+@given(users=st.lists(st.text(max_size=5), min_size=1, max_size=5), asked=st.text(min_size=1, max_size=5))
+def test_no_text_is_certified_as_not_held_while_it_is_held(users: list[str], asked: str) -> None:
+    """Whatever the letters: rows of the same text in NFC are forgotten, or the request is refused."""
+    same = [
+        unicodedata.normalize("NFC", user).strip() == unicodedata.normalize("NFC", asked).strip()
+        for user in users
+    ]
+    with (
+        tempfile.TemporaryDirectory() as name,
+        made(fresh_place("sqlite", Path(name)), MANAGED, TEXT) as vault,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        frame = {"action": ["A"] * len(users), "reward": [1] * len(users), "user": users}
+        vault.ingest(frame | {"id": list(range(len(users)))}, user="user", id="id")
+        try:
+            done = vault.forget(users=[asked])
+        except ArmnesiaError:
+            assert not asked.strip() or not all(same)
+        else:
+            assert done.records == sum(same)
