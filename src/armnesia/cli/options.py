@@ -54,6 +54,12 @@ By = Annotated[
         "--by", help="A key of decisions: a column, or one of numbers with edges, age:18,30 (repeatable)."
     ),
 ]
+Over = Annotated[
+    str,
+    typer.Option(
+        "--over", metavar="touched|all", help="With --by: the decisions that the budget is split over."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 

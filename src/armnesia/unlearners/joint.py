@@ -8,7 +8,7 @@ with a budget has to split it over all decisions, touched or not.
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -95,7 +95,8 @@ def release_jointly(
     if answers.release is not None:
         probabilities[answers.rows] = answers.release.probabilities
         codes[answers.rows] = answers.release.branch_codes
-    release = Release(statistics.actions, probabilities, codes, unlearner.guarantee(request, answers.each))
+    each = replace(unlearner.guarantee(request, answers.each), reveals=learner.reveals)
+    release = Release(statistics.actions, probabilities, codes, each)
     return JointRelease(
         release, answers.guarantee, answers.each, answers.n_sharing, ~request.is_empty, answers.rows
     )
@@ -130,6 +131,7 @@ def answers_jointly(
     number = len(touched) if every else int(touched.sum())
     each = budget_of_each(unlearner, budget, number, composition)
     guarantee = joint_guarantee(unlearner, request, budget, number, composition)
+    guarantee = replace(guarantee, reveals=learner.reveals)
     rows = np.arange(len(touched)) if every else np.flatnonzero(touched)
     release = None
     if rows.size:
@@ -228,6 +230,6 @@ def _shares_over_all(unlearner: Unlearner, over: Over) -> bool:
         raise UnsupportedError(
             f"{unlearner.name} at level {unlearner.level} cannot split its budget over the decisions that a"
             " request touches, because that level conceals how many there are; use rollback, an unlearner at"
-            " level request_shape, or over='all', which splits it over all decisions"
+            " level request_shape, or over='all' (--over all), which splits it over all decisions"
         )
     return False
