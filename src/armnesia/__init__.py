@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Imitation,
         Learner,
     )
-    from armnesia.logs import Decisions, KeyColumn, Log, read_log
+    from armnesia.logs import Condition, Decisions, KeyColumn, Log, read_log
     from armnesia.privacy import (
         Budget,
         Guarantee,
@@ -77,7 +77,7 @@ else:
         "armnesia.core.request": "DeletionRequest",
         "armnesia.core.statistics": "ArmStatistics",
         "armnesia.learners": "KLLCB LCB LEARNERS ConfidenceLearner Decision FrozenPenalty Imitation Learner",
-        "armnesia.logs": "Decisions KeyColumn Log read_log",
+        "armnesia.logs": "Condition Decisions KeyColumn Log read_log",
         "armnesia.privacy": "Budget Guarantee JointLoss Level PrivacyCurve calibrate composed_delta"
         " hockey_stick privacy_curve smallest_epsilon split_budget",
         "armnesia.unlearners": "UNLEARNERS Adaptive Branch CentredGaussian FrozenRollback Gaussian"
@@ -113,6 +113,7 @@ __all__ = [
     "Budget",
     "CentredGaussian",
     "Comparison",
+    "Condition",
     "ConfidenceLearner",
     "Decision",
     "Decisions",

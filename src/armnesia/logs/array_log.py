@@ -13,6 +13,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
+from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import ArrayDecisions, Decisions, InMemoryRows, part_rows
 from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.log import Log
@@ -41,17 +42,22 @@ class LabelCodes(dict[Hashable, int]):
         self[label] = code
         return code
 
-    def encode(self, labels: Sequence[Any], what: str, first: int = 0) -> IntArray:
-        """Give the code of each label, of which the first is at row `first`; refuse what cannot be hashed."""
+    def encode(self, labels: Sequence[Any], what: str, positions: Sequence[int] | None = None) -> IntArray:
+        """Give the code of each label; refuse what cannot be hashed, found by `positions`."""
         try:
             return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
         except TypeError:
-            offences = ((row, label) for row, label in enumerate(labels, first) if not _is_hashable(label))
+            rows = range(len(labels)) if positions is None else positions
+            offences = (
+                (row, label) for row, label in zip(rows, labels, strict=True) if not _is_hashable(label)
+            )
             raise rules.unusable_labels(what, offences) from None
 
 
 class KeyedSource(Protocol):
     """A source of which further columns can be read."""
+
+    where: tuple[Condition, ...]
 
     def with_keys(self, names: tuple[str, ...]) -> "KeyedSource":
         """The same source, of which key columns are read as well."""
@@ -81,6 +87,11 @@ class ArrayLog(Log, InMemoryRows):
 
     def __len__(self) -> int:
         return len(self.units)
+
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions that the rows satisfy."""
+        return () if self.source is None else self.source.where
 
     def statistics(self) -> ArmStatistics:
         """Count the rows and add up the rewards of each action, in exact integers."""

@@ -15,6 +15,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
+from armnesia.logs.conditions import Condition
 from armnesia.logs.key_columns import KeyColumn, too_many_keys
 from armnesia.logs.record_choice import RecordChoice
 from armnesia.logs.values import label_text
@@ -132,6 +133,11 @@ class ArrayDecisions(Decisions):
 
     log: InMemoryRows
     decision_of_row: IntArray
+
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions that the rows satisfy."""
+        return self.log.where
 
     @classmethod
     def of_log(

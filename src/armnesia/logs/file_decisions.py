@@ -11,6 +11,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
+from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions, part_rows, summed_by_decision
 from armnesia.logs.key_columns import KeyColumn, missing_keys, too_many_keys
 from armnesia.logs.values import arm_of_text, label_text
@@ -21,6 +22,8 @@ _TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
 class KeyedFiles(Protocol):
     """Files with key columns; see `FileSource.query`."""
 
+    where: tuple[Condition, ...]
+
     def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the decisions; `key_0`, `key_1`, … are the keys of a row, NULL where it has none."""
 
@@ -30,6 +33,11 @@ class FileDecisions(Decisions):
     """Decisions of a log in files, which are read again for each request."""
 
     files: KeyedFiles
+
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions that the rows satisfy."""
+        return self.files.where
 
     @classmethod
     def of_files(

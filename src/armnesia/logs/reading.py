@@ -9,6 +9,7 @@ from armnesia.core.errors import InvalidInputError, UndeclaredActionsWarning
 from armnesia.core.messages import listed
 from armnesia.core.units import checked_reward_range
 from armnesia.logs.columns import IF_PRESENT
+from armnesia.logs.conditions import Where, conditions
 from armnesia.logs.frames import ArraySource
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source
@@ -27,6 +28,7 @@ def read_log(
     user: Any = IF_PRESENT,
     table: str | None = None,
     columns: Mapping[str, Any] | None = None,
+    where: Where | None = None,
     actions: Iterable[Hashable] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
@@ -37,7 +39,10 @@ def read_log(
     allowed), which are not loaded but aggregated by DuckDB, or the URL of an SQLite or PostgreSQL database,
     with a `table`. `action`, `reward` and `user` name its columns; `user` is by default the column named
     `user`, if there is one, and None for no user column. Without a source they are the arrays themselves;
-    `columns` are further arrays by name, for `Log.by`.
+    `columns` are further arrays by name, for `Log.by` and `where`.
+
+    `where` is a condition that a row must satisfy to be read, or several: "country = DE", "age >= 18",
+    "page in (home, cart)"; see `Condition`. Other rows are not checked.
 
     `actions` declares the action set, in order. It is public configuration: if it were taken from the
     data, deleting rows could change it. Left out, it is taken from the log once, with a warning.
@@ -45,6 +50,8 @@ def read_log(
     >>> clicks = {"variant": ["A", "B"], "clicked": [1, 0]}
     >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B", "C"]).statistics()
     ArmStatistics(actions=('A', 'B', 'C'), counts=[1, 1, 0], sums=[1000000000, 0, 0], reward_range=(0.0, 1.0))
+    >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B"], where="variant = A")
+    <Log of 1 rows, actions 'A', 'B', reward_range (0.0, 1.0), without users>
     >>> stars = read_log(action=["A", "B"], reward=[4.5, 1], actions=["A", "B"], reward_range=(1, 5))
     >>> stars.statistics().means
     array([4.5, 1. ])
@@ -54,8 +61,10 @@ def read_log(
     named = {"action": action, "reward": reward, "user": user, "table": table}
     if source is None:
         opened: Source = _open_arrays(**named, columns=columns)
+        chosen = conditions(where)
+        opened = opened.filtered(chosen) if chosen else opened
     elif columns is None:
-        opened = open_source(source, **named, whole_rows=False)
+        opened = open_source(source, **named, where=where, whole_rows=False)
     else:
         raise InvalidInputError(
             f"columns are for arrays without a source, which has its own; got {listed(columns)} with one"

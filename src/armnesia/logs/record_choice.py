@@ -9,6 +9,7 @@ import numpy as np
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
 from armnesia.core.request import DeletionRequest
+from armnesia.logs.conditions import Condition
 from armnesia.logs.values import python_values
 
 
@@ -21,6 +22,11 @@ class RecordChoice(ABC):
     @abstractmethod
     def n_rows(self) -> int:
         """The number of rows."""
+
+    @property
+    @abstractmethod
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions by which the rows were chosen from a source."""
 
     def request(
         self,
@@ -45,6 +51,11 @@ class RecordChoice(ABC):
                 f"a request needs exactly one of user, users and rows; got {' and '.join(given) or 'none'}"
             )
         if rows is not None:
+            if self.where:
+                raise InvalidInputError(
+                    "rows are named by their position in the source, and this log has only those that satisfy"
+                    f" {' and '.join(map(str, self.where))}; name users, or read the log without where"
+                )
             return self._request_of_rows(_checked_rows(rows, self.n_rows))
         self._check_has_users()
         return self._request_of_users([user] if users is None else _checked_users(users))

@@ -156,8 +156,10 @@ def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidL
     return InvalidLogError(f"{described(role, column)} is not in the source; it has {listed(available, 20)}")
 
 
-def empty_log() -> InvalidLogError:
-    """Refuse a log with no rows."""
+def empty_log(where: Sequence[Any] = ()) -> InvalidLogError:
+    """Refuse a log with no rows; `where` are the conditions that rows had to satisfy."""
+    if where:
+        return InvalidLogError(f"no row of the source satisfies {' and '.join(map(str, where))}")
     return InvalidLogError("source holds no rows; a log needs at least one")
 
 

@@ -20,6 +20,7 @@ from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
+from armnesia.logs.conditions import Condition
 from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
@@ -120,6 +121,8 @@ class Source(ABC):
     """The action set, where the source states it."""
     keys: tuple[str, ...] = ()
     """The key columns, which are read as well; see `with_keys`."""
+    where: tuple[Condition, ...] = ()
+    """The conditions that a row must satisfy to be read; see `filtered`."""
     user_integers_below: int | None = None
     """In a user column of short floats, where whole numbers begin to stand for several integers."""
 
@@ -179,7 +182,7 @@ class Source(ABC):
         for value in self.distinct_actions():
             found.setdefault(label_text(value), value)
         if not found:
-            raise rules.empty_log()
+            raise rules.empty_log(self.where)
         if None in found:
             raise rules.missing_actions(self.described("action"), self._missing_actions())
         return sorted_if_comparable(found.values())
@@ -191,6 +194,17 @@ class Source(ABC):
         """
         declared = checked_actions(self.action_labels()) if actions is None else actions
         return self.read_keyed(declared, reward_range, ())[0]
+
+    def filtered(self, where: tuple[Condition, ...]) -> Self:
+        """The same source without the rows that do not satisfy these conditions; kinds override it.
+
+        A condition on numbers refuses a value that is no number, in the rows that satisfy those before it.
+        """
+        raise UnsupportedError(f"rows of a {type(self).__name__} cannot be chosen by where")
+
+    def described_filter(self) -> dict[str, list[str]]:
+        """What `description` says of the conditions; nothing if there are none."""
+        return {"where": list(map(str, self.where))} if self.where else {}
 
     def with_keys(self, names: tuple[str, ...]) -> Self:
         """The same source, of which key columns are read as well."""
@@ -214,7 +228,7 @@ class Source(ABC):
             units.append(np.array(rows.units, np.int64))
             users.append(user_codes.encode(rows.users, "user"))
         if not arms:
-            raise rules.empty_log()
+            raise rules.empty_log(self.where)
         log = ArrayLog(
             actions,
             checked_reward_range(reward_range),
