@@ -512,6 +512,11 @@ def test_what_is_no_condition_is_refused(where: Any, message: str) -> None:
         (("a", "=", ("x", "y")), "a condition on 'a' by = needs one value; got 2"),
         (("a", "in", ()), "a condition on 'a' by in needs at least one value; got 0"),
         (("a", "=", (None,)), "must compare with text or a finite number; got None"),
+        (("a", "=", (10**400,)), "must compare with text or a finite number; got 1000"),
+        (
+            ("a", "=", (-(2**53),)),
+            "must compare with a number below .*; got -9007199254740992: put it in quotes",
+        ),
     ],
 )
 def test_a_condition_is_checked_when_it_is_made(arguments: Any, message: str) -> None:

@@ -97,17 +97,20 @@ class Condition:
                     f" {LONGEST_TEXT:,} bytes; got {shown(value)}"
                 )
             return value
-        plain: Any = value.item() if isinstance(value, np.generic) else value
-        if not isinstance(plain, int | float | Decimal) or not math.isfinite(plain):
+        number = (
+            _number_of(value) if isinstance(value, np.number | np.bool_ | int | float | Decimal) else None
+        )
+        if number is None or not math.isfinite(number):
             raise InvalidInputError(
-                f"a condition on {self.column!r} must compare with text or a finite number; got {value!r}"
+                f"a condition on {self.column!r} must compare with text or a finite number;"
+                f" got {shown(value)}"
             )
-        if abs(plain) >= LARGEST_EXACT:
+        if abs(number) >= LARGEST_EXACT:
             raise InvalidInputError(
                 f"a condition on {self.column!r} must compare with a number below {LARGEST_EXACT:,}, because"
-                f" larger ones are not exact; got {label_text(plain)}: put it in quotes to compare it as text"
+                f" larger ones are not exact; got {label_text(value)}: put it in quotes to compare it as text"
             )
-        return float(plain)
+        return number
 
     @classmethod
     def parse(cls, text: "str | Condition") -> "Condition":
