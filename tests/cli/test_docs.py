@@ -75,8 +75,11 @@ EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
     ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
     ("decide", " with `--by`", (*ON_CLICKS, "--actions", "A,B", "--by", "row")),
     ("unlearn", "", (*REQUEST, "--draw")),
+    ("unlearn", " with `--by`", (*REQUEST, "--by", "row")),
     ("audit", "", REQUEST),
+    ("audit", " with `--by`", (*REQUEST, "--by", "row")),
     ("compare", "", (*REQUEST, *BUDGET)),
+    ("compare", " with `--by`", (*REQUEST, *BUDGET, "--by", "row")),
     ("init", "", ("--actions", "A,B")),
     ("ingest", "", INGEST[1:]),
     ("decide", " without `LOG`", ()),
@@ -105,7 +108,7 @@ EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
     ("levels", "", ("--max-count", 2)),
     ("calibrate", "", BUDGET),
     ("curve", "", ("--gamma", 1)),
-    ("reproduce", "", ("--quick", "--figure", "table2", "--datasets", 2000, "--n-jobs", 1)),
+    ("reproduce", "", ("--quick", "--part", "table2", "--datasets", 2000, "--n-jobs", 1)),
 ]
 
 

@@ -20,6 +20,7 @@ from tests.vault.plain_vault import Record, columns_of, write_csv
 PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4, 120)
 
 
+@pytest.mark.slow
 def test_many_processes_come_to_the_end_of_a_serial_replay(
     database: str, place: Place, tmp_path: Path
 ) -> None:

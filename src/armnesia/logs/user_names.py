@@ -11,10 +11,7 @@ PLAIN = {
     UserType.INTEGER: "0|-?[1-9][0-9]*",
     UserType.TEXT: "([!-~]([ -~]*[!-~])?)?",
 }
-"""Regular expressions of names that no other name is normalised to, unless it does not match itself.
-
-A name that is looked up at a source is one of these and equal, or it is none of these.
-"""
+"""Patterns of names that are their own normal form; another spelling of such a name matches none of them."""
 
 
 class UserNames:

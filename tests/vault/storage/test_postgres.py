@@ -117,6 +117,7 @@ def test_after_compact_no_file_of_the_server_has_the_person(
         assert vault.verify().holds
 
 
+@pytest.mark.slow
 def test_notes_of_the_planner_wait_for_readers_too(
     postgres_place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

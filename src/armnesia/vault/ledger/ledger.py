@@ -102,7 +102,7 @@ class Entry:
 
         >>> Entry.next_after(
         ...     4, "ab" * 32, vault="v-1", kind="policy", time="2026-11-15T10:42:07.123456Z", code="0.1.0",
-        ...     policy={"largest_epsilon": 1.0},
+        ...     policy={"max_epsilon": 1.0},
         ... ).sequence
         5
         """
