@@ -308,6 +308,15 @@ def test_propensities_are_judged_by_the_rows_that_are_read(stored: Store) -> Non
 
 
 @ON_TABLES
+def test_odd_names_of_columns(stored: Store) -> None:
+    names: Table = {"cost$1": ["x", "y"], "a b ; ? '": ["1", "2"], "in": [3, 4]}
+    source = stored(with_rows(**names))
+    assert kept(source, "cost$1 = y", """"a b ; ? '" = 2""", "in = 4") == {1}
+    opened = source.open(action="action", reward="reward", where=["cost$1 = y", "in = '4'"])
+    assert [rows.users for rows in opened.rows(["A", "B"], (0, 1), users={"u0", "u1"})] == [["u1"]]
+
+
+@ON_TABLES
 @pytest.mark.parametrize(
     ("where", "sent"),
     [

@@ -99,7 +99,9 @@ class PostgresSource(TableSource):
                 yield rows
                 size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
 
-    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+    def _condition(
+        self, column: str, selection: Selection, parameter: int = 1
+    ) -> tuple[str, tuple[Any, ...]]:
         type_, values, texts = self._type_of[column], list[Any](), selection.texts
         name, others = quoted(column), ""
         if selection.plain is not None and type_ in _TEXTS:
@@ -112,7 +114,7 @@ class PostgresSource(TableSource):
             values = [text for text in texts if _is_uuid(text)]
         else:
             return f" WHERE {name} IS NOT NULL", ()
-        return f" WHERE {name} = ANY ($1::{type_}[]){others}", (values,)
+        return f" WHERE {name} = ANY (${parameter}::{type_}[]){others}", (values,)
 
     def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:
         type_, name = self._type_of[condition.column], quoted(condition.column)
@@ -125,10 +127,9 @@ class PostgresSource(TableSource):
             return f"{name}::float8 {condition.operator} ${parameter}::float8", "", (values[0],)
         if condition.operator not in ("=", "in"):
             return present, "", ()
-        chosen, parameters = self._condition(
-            condition.column, Selection("where", frozenset(map(str, condition.values)))
-        )
-        return chosen.removeprefix(" WHERE ").replace("$1", f"${parameter}"), "", parameters
+        texts = Selection("where", frozenset(map(str, condition.values)))
+        chosen, parameters = self._condition(condition.column, texts, parameter)
+        return chosen.removeprefix(" WHERE "), "", parameters
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:

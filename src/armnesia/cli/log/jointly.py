@@ -97,7 +97,12 @@ def print_joint_comparison(
         f" at ε = {budget.epsilon:g}, δ = {budget.delta:g} for all of them together",
         ["unlearner", "guarantee", "changes", "loss"],
         [
-            [each.name, f"({promise.epsilon:g}, {promise.delta:.2g})\n{promise.level}", *_cost(each)]
+            [
+                each.name,
+                f"({promise.epsilon:g}, {promise.delta:.2g})\n{promise.level}",
+                each.changes,
+                each.expected_loss,
+            ]
             for each in found
             if (promise := each.guarantee) is not None
         ],
@@ -126,10 +131,6 @@ def print_joint_comparison(
         *opt.revealed(on.learner),
         *(["Not possible here:", *refused] if refused else []),
     )
-
-
-def _cost(found: Any) -> tuple[float, float]:
-    return found.changes, found.expected_loss
 
 
 def _joint(case: Case, release: JointRelease) -> dict[str, Any]:
