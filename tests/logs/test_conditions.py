@@ -412,6 +412,7 @@ def test_duckdb_and_python_agree_on_what_reads_as_a_number() -> None:
     assert 200 < numbers < len(texts) - 500
 
 
+@pytest.mark.slow
 def test_random_logs_have_the_same_rows_in_files_tables_and_memory(tmp_path: Path) -> None:
     drawn = random.Random(11)
     alphabet = ["a", "B", "\u00e9", "'", '"', ";", "%", "_", "\\", "$1", "?", "1", "0", " "]
@@ -427,7 +428,7 @@ def test_random_logs_have_the_same_rows_in_files_tables_and_memory(tmp_path: Pat
         Stored(write_sqlite(tmp_path / "log.db", table), table="log"),
     ]
     sizes = set()
-    for _ in range(60):
+    for _ in range(40):
         where = []
         for _ in range(drawn.randint(1, 2)):
             operator = drawn.choice(["=", "!=", "<", "<=", ">", ">=", "in"])
@@ -439,7 +440,7 @@ def test_random_logs_have_the_same_rows_in_files_tables_and_memory(tmp_path: Pat
         expected, *others = (kept(store, *where) for store in stores)
         assert all(found == expected for found in others), where
         sizes.add(len(expected))
-    assert len(sizes) > 20
+    assert len(sizes) > 15
 
 
 def test_sqlite_compares_whatever_a_column_holds(tmp_path: Path) -> None:

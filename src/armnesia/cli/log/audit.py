@@ -12,9 +12,9 @@ from armnesia.cli.parameters import with_options_of
 
 @with_options_of(read_case, "case")
 def audit(case: Case, as_json: opt.AsJson = False) -> None:
-    """Compare release and reference of an unlearner exactly; with --by, those of all decisions together.
+    """Compare release and reference of an unlearner exactly.
 
-    Exit code 1 if the claim does not hold on this log and request.
+    Exit code 1 if the claim does not hold on this log and request. With --by, all decisions together.
     """
     on, budget = case.on, case.budget
     if on.decisions is not None:
