@@ -29,6 +29,11 @@ class UserNames:
         self.spaced_row: int | None = None
         """The first row whose user had white space around the name, which was removed."""
 
+    @classmethod
+    def of(cls, user_type: UserType | None) -> "UserNames":
+        """For a vault whose people are named in this way; as text if that is not fixed yet."""
+        return cls(user_type or UserType.TEXT)
+
     def normalise(
         self, users: list[str | None], positions: Sequence[int], what: str, exact_below: int | None
     ) -> list[str | None]:
