@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from armnesia.core.request import DeletionRequest
     from armnesia.core.statistics import ArmStatistics
+    from armnesia.joining import Joined, join_metrics
     from armnesia.learners import (
         KLLCB,
         LCB,
@@ -66,6 +67,7 @@ else:
         "armnesia.auditing": "Audit Comparison Feasibility Witness audit compare feasible_reference",
         "armnesia.core.request": "DeletionRequest",
         "armnesia.core.statistics": "ArmStatistics",
+        "armnesia.joining": "Joined join_metrics",
         "armnesia.learners": "KLLCB LCB LEARNERS ConfidenceLearner Decision FrozenPenalty Imitation Learner",
         "armnesia.logs": "Log read_log",
         "armnesia.privacy": "Budget Guarantee Level PrivacyCurve calibrate hockey_stick privacy_curve"
@@ -75,7 +77,7 @@ else:
         "armnesia.unlearners.stream": "Stream",
     }
     _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
-    _PACKAGES = {"auditing", "core", "datasets", "learners", "logs", "privacy", "unlearners"}
+    _PACKAGES = {"auditing", "core", "datasets", "joining", "learners", "logs", "privacy", "unlearners"}
 
     def __getattr__(name):
         if name in _PACKAGES:
@@ -112,6 +114,7 @@ __all__ = [
     "Guarantee",
     "Imitation",
     "ImitationRollback",
+    "Joined",
     "Learner",
     "Level",
     "Log",
@@ -131,6 +134,7 @@ __all__ = [
     "datasets",
     "feasible_reference",
     "hockey_stick",
+    "join_metrics",
     "privacy_curve",
     "read_log",
     "smallest_epsilon",

@@ -23,6 +23,7 @@ NEED_NO_EXAMPLE = {
     "Branch": "an enumeration",
     "Decision": "a result: shown where the learners are",
     "Feasibility": "a result: shown where `feasible_reference` is",
+    "Joined": "a result: shown where `join_metrics` is",
     "Learner": "abstract: shown by its subclasses",
     "Level": "an enumeration",
     "Comparison": "a result: shown where `compare` is",
