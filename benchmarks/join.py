@@ -31,6 +31,7 @@ metric = f'''
         TIMESTAMP '2026-01-01' + to_microseconds((hash(i * 17) % {month * 3 // 2})::BIGINT) AS time,
         (hash(i * 19) % 10000) / 100 AS value
     FROM range({rows}) t(i)'''
+duckdb.execute("SET enable_progress_bar = false")
 duckdb.sql(f"COPY ({exposures}) TO 'exposures.parquet'")
 duckdb.sql(f"COPY ({metric}) TO 'metric.parquet'")
 """
@@ -38,6 +39,7 @@ BARE = """
 import duckdb, sys
 database = duckdb.connect(config={"temp_directory": "spilled", "memory_limit": sys.argv[1]})
 database.execute("SET preserve_insertion_order = false")
+database.execute("SET enable_progress_bar = false")
 database.execute('''
     COPY (
         WITH people AS (

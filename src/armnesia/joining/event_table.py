@@ -110,7 +110,7 @@ class EventTable:
             conditions.append(f"coalesce({column.text()} = {self._parameter(str(value))}, false)")
         return " AND ".join(conditions) or "true"
 
-    def time(self, name: str, unit: str | None) -> "TimeColumn":
+    def time(self, name: str, unit: str | None, time_zone: str) -> "TimeColumn":
         """The times of a column, in microseconds since 1970 in UTC."""
         column = self.column("time", name)
         described = self._described("time", name)
@@ -136,7 +136,9 @@ class EventTable:
         if column.type in _MOMENTS:
             return TimeColumn(described, column, _MOMENTS[column.type].format(column.name), "false")
         if column.type in _LOCAL_TIMES:
-            local = f"CAST(CAST({column.name} AS TIMESTAMP) AS TIMESTAMP WITH TIME ZONE)"
+            local = f"CAST({column.name} AS TIMESTAMP)"
+            if time_zone != "UTC":  # the cast takes three times as long
+                local = f"CAST({local} AS TIMESTAMP WITH TIME ZONE)"
             return TimeColumn(described, column, f"epoch_us({local})", str(column.type == "DATE").lower())
         raise InvalidLogError(f"{described} must hold times or dates; it holds {column.type}")
 

@@ -185,21 +185,20 @@ class _Join:
         return [*value, columns.user, columns.time, *columns.where]
 
     def _read_exposures(self, database: ScratchDatabase, table: EventTable) -> "_ExposureCounts":
-        time = table.time(self.exposure_columns.time, self.options.time_unit)
+        time = table.time(self.exposure_columns.time, self.options.time_unit, self.options.time_zone)
         sql = statements.people(table, self.exposure_columns, time, self.options.experiment)
         name = {} if self.options.experiment is None else {"name": self.options.experiment}
         _run_on_files(database, table, sql, name)
         rows = database.run(statements.COUNT_EXPOSURES, {}, failed=table.failed)
-        table.files.check_count(sum(row[1] for row in rows))
+        n_read = sum(row[1] for row in rows)
+        table.files.check_count(n_read)
         by_status = {row[0]: row[1:] for row in rows}
         if statements.UNREADABLE_TIME in by_status:
             raise time.refused(table, table.matches(self.exposure_columns.where))
-        usable, of_kept, n_rows, left_out, last, dates = by_status.get(
-            statements.USABLE, (0, 0, 0, 0, None, 0)
-        )
+        usable, of_kept, n_rows, left_out, _, dates = by_status.get(statements.USABLE, (0, 0, 0, 0, None, 0))
         if not n_rows:
             raise InvalidLogError(
-                f"no row is left for the log: {counted(sum(row[1] for row in rows), 'exposure')} read,"
+                f"no row is left for the log: {counted(n_read, 'exposure')} read,"
                 f" {usable} of them complete and selected, and"
                 f" {counted(left_out, 'person', 'people')} left out for several variants"
             )
@@ -214,17 +213,18 @@ class _Join:
             for number, reason in enumerate(statements.EXPOSURE_STATUS, start=1)
         }
         read = ExposureRows(
-            read=sum(row[1] for row in rows),
+            read=n_read,
             **skipped,
-            of_people_left_out=usable - (of_kept or 0),
+            of_people_left_out=usable - of_kept,
             first=n_rows,
             repeated=of_kept - n_rows,
         )
+        last = max(row[5] for row in rows if row[5] is not None)
         return _ExposureCounts(read, left_out, last, dates)
 
     def _read_metric(self, database: ScratchDatabase, table: EventTable) -> "_MetricCounts":
         columns = self.metric_columns
-        time = table.time(columns.time, self.options.metric_time_unit)
+        time = table.time(columns.time, self.options.metric_time_unit, self.options.time_zone)
         value = None if columns.value is None else table.value(columns.value)
         sql = statements.sums(table, columns, time, value, self.options.aggregate)
         _run_on_files(database, table, sql, {"window": self.options.window})
@@ -232,7 +232,11 @@ class _Join:
         database.run(statements.LEADERS, {}, failed=table.failed)
         ((people, exposed),) = database.run(statements.COUNT_PEOPLE, {}, failed=table.failed)
         skipped = {status: row[0] for status, _, *row in rows if status != statements.USABLE}
-        not_exposed = sum(row[2] for row in rows if row[0] == statements.USABLE and row[1])
+        by_kept = {kept: row for status, kept, *row in rows if status == statements.USABLE}
+        not_exposed = by_kept[None][0] if None in by_kept else 0
+        pairs, within, before, *_ = by_kept.get(True, (0, 0, 0))
+        of_left_out = by_kept[False][0] if False in by_kept else 0
+        uses = MetricUses(within, before, pairs - within - before, of_left_out)
         read = sum(skipped.values()) + not_exposed + exposed
         table.files.check_count(read)
         if statements.UNREADABLE_TIME in skipped:
@@ -242,10 +246,9 @@ class _Join:
         reasons = {
             reason: skipped.get(number, 0) for number, reason in enumerate(statements.METRIC_STATUS, start=1)
         }
-        uses = MetricUses(*(sum(row[at] for row in rows) for at in range(3, 7)))
-        last = max((row[7] for row in rows if row[7] is not None), default=None)
+        last = max((row[5] for row in rows if row[5] is not None), default=None)
         counts = MetricRows(read=read, **reasons, user_not_exposed=not_exposed, user_exposed=exposed)
-        return _MetricCounts(counts, uses, people, last, sum(row[8] for row in rows))
+        return _MetricCounts(counts, uses, people, last, sum(row[6] for row in rows))
 
     def _warn(self, exposures: "_ExposureCounts", metric: "_MetricCounts") -> None:
         """Warn of metrics that are 0 because of how users or times are written."""

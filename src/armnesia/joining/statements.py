@@ -8,6 +8,8 @@ from armnesia.joining.presets import ExposureColumns, MetricColumns
 
 EXPOSURE_STATUS = ("filtered", "missing_user", "missing_experiment", "missing_action", "missing_time")
 METRIC_STATUS = ("filtered", "missing_user", "missing_time", "missing_value")
+_PLACE = "CASE WHEN kept THEN people.rowid ELSE -1 - people.rowid END"
+"""The number of a row of `people`; it is negative if the person is left out."""
 USABLE, UNREADABLE_TIME, UNREADABLE_VALUE = 0, 100, 101
 """The statuses of rows that are used, or make the files refused; the others count from 1 in their list."""
 
@@ -78,7 +80,7 @@ def sums(
         ),
         judged AS (SELECT *, {_status(missing, with_value=True)} AS status FROM labelled),
         paired AS (
-            SELECT judged.status, judged.time, units, is_date, people.rowid AS place, kept, first,
+            SELECT judged.status, judged.time, units, is_date, {_PLACE} AS place, first,
                 coalesce(kept AND time >= first AND time < first + $window, false) AS within
             FROM judged
             LEFT JOIN people
@@ -87,9 +89,7 @@ def sums(
         SELECT status, place,
             count(*) AS metric_rows,
             count(*) FILTER (within) AS within,
-            count(*) FILTER (kept AND time < first) AS before,
-            count(*) FILTER (kept AND time >= first + $window) AS after,
-            count(*) FILTER (NOT kept) AS of_left_out,
+            count(*) FILTER (time < first) AS before,
             {total} AS total,
             max(time) AS last,
             count(*) FILTER (is_date) AS dates
@@ -117,14 +117,17 @@ def rows(aggregate: str, clip: tuple[float, float] | None) -> str:
 
 
 def written(rows_: str, path: str, options: str) -> str:
-    """Write the log to a file; the id of a row is the length of the experiment's name, the name, the user."""
+    """Write the log to a file; the id of a row is the length of the experiment's name, the name, the user.
+
+    Without a temporary file of DuckDB's own, which a killed process would leave.
+    """
     return f"""
         COPY (
             SELECT experiment, action, reward, person AS "user",
                 concat(length(experiment), ':', experiment, ':', person) AS id,
                 make_timestamptz(first) AS first_exposure, exposures, metric_rows
             FROM ({rows_})
-        ) TO '{path.replace("'", "''")}' ({options})"""
+        ) TO '{path.replace("'", "''")}' ({options}, USE_TMP_FILE false)"""
 
 
 COUNT_EXPOSURES = """
@@ -135,7 +138,8 @@ COUNT_EXPOSURES = """
 
 LEADERS = f"""
     CREATE TEMP TABLE leaders AS
-    SELECT min(rowid) AS place, bool_or(kept) AS kept FROM people WHERE status = {USABLE} GROUP BY person"""
+    SELECT min({_PLACE}) AS place, bool_or(kept) AS kept FROM people WHERE status = {USABLE}
+    GROUP BY person"""
 """One row of `people` per person."""
 
 COUNT_PEOPLE = """
@@ -148,10 +152,10 @@ LONGEST_LABEL = f"""
     FROM people WHERE status = {USABLE}"""
 
 COUNT_METRIC = """
-    SELECT status, place IS NULL, sum(metric_rows)::BIGINT, sum(within)::BIGINT, sum(before)::BIGINT,
-        sum(after)::BIGINT, sum(of_left_out)::BIGINT, max(last), sum(dates)::BIGINT
-    FROM sums GROUP BY ALL ORDER BY ALL"""
-"""Per status, and for people who were exposed or not: pairs with an experiment, and where they lie."""
+    SELECT status, place >= 0, sum(metric_rows)::BIGINT, sum(within)::BIGINT, sum(before)::BIGINT,
+        max(last), sum(dates)::BIGINT
+    FROM sums GROUP BY ALL"""
+"""Per status, and whether people are kept (NULL: not exposed): pairs of a metric row and an experiment."""
 
 
 def count_rows(rows_: str) -> str:

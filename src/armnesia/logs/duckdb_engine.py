@@ -116,10 +116,14 @@ def _reason(message: str) -> str:
 
     >>> _reason("CSV Error on Line: 3\\nOriginal Line: x\\nExpected Number of Columns: 2 Found: 1")
     'line 3 has 1 columns where the header has 2'
+    >>> _reason('Invalid Input Error: Malformed JSON at byte 0 of input: unexpected character.  Input: "ann"')
+    'Malformed JSON at byte 0 of input: unexpected character.'
     """
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if line is None:
-        return message.splitlines()[0].partition("Error: ")[2] or "DuckDB cannot read it"
+        # After "Input:", a message quotes the value.
+        first_line = message.splitlines()[0].partition("  Input: ")[0]
+        return first_line.partition("Error: ")[2] or "DuckDB cannot read it"
     columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if columns:
         return f"line {line[1]} has {columns[2]} columns where the header has {columns[1]}"
