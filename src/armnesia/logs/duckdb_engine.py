@@ -4,6 +4,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,9 +71,19 @@ class ScratchDatabase:
 
     def run(self, sql: str, parameters: dict[str, Any], *, failed: str) -> list[tuple[Any, ...]]:
         """Run a statement; `failed` says what cannot be done if it fails, such as `unreadable` writes it."""
-        with _errors_in_words(failed, "allow more memory, or split the files"):
-            rows: list[tuple[Any, ...]] = self._connection.execute(sql, parameters).fetchall()
-            return rows
+        remedy = "allow more memory, or split the files"
+        # In a thread: a statement that runs in the main thread keeps Ctrl-C waiting until it has ended.
+        with _errors_in_words(failed, remedy), ThreadPoolExecutor(max_workers=1) as thread:
+            running = thread.submit(self._fetch, sql, parameters)
+            try:
+                return running.result()
+            except BaseException:
+                self._connection.interrupt()
+                raise
+
+    def _fetch(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._connection.execute(sql, parameters).fetchall()
+        return rows
 
 
 @contextmanager
