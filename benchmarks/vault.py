@@ -212,7 +212,7 @@ def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int)
         vault.forget(users=[next(people)])
         database = open_database(url)
         database.has_vault()
-        bare = BareSql(database, vault._connection.keyring.owner_digest)
+        bare = BareSql(database, vault._connection.all_keys.owner_digest)
         if name == "SQLite":  # the copies of small tables are in the same file, which a vault refuses
             vault._connection.database.schema_problems = lambda *_: []  # type: ignore[method-assign]
         ours: list[float] = []

@@ -65,6 +65,9 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 
+APART = ("armnesia.vault.operations",)
+"""Folders whose files do not import each other: what two of them need stands on a lower floor."""
+
 SQL = re.compile("SELECT|INSERT|UPDATE|DELETE FROM")
 """Statements in capitals, as everywhere in this project."""
 SQL_FOLDERS = ("armnesia.logs", "armnesia.joining", "armnesia.vault.storage")
@@ -99,6 +102,7 @@ class House:
 
     source: Path = SOURCE
     floors: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=lambda: FLOORS)
+    apart: tuple[str, ...] = APART
 
     @cached_property
     def modules(self) -> dict[str, Path]:
@@ -192,6 +196,15 @@ class House:
         """The files that "*" stands for; they may import each other."""
         named = {name for rooms in self.floors[package] for name in rooms}
         return self._children(package) - named
+
+    def sideways(self) -> list[Import]:
+        """Imports between the files of a folder whose files do not import each other."""
+        return [
+            found
+            for found in self.imports
+            if folder_of(found.importer) == folder_of(found.imported)
+            and folder_of(found.importer) in self.apart
+        ]
 
     def cycles(self) -> list[list[str]]:
         """Groups of modules that import each other, directly or not, by whatever kind of import."""
@@ -312,6 +325,7 @@ def main() -> None:
     problems = {
         "Cycles": [" <-> ".join(cycle) for cycle in house.cycles()],
         "Upward imports": [str(found) for found in house.upward()],
+        f"Imports between the files of {' and '.join(APART)}": [str(found) for found in house.sideways()],
         "Without a floor": house.unplaced(),
         f"Files with SQL outside {' and '.join(SQL_FOLDERS)}": [
             f"{module}: {lines} lines" for module, lines in house.misplaced_sql().items()

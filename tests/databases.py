@@ -20,6 +20,7 @@ from typing import NamedTuple
 import psycopg
 
 from armnesia.vault import Configuration, Vault
+from armnesia.vault.state.connection import Accept
 
 DATABASES = ("sqlite", "postgresql")
 SERVER = "ARMNESIA_TEST_POSTGRES"
@@ -39,8 +40,8 @@ class Place(NamedTuple):
     def create(self, configuration: Configuration | None = None) -> Vault:
         return Vault.create(self.url, configuration, keys=self.keys)
 
-    def open(self, timeout: float = 30.0, *, allow_damaged: bool = False) -> Vault:
-        return Vault.open(self.url, keys=self.keys, timeout=timeout, allow_damaged=allow_damaged)
+    def open(self, timeout: float = 30.0, *, accept: Accept = "intact") -> Vault:
+        return Vault.open(self.url, keys=self.keys, timeout=timeout, accept=accept)
 
 
 @cache

@@ -67,6 +67,7 @@ def test_the_demo_prints_each_step(demo: Path) -> None:
         assert text in printed
 
 
+@pytest.mark.slow
 def test_the_demo_as_json_replaces_the_files_of_an_earlier_one(run: Any, demo: Path) -> None:
     as_json = run("demo", "--out", demo / "out", "--json").json
     assert as_json == json.loads((demo / "out/demo.json").read_text(encoding="utf-8"))

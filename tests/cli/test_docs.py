@@ -109,7 +109,7 @@ EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
     ("levels", "", ("--max-count", 2)),
     ("calibrate", "", BUDGET),
     ("curve", "", ("--gamma", 1)),
-    ("reproduce", "", ("--quick", "--figure", "table2", "--datasets", 2000, "--n-jobs", 1)),
+    ("reproduce", "", ("--quick", "--part", "table2", "--datasets", 2000, "--n-jobs", 1)),
 ]
 
 

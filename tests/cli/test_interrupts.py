@@ -43,6 +43,7 @@ def interrupted_while_loading(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of processes are POSIX")
 @pytest.mark.parametrize(
     ("module", "command"),

@@ -17,3 +17,24 @@ def test_a_bar_counts_in_thousands_and_of_how_many_only_where_that_is_known(
         screen.print(bar.get_renderable())
     assert shown in captured.get()
     assert "?" not in captured.get()
+
+
+def test_without_a_terminal_progress_is_told_in_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reproduction into a file printed nothing for minutes."""
+    clock = iter([100.0, 103.0, 111.0, 112.0, 130.0])
+    monkeypatch.setattr("armnesia.cli.output.time.monotonic", lambda: next(clock))
+    bar = progress_bar(quiet=False)
+    monkeypatch.setattr(bar, "get_time", lambda: 0.0)
+    with bar:
+        task = bar.add_task("Figure 1", total=40)
+        for done in (1, 2, 3, 4000):
+            bar.update(task, completed=done)
+    assert capsys.readouterr() == ("", "armnesia: Figure 1: 2/40\narmnesia: Figure 1: 4,000/40\n")
+
+
+def test_progress_is_not_told_beside_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar(quiet=True) as bar:
+        bar.update(bar.add_task("rows", total=None), completed=1)
+    assert capsys.readouterr() == ("", "")

@@ -136,6 +136,7 @@ def test_the_command_line_has_their_options(scratch: Path) -> None:
     assert json.loads(result.stdout)["learner"]["name"] == "root_penalty"
 
 
+@pytest.mark.slow
 def test_a_vault_keeps_their_parameters(scratch: Path, tmp_path: Path) -> None:
     at = ("--url", f"sqlite:///{tmp_path}/vault.db", "--json")
     chosen = ("--learner", "root_penalty", "--width", "0.3", "--unlearner", "lottery", "--keep", "0.2")

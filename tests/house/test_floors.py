@@ -30,6 +30,10 @@ def test_folders_of_a_room_import_from_lower_floors(package: str) -> None:
     assert [str(found) for found in HOUSE.upward(package)] == []
 
 
+def test_operations_of_the_vault_do_not_import_each_other() -> None:
+    assert [str(found) for found in HOUSE.sideways()] == []
+
+
 def test_no_modules_import_each_other() -> None:
     """Also not by an import inside a function or under TYPE_CHECKING, which would hide the cycle."""
     assert HOUSE.cycles() == []
@@ -66,12 +70,24 @@ def small_house(folder: Path, **changed: str) -> House:
         path.parent.mkdir(parents=True, exist_ok=True)
         (path.parent / "__init__.py").touch()
         path.write_text(FILES.get(name, "") + added.get(name, ""), encoding="utf-8")
-    return House(folder / "house", SMALL)
+    return House(folder / "house", SMALL, apart=("house.vault.operations",))
+
+
+def test_an_import_between_files_that_stand_apart_is_found(tmp_path: Path) -> None:
+    readmit = (
+        "from house.vault import state\ndef late():\n    from house.vault.operations.forget import forget\n"
+    )
+    house = small_house(tmp_path, vault__operations__readmit=readmit)
+    assert house.upward() == []
+    assert [(found.importer, found.imported) for found in house.sideways()] == [
+        ("house.vault.operations.readmit", "house.vault.operations.forget")
+    ]
 
 
 def test_the_small_house_is_in_order(tmp_path: Path) -> None:
     house = small_house(tmp_path)
-    assert (house.upward(), house.cycles(), house.unplaced(), house.unused_places()) == ([], [], [], [])
+    assert (house.upward(), house.sideways(), house.cycles()) == ([], [], [])
+    assert (house.unplaced(), house.unused_places()) == ([], [])
     edges = {(found.importer, found.imported) for found in house.imports}
     assert {
         ("house.__init__", "house.learners.lcb"),

@@ -64,6 +64,7 @@ IN_PARALLEL = ("-p", "xdist", "-n2")
 SELECTIONS = [(), (*IN_PARALLEL, "-m", "not slow"), ("-m", "slow")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", SELECTIONS, ids=" ".join)
 def test_a_lost_file_is_seen_in_every_selection(suite: Path, selection: tuple[str, ...]) -> None:
     code, printed = run(suite, *selection)

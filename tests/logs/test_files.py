@@ -115,6 +115,7 @@ def test_a_log_of_one_row(tmp_path: Path) -> None:
     assert log.request(rows=[0]) == log.request(user="ann")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "file_name", ["it's.csv", 'a "b".csv', "a[1].csv", "st*r?.csv", "spa ce;--.csv", "ü.csv"]
 )

@@ -214,6 +214,7 @@ def test_a_value_has_one_text(kind: str, source: str, tmp_path: Path) -> None:
     assert_known_by_text(KINDS[kind], made, "log" if source == "sqlite" else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.postgresql])
 def test_and_the_same_on_postgresql(kind: str, schema: Schema) -> None:
     columns = {"arm": "TEXT", "won": "INTEGER", "x": str(KINDS[kind].postgresql)}
@@ -221,6 +222,7 @@ def test_and_the_same_on_postgresql(kind: str, schema: Schema) -> None:
     assert_known_by_text(KINDS[kind], schema.url, table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "source"), [case for case in cases() if case[1] in ("parquet", "csv", "sqlite")]
 )

@@ -218,6 +218,7 @@ def test_an_engine_without_memory_says_so_in_a_sentence(command: str, tmp_path: 
     )
 
 
+@pytest.mark.slow
 def test_python_without_memory_says_so_in_a_sentence(tmp_path: Path) -> None:
     code = """
 import sys

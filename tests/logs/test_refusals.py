@@ -207,7 +207,11 @@ def test_labels_in_arrays_that_cannot_be_hashed() -> None:
             {"action": ["A"], "reward": [1], "table": "clicks"},
             "table needs the URL of a database as the source; got 'clicks' without one",
         ),
-        ("sqlite:///log.db", {}, "a database needs the name of a table, such as table='clicks'; got none"),
+        (
+            "sqlite:///log.db",
+            {},
+            "a database needs the name of a table, such as table='clicks' (--table clicks); got none",
+        ),
         (
             "s3://bucket/log.csv",
             {},

@@ -38,6 +38,7 @@ def test_nothing_to_draw_is_refused(draw: Callable[[Any], Any]) -> None:
         draw([])
 
 
+@pytest.mark.slow
 def test_a_picture_is_saved_in_two_formats_the_same_each_time(tmp_path: Path) -> None:
     def saved(folder: str) -> list[Path]:
         return save_picture(picture_of_bounds([bounds_panel()]), tmp_path / folder, "bounds")

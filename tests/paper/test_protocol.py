@@ -13,6 +13,8 @@ from armnesia.paper.settings import DELTA, ENVIRONMENT, METHODS
 from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, DistributionModel, FixedSample, SeveralArms, evaluate_all
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(3)
 CELLS: dict[str, tuple[DataModel, dict[int, int], float]] = {
     "hard": (FixedSample.round_robin(1000, 5), {0: 80}, 0.5),

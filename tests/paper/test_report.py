@@ -14,6 +14,8 @@ from armnesia.paper.report import ABOUT, write_report
 from armnesia.paper.section import Section, Table
 from tests.paper.drawing import bounds_panel
 
+pytestmark = pytest.mark.slow
+
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
 

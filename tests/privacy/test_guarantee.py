@@ -15,7 +15,7 @@ def test_levels_run_from_the_strictest_to_the_emptiest() -> None:
 
 def test_a_level_says_what_is_not_forgotten() -> None:
     assert Level.RETAINED.meaning.startswith("as if only the other records had been there; ")
-    assert Level.RETAINED.meaning.endswith("which of these were collected is not undone")
+    assert Level.RETAINED.meaning.endswith("those collected because of an earlier decision stay")
     assert "how many records of each arm were deleted is not" in Level.REQUEST_SHAPE.meaning
     assert "only up to the decision made with them" in Level.ORIGINAL_DECISION.meaning
     assert len({level.meaning for level in Level}) == len(Level)

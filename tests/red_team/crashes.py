@@ -140,5 +140,5 @@ def _afterwards(copy: Copy, what: str, victim: str) -> Trial:
 
 
 def _pin_of(copy: Copy) -> bytes:
-    with Vault.open(f"sqlite:///{copy.path}", allow_older=True) as vault:
+    with Vault.open(f"sqlite:///{copy.path}", accept="any") as vault:
         return (str(vault.head).ljust(127) + "\n").encode()

@@ -30,7 +30,7 @@ def retired_keys(trials: int, seed: int) -> Iterator[Trial]:
             vault.export(target.folder / "export.json")
             keys = vault.public_keys()
             numbers = [entry.sequence for entry in vault.ledger() if "terms" in entry.fields]
-            honest = [vault.certificate(sequence=number) for number in numbers]
+            honest = [vault.certificate_of_entry(number) for number in numbers]
         ledger = LedgerCopy.read(target.folder / "export.json")
         for _ in range(trials):
             what, forge = draw.choice(list(FORGERIES.items()))

@@ -154,7 +154,7 @@ class Copy:
     def _verify(self, what: str) -> Trial:
         same = unchanged(self.path, self.target.tables)
         try:
-            with self.open(allow_older=True) as vault:
+            with self.open(accept="any") as vault:
                 problems = vault.verify(self.target.head).problems
         except ArmnesiaError as error:
             return Trial(what, Verdict.REFUSED, str(error))

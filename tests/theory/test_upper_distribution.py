@@ -169,6 +169,7 @@ def test_the_printed_imitation_bound_is_vacuous_from_1_072_on() -> None:
         assert (min(values) < 1) == informative_somewhere
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["derived", "exact"])
 def test_the_check_sees_a_bound_that_is_too_small(form: Form) -> None:
     """The planted fault: an eighth of each bound."""

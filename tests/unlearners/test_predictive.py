@@ -127,6 +127,7 @@ def test_one_record_more_or_less_would_be_seen(case: str) -> None:
     assert not agrees(q, simulated("flat", ONE_TOUCHED[case], LEARNERS["lcb"], more_ones=1))
 
 
+@pytest.mark.slow
 @each_quickly
 @pytest.mark.parametrize("case", quick_only(["two touched, one quiet", "five touched"], SEVERAL))
 def test_for_several_arms_too(case: str, name: str, learner: str) -> None:
@@ -301,6 +302,7 @@ def test_an_emptied_arm_is_the_prior_and_others_are_shrunk_to_it() -> None:
     assert flat_ones[1] / (flat_ones[1] + flat_zeros[1]) == pytest.approx(0.6, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("touched", [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
 def test_several_arms_by_trying_all_numbers_of_ones(touched: tuple[int, ...]) -> None:
     """Few records, so that scores tie often: every number of ones, with scipy's beta-binomial weights."""

@@ -47,6 +47,7 @@ def test_an_impossible_arm_is_never_drawn() -> None:
     assert {release.draw() for _ in range(500)} == {"a", "c"}
 
 
+@pytest.mark.slow
 def test_draws_follow_the_probabilities() -> None:
     """20 000 draws from the operating system's randomness: 6 standard errors, false alarm 2·10⁻⁹.
 
@@ -73,7 +74,7 @@ def test_repr_shows_probabilities_branch_and_guarantee() -> None:
     assert repr(release) == (
         "Release({'x': 1.0, ('y', 2): 0.0}, branch='rollback',"
         " guarantee='(ε = 0, δ = 0) at level retained: as if only the other records had been there;"
-        " which of these were collected is not undone')"
+        " those collected because of an earlier decision stay')"
     )
 
 

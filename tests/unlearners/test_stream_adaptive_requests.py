@@ -23,6 +23,8 @@ from armnesia.core.arrays import FloatArray
 from armnesia.privacy import hockey_stick
 from armnesia.unlearners.stream import Penalty
 
+pytestmark = pytest.mark.slow
+
 OTHERS = ArmStatistics.from_rewards({"A": [1] * 14 + [0] * 10, "B": [1] * 13 + [0] * 11})
 ROUNDS = 3
 

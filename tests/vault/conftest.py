@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import DATABASES, Place, fresh_place
+from tests.databases import Place, fresh_place
 
 
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def database(request: pytest.FixtureRequest) -> str:
-    """Each database in turn; `parametrize("database", ["sqlite"], indirect=True)` takes one of them."""
+    """Each database in turn; `parametrize("database", ["sqlite"], indirect=True)` takes one of them.
+
+    What is tested on both is slow on PostgreSQL; quick tests of PostgreSQL take `postgres_place`.
+    """
     return str(request.param)
 
 

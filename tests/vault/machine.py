@@ -68,7 +68,7 @@ class Setting:
             delta=self.delta,
             learner=self.learner,
             mode=mode,
-            options=self.options,
+            unlearner_options=self.options,
             policy=Policy(1.0, 0.1, tuple(Level), beyond="rollback"),
         )
 
@@ -266,7 +266,7 @@ class VaultMachine(RuleBasedStateMachine):
         assert done.served == self.served
         self._certificate_is_good(done.certificate, names)
         for name in names:
-            alone: Certificate = self.vault.certificate(**{kind: [name]})  # type: ignore[arg-type]
+            alone: Certificate = self.vault.certificate(**{kind: [name]})
             assert alone.body["sequence"] == self.model.answered[kind, (name,)]
             self._certificate_is_good(alone, (name,))
 
@@ -375,7 +375,7 @@ class VaultMachine(RuleBasedStateMachine):
         assert self.vault.status().erasure == "complete"
         for request, sequence in self.model.answered.items():
             kind, names = request
-            certificate: Certificate = self.vault.certificate(**{kind: names})  # type: ignore[arg-type]
+            certificate: Certificate = self.vault.certificate(**{kind: names})
             assert certificate.body["sequence"] == sequence
             assert certificate.body["erasure"]["state"] == "complete"
             self._certificate_is_good(certificate, names)

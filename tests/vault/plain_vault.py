@@ -89,7 +89,7 @@ _USERS: set[str | None] = set()
 def observed(vault: Vault) -> Observation:
     """What a vault holds."""
     managed = vault.configuration.mode == MANAGED
-    digest = vault._connection.keyring.owner_digest
+    digest = vault._connection.all_keys.owner_digest
     owners = {None if user is None else digest(user): user for user in _USERS}
     with vault._connection.database.reading() as session:
         arms = session.query("SELECT count, total, gone FROM arm ORDER BY position")

@@ -14,6 +14,8 @@ from armnesia.vault import Configuration
 from tests.databases import Place
 from tests.vault.raw_vaults import values
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "vault.py"
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from armnesia.vault import Configuration, UserType
-from armnesia.vault.state.external_records import ExternalRecordSet
+from armnesia.vault.state.external_records import ExternalRecords
+from armnesia.vault.state.records import SourceRows
 from tests.databases import Place, fresh_place
 from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
 from tests.vault.forked_children import nursery
@@ -20,6 +21,7 @@ from tests.vault.plain_vault import Record, columns_of, write_csv
 PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4, 120)
 
 
+@pytest.mark.slow
 def test_many_processes_come_to_the_end_of_a_serial_replay(
     database: str, place: Place, tmp_path: Path
 ) -> None:
@@ -65,13 +67,14 @@ def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
     ):
         one.ingest(str(files[0]), user="user", id="id")
 
-        look_up = ExternalRecordSet.look_up
+        look_up = ExternalRecords.look_up
 
-        def look_up_and_then(self: ExternalRecordSet, reading: Any) -> None:
-            look_up(self, reading)
+        def look_up_and_then(self: ExternalRecords, *request: Any) -> SourceRows:
+            found = look_up(self, *request)
             other.ingest(str(files[1]), user="user", id="id")
+            return found
 
-        monkeypatch.setattr(ExternalRecordSet, "look_up", look_up_and_then)
+        monkeypatch.setattr(ExternalRecords, "look_up", look_up_and_then)
         assert one.forget(users=["ann"]).counts == {"A": 1, "B": 1, "C": 0}
         assert other.verify().problems == ()
         assert other.status().records == 1

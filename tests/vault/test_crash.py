@@ -118,7 +118,7 @@ def test_rows_that_are_gone_without_a_ledger_entry_are_noticed(tmp_path: Path) -
     vault, before, after = _filled(tmp_path)
     with vault:
         with vault._connection.database.writing() as session:
-            ann = vault._connection.keyring.owner_digest("ann")
+            ann = vault._connection.all_keys.owner_digest("ann")
             assert session.execute("DELETE FROM record WHERE owner = ?", ann) == 2
         problems = half_done(vault, before, after)
         assert any(problem.startswith("verify: statistics") for problem in problems)
@@ -130,17 +130,16 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
     vault, before, after = _filled(tmp_path)
     connection = vault._connection
     with vault:
-        records = connection.records.select(
-            ErasureTarget.of(users=["ann"]), connection.keyring, connection.reading
-        )
         with connection.writing() as transaction:
             state = transaction.state
-            found, rows, to_tallies = records.delete(transaction)
+            target = ErasureTarget.of(users=["ann"])
+            found, rows, _, to_tallies = connection.records.delete(transaction, target, None)
             assert found is not None
-            stream = state.known_stream
+            stream = state.require_stream()
             rolled_back = replace(stream, statistics=stream.statistics.without(found))
-            digests = state.digests.update(transaction.ring, "record", rows)
-            transaction.store(replace(state, stream=rolled_back, digests=digests), *to_tallies)
+            digests = state.digests.update(transaction.keyring, "record", rows)
+            transaction.add(*to_tallies)
+            transaction.store(replace(state, stream=rolled_back, digests=digests))
         assert vault.verify().holds
         assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))
 

@@ -49,7 +49,7 @@ def traces(text: str) -> list[str]:
 
 def in_bytes(vault: Vault, data: bytes) -> list[str]:
     """What of the person can be found in files: name, rows and rewards, as databases write them."""
-    ring = vault._connection.keyring
+    ring = vault._connection.all_keys
     rows = [ring.record_identity("id", row_id) for row_id in ROW_IDS]
     marks = {"name": [PERSON.encode()], "ids": [row_id.encode() for row_id in ROW_IDS], "rows": rows}
     marks["rewards"] = [units.to_bytes(4, "big") for units in UNITS]
@@ -77,7 +77,7 @@ def test_no_table_has_a_trace(place: Place, tmp_path: Path) -> None:
         assert not traces(repr(dumped(vault)))
         assert all(str(total) not in repr(dumped(vault)) for total in totals)  # the difference is the rewards
         assert PERSON in done.certificate.to_json()  # handed out, it says whose
-        assert not traces(vault.certificate(sequence=2).to_json())
+        assert not traces(vault.certificate_of_entry(2).to_json())
         for for_restore in (False, True):
             written = vault.export(tmp_path / "export.json", for_restore=for_restore)
             assert not traces(json.dumps(written.to_dict()))
@@ -131,7 +131,7 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
             vault.ingest(log | {"id": [f"{round_}-{user}" for user in users]}, user="user", id="id")
         gone, kept = users[:900], users[900:]
         rows = dict(values(vault, "SELECT owner, identity FROM record"))
-        ring = vault._connection.keyring
+        ring = vault._connection.all_keys
         for start in range(0, 300, 5):
             vault.forget(users=gone[start : start + 5])
         vault.forget(users=gone[300:])
@@ -159,7 +159,7 @@ def test_a_busy_reader_keeps_erasure_pending(sqlite_place: Place) -> None:
             reissued = another.certificate(users=[PERSON])
         assert reissued.body["erasure"]["state"] == "complete"
         assert reissued.verify(vault.public_keys()) == []
-        assert vault.certificate(sequence=2).body == reissued.body
+        assert vault.certificate_of_entry(2).body == reissued.body
         assert not in_bytes(vault, files_of(sqlite_place))
         assert vault.verify().holds
 

@@ -46,11 +46,11 @@ def test_a_keys_file_that_differs_in_any_key_is_refused(place: Place, name: str,
     kind = name.removesuffix("_keys")
     with pytest.raises(VaultError, match=f"keys: {kind} key {version} of the keys' file is not the one"):
         place.open()
-    with Vault.open(place.url, keys=place.keys, allow_older=True) as vault:
+    with Vault.open(place.url, keys=place.keys, accept="any") as vault:
         assert f"keys: {kind} key {version} of the keys' file" in str(vault.verify().problems)
         with pytest.raises(VaultError):
             vault.forget(users=["ann"])
-    with place.open(allow_damaged=True) as vault, pytest.raises(VaultError, match="is not the one"):
+    with place.open(accept="damaged") as vault, pytest.raises(VaultError, match="is not the one"):
         vault.rebuild()
 
 
@@ -112,7 +112,9 @@ def test_a_pin_that_was_left_behind_catches_up(
     pin = PinnedHead(Path(f"{sqlite_place.keys}.head"))
     forget_and_be_killed_before_pinning(sqlite_place)
     assert pin.read() == vault_head(sqlite_place, -1)
-    with Vault.open(sqlite_place.url, keys=sqlite_place.keys, allow_older=look is LOOKS[-1]) as vault:
+    with Vault.open(
+        sqlite_place.url, keys=sqlite_place.keys, accept="any" if look is LOOKS[-1] else "intact"
+    ) as vault:
         look(vault)
     assert pin.read() == vault_head(sqlite_place)
     yesterday.put_back()
@@ -169,7 +171,7 @@ def damage_index(place: Place, owner: bytes, *, rows: int = 1) -> None:
 @pytest.mark.parametrize("rows", [1, 2])
 def test_a_damaged_index_is_no_reason_to_certify_anything(sqlite_place: Place, rows: int) -> None:
     with filled(sqlite_place) as vault:
-        owner = vault._connection.keyring.owner_digest("ann")
+        owner = vault._connection.all_keys.owner_digest("ann")
     damage_index(sqlite_place, owner, rows=rows)
     with sqlite_place.open() as vault:
         with pytest.raises(VaultError, match=f"{NOT_COUNTED}|damaged"):
@@ -185,7 +187,7 @@ def test_a_damaged_index_is_no_reason_to_certify_anything(sqlite_place: Place, r
 
 def test_a_damaged_index_of_ids_is_confirmed_by_reading_all_rows(sqlite_place: Place) -> None:
     with filled(sqlite_place) as vault:
-        identity = vault._connection.keyring.record_identity("id", "r3")
+        identity = vault._connection.all_keys.record_identity("id", "r3")
         ((page,),) = values(
             vault, "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_record_1'"
         )
@@ -206,7 +208,7 @@ def test_a_damaged_index_of_ids_is_confirmed_by_reading_all_rows(sqlite_place: P
 @pytest.mark.parametrize("column", ["arm", "units", "owner"])
 def test_a_damaged_row_is_not_forgotten_as_if_it_were_whole(place: Place, column: str) -> None:
     with filled(place) as vault:
-        ring = vault._connection.keyring
+        ring = vault._connection.all_keys
         row = ring.record_identity("id", "r1")
         new = ring.owner_digest("zoe") if column == "owner" else 0 if column == "units" else 1
         assert change(vault, f"UPDATE record SET {column} = ? WHERE identity = ?", new, row) == 1
@@ -235,7 +237,7 @@ def test_a_vault_of_the_first_release_has_tallies_from_its_first_change_on(place
     put_old_vault(place, FIRST_RELEASE)
     with place.open() as vault:
         assert vault.preview(users=["user-5"]).records == 5
-        vault.change_policy(max_epsilon=vault.configuration.requests.max_epsilon)
+        vault.change_policy(max_epsilon=vault.configuration.policy.max_epsilon)
         assert values(vault, "SELECT schema_version FROM vault") == [(4,)]
         assert values(vault, "SELECT sum(records) FROM owner") == values(vault, "SELECT count(*) FROM record")
         assert vault.verify().problems == ()

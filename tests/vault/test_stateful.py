@@ -14,8 +14,9 @@ from armnesia.unlearners import Release, Rollback
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations import forget, status
-from armnesia.vault.state.managed_records import ManagedRecordSet
+from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.record_loader import RecordLoader
+from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from tests.vault.machine import VaultMachine
 
@@ -33,7 +34,7 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecordSet.delete
+FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecords.delete
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
@@ -76,9 +77,9 @@ def _nothing(*_: Any) -> list[int]:
     return []
 
 
-def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
+def _one_record_less(self: ManagedRecords, transaction: Transaction, *request: Any) -> Any:
     transaction.session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
-    return DELETE(self, transaction)
+    return DELETE(self, transaction, *request)
 
 
 @pytest.mark.slow
@@ -87,10 +88,10 @@ def _one_record_less(self: ManagedRecordSet, transaction: Transaction) -> Any:
     [
         (RecordLoader, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
-        (forget.RequestDigests, "answered_before", _never_answered, "_forget"),
+        (RequestHistory, "answered_before", property(_never_answered), "_forget"),
         (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
         (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
-        (ManagedRecordSet, "delete", _one_record_less, "holds_what_the_model_holds"),
+        (ManagedRecords, "delete", _one_record_less, "holds_what_the_model_holds"),
         (StoredCertificate, "valid", _as_it_is_stored, "_certificate_is_good"),
         (status, "certificates_to_reissue", _nothing, "certificates_are_valid_against_the_ledger"),
     ],

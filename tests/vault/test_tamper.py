@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, UserType, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import GENESIS, Entry
-from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.storage import tables
 from tests.databases import Place
@@ -174,7 +174,7 @@ def test_rows_that_are_deleted_added_or_of_forgotten_people_are_found(vault: Vau
         assert vault.verify().problems, table
         for row in rows:
             change(vault, f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
-    ann = vault._connection.keyring.owner_digest("ann")
+    ann = vault._connection.all_keys.owner_digest("ann")
     change(vault, "INSERT INTO record (identity, owner, arm, units) VALUES (?, ?, 0, 7)", b"x" * 16, ann)
     problems = vault.verify().problems
     assert any("statistics of action" in problem for problem in problems)
@@ -219,7 +219,7 @@ def test_rows_that_are_gone_doubled_or_exchanged_are_found(vault: Vault, table: 
 
 def test_an_owner_that_is_exchanged_is_found_and_rebuild_says_so(vault: Vault) -> None:
     """The statistics stay what they are; the one whose row it was would not be forgotten with it."""
-    bob, dan = (vault._connection.keyring.owner_digest(name) for name in ("bob", "dan"))
+    bob, dan = (vault._connection.all_keys.owner_digest(name) for name in ("bob", "dan"))
     assert change(vault, "UPDATE record SET owner = ? WHERE owner = ?", dan, bob) == 1
     counted = "tallies: the records of people are not those that the vault has counted"
     assert vault.verify().problems == (CHANGED.format("records"), counted)
@@ -241,7 +241,7 @@ def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tm
         vault.rebuild()
     change(vault, "UPDATE arm SET count = count - 1 WHERE position = 0")
     assert place == (vault._connection.database, vault._connection.keys_path)
-    with ExportFile.opened(tmp_path / "latest.json", vault._connection.keyring) as export:
+    with ExportFile.opened(tmp_path / "latest.json", vault._connection.all_keys) as export:
         restore(vault._connection, export)
     assert vault.verify().holds
     assert vault.ingest(LOG, user="who", id="id").suppressed == 2
@@ -269,7 +269,7 @@ def test_the_sources_and_digests_of_an_external_vault_are_tallied(place: Place, 
 def test_a_changed_certificate_is_neither_handed_out_nor_signed_anew(vault: Vault) -> None:
     ((body,),) = values(vault, "SELECT body FROM certificate")
     change(vault, "UPDATE certificate SET body = ?", body.replace('"counts":[1,1]', '"counts":[1,0]'))
-    for asked in (lambda: vault.certificate(sequence=2), lambda: vault.forget(users=["ann"])):
+    for asked in (lambda: vault.certificate_of_entry(2), lambda: vault.forget(users=["ann"])):
         with pytest.raises(VaultError, match="certificate 2 was changed by something other than armnesia"):
             asked()
     change(vault, "UPDATE certificate SET body = ?", body)
@@ -314,7 +314,7 @@ def rewritten(vault: Vault) -> None:
             )
             if entry.kind == "forget":
                 draft = CertificateDraft.of(entry, connection.database.erasure_covers)
-                stored = tables.put_certificate(sequence, draft.text, draft.seal(transaction.ring))
+                stored = tables.put_certificate(sequence, draft.text, draft.seal(transaction.keyring))
                 session.execute_together([stored])
             head = entry.head
         transaction.store(replace(transaction.state, head=head))

@@ -130,7 +130,7 @@ def _explanation(learner: Learner) -> str:
         f"The budget is ε = {BUDGET.epsilon:g}, δ = {BUDGET.delta:g}. Probabilities are exact; no arm is"
         " drawn.\n"
         "  guarantee: (ε, δ), and the level, which says what the reference may know:\n"
-        "    retained           only the retained flights; which of them took place is not undone\n"
+        "    retained           only the retained flights; those flown because of an earlier decision stay\n"
         "    request_shape      also how many flights of each airline were deleted\n"
         "    original_decision  also the decision made before, with the deleted flights\n"
         f"    every level        also the configuration: {learner.reveals}\n"

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from armnesia.core.messages import printable
 
 console = Console(highlight=False)
+SECONDS_PER_LINE = 10.0
+"""How often progress is told where there is no terminal."""
 _LONGEST_NAME = 24  # a first column of names up to this length is not wrapped
 
 
@@ -114,10 +116,30 @@ def table(
 
 
 def progress_bar(*, quiet: bool) -> Progress:
-    """A progress bar on stderr, if that is a terminal."""
+    """Progress on stderr: a bar if that is a terminal, otherwise a line from time to time."""
     terminal = Console(stderr=True)
+    if not quiet and not terminal.is_terminal:
+        return _ProgressLines(console=terminal, disable=True)
     columns = (TextColumn("{task.description:>9}"), BarColumn(), DoneColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=terminal, transient=True, disable=quiet or not terminal.is_terminal)
+    return Progress(*columns, console=terminal, transient=True, disable=quiet)
+
+
+class _ProgressLines(Progress):
+    """Progress as plain lines, for a file or a pipe; work that takes a few seconds prints none."""
+
+    _written = 0.0
+
+    def start(self) -> None:
+        self._written = time.monotonic()
+
+    def update(self, task_id: TaskID, **fields: Any) -> None:
+        super().update(task_id, **fields)
+        now = time.monotonic()
+        if now - self._written >= SECONDS_PER_LINE:
+            self._written = now
+            task = self._tasks[task_id]
+            done = DoneColumn.words(task.completed, task.total)
+            print(f"armnesia: {task.description}: {done}", file=sys.stderr, flush=True)
 
 
 class DoneColumn(ProgressColumn):
@@ -159,7 +181,7 @@ def counting_seconds(expected: float | None, *, quiet: bool) -> Iterator[None]:
                 bar.update(task, completed=passed if expected is None else min(passed, expected))
 
         thread = threading.Thread(target=count, daemon=True)
-        if not bar.disable:
+        if not quiet:
             thread.start()
         try:
             yield

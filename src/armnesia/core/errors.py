@@ -1,6 +1,6 @@
 """The error classes. A message names the parameter, the value it got and what would be accepted."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 
 class ArmnesiaError(Exception):
@@ -65,3 +65,17 @@ class ConfoundedLogWarning(UserWarning):
 
 class UnprovedCalibrationWarning(UserWarning):
     """The classic Gaussian calibration is used at ε > 1, where its proof does not apply."""
+
+
+def refuse_first(
+    problems: Iterable[str], sentence: str = "{}", error: Callable[[str], Exception] = VaultError
+) -> None:
+    """Raise an error about the first problem, if there is one; `{}` in the sentence stands for it.
+
+    >>> refuse_first([], "ledger: {}")
+    >>> refuse_first(["entry 2 is missing", "entry 3 is missing"], "ledger: {}; restore a backup")
+    Traceback (most recent call last):
+    armnesia.core.errors.VaultError: ledger: entry 2 is missing; restore a backup
+    """
+    for problem in problems:
+        raise error(sentence.format(problem))

@@ -15,7 +15,7 @@ class RowCounter:
 
     >>> reported = []
     >>> counter = RowCounter(reported.append)
-    >>> sum(1 for _ in counter.each(range(25_000)))
+    >>> sum(1 for _ in counter.counted(range(25_000)))
     25000
     >>> counter.add(5)
     >>> reported
@@ -32,7 +32,7 @@ class RowCounter:
         if self._progress is not None:
             self._progress(self.rows)
 
-    def each(self, rows: Iterable[T]) -> Iterator[T]:
+    def counted(self, rows: Iterable[T]) -> Iterator[T]:
         """Yield the same rows and count them."""
         read = 0
         for row in rows:

@@ -17,7 +17,9 @@ class TableSource(Source):
 
     def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         if table is None:
-            raise InvalidInputError("a database needs the name of a table, such as table='clicks'; got none")
+            raise InvalidInputError(
+                "a database needs the name of a table, such as table='clicks' (--table clicks); got none"
+            )
         self._location = location
         self._table = table
         self._quoted = ".".join(map(quoted, _parts(table)))

@@ -11,10 +11,7 @@ PLAIN = {
     UserType.INTEGER: "0|-?[1-9][0-9]*",
     UserType.TEXT: "([!-~]([ -~]*[!-~])?)?",
 }
-"""Regular expressions of names that no other name is normalised to, unless it does not match itself.
-
-A name that is looked up at a source is one of these and equal, or it is none of these.
-"""
+"""Patterns of names that are their own normal form; another spelling of such a name matches none of them."""
 
 
 class UserNames:
@@ -31,6 +28,11 @@ class UserNames:
         """The first row whose user looks like an integer that became a float, if that is another name."""
         self.spaced_row: int | None = None
         """The first row whose user had white space around the name, which was removed."""
+
+    @classmethod
+    def of(cls, user_type: UserType | None) -> "UserNames":
+        """For a vault whose people are named in this way; as text if that is not fixed yet."""
+        return cls(user_type or UserType.TEXT)
 
     def normalise(
         self, users: list[str | None], positions: Sequence[int], what: str, exact_below: int | None

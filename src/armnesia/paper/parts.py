@@ -32,7 +32,7 @@ class Part(NamedTuple):
     make_section: Callable[[Run], Section]
 
 
-REGISTRY: dict[str, Part] = {
+PARTS: dict[str, Part] = {
     "1": Part("Figure 1", figure_1_section),
     "2": Part("Figure 2", figure_2_section),
     "3": Part("Figure 3", figure_3_section),

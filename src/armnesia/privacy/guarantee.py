@@ -54,14 +54,14 @@ class Level(StrEnum):
         """What the level forgets, in words.
 
         >>> Level.RETAINED.meaning
-        'as if only the other records had been there; which of these were collected is not undone'
+        'as if only the other records had been there; those collected because of an earlier decision stay'
         """
         return _MEANINGS[self]
 
 
 _MEANINGS = {
     Level.RETAINED: (
-        "as if only the other records had been there; which of these were collected is not undone"
+        "as if only the other records had been there; those collected because of an earlier decision stay"
     ),
     Level.REQUEST_SHAPE: "the rewards are forgotten; how many records of each arm were deleted is not",
     Level.ORIGINAL_DECISION: (
@@ -79,8 +79,8 @@ class Guarantee:
     seen the deleted ones stay, and which arms they are of may depend on the deleted ones.
 
     >>> print(Guarantee(0.0, 0.0, Level.RETAINED))
-    (ε = 0, δ = 0) at level retained: as if only the other records had been there; which of these were
-    collected is not undone
+    (ε = 0, δ = 0) at level retained: as if only the other records had been there; those collected
+    because of an earlier decision stay
     """
 
     epsilon: float

@@ -29,6 +29,7 @@ from armnesia.vault.results import (
     Served,
     Status,
     Upgraded,
+    VaultIdentity,
     Verification,
 )
 from armnesia.vault.vault import DEFAULT_URL, Vault
@@ -71,5 +72,6 @@ __all__ = [
     "Upgraded",
     "UserType",
     "Vault",
+    "VaultIdentity",
     "Verification",
 ]

@@ -73,6 +73,9 @@ class Policy:
         return {**dataclasses.asdict(self), "levels": [str(level) for level in self.levels]}
 
 
+_NOT_GIVEN: Any = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """The actions, the reward range, the learner with its fixed τ, and the default answer to requests.
@@ -91,14 +94,15 @@ class Configuration:
     learner_options: Mapping[str, Any] = field(default_factory=dict)
     """Other parameters of the learner."""
     unlearner: str = Rollback.name
-    options: Mapping[str, Any] = field(default_factory=dict)
+    unlearner_options: Mapping[str, Any] = field(default_factory=dict)
+    """The parameters of the unlearner; as JSON they are called `options`."""
     epsilon: float = 0.0
     delta: float = 0.0
     penalty: Penalty = "retained"
     mode: str = MANAGED
     user_type: UserType | None = None
     """How people are named; None: the first ingest that brings users fixes it."""
-    policy: Policy | None = None
+    policy: Policy = _NOT_GIVEN
     """By default as strict as the default answer."""
     checked: InitVar[bool] = False
     """True where the values come from a sealed state or a ledger, which were checked when written."""
@@ -117,15 +121,19 @@ class Configuration:
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
         self._check_default_action()
         level = self._level_of_an_example()
-        if self.policy is None:
+        if self.policy is _NOT_GIVEN:  # it follows from the default answer
             allowed = tuple(list(Level)[: list(Level).index(level) + 1])
             object.__setattr__(self, "policy", Policy(self.epsilon, self.delta, allowed))
-        if not self.requests.allows(Guarantee(self.epsilon, self.delta, level)):
+        self._check_default_answer(level)
+
+    def _check_default_answer(self, level: Level) -> None:
+        """Refuse a default answer that the policy does not allow."""
+        if not self.policy.allows(Guarantee(self.epsilon, self.delta, level)):
             raise VaultError(
                 f"the vault's default answer, {self.unlearner} with epsilon = {self.epsilon:g}, delta ="
                 f" {self.delta:g} at level {level}, is beyond a policy of up to epsilon ="
-                f" {self.requests.max_epsilon:g}, delta = {self.requests.max_delta:g} at level"
-                f" {' or '.join(self.requests.levels)}; allow at least that"
+                f" {self.policy.max_epsilon:g}, delta = {self.policy.max_delta:g} at level"
+                f" {' or '.join(self.policy.levels)}; allow at least that"
             )
 
     def _check_default_action(self) -> None:
@@ -149,12 +157,6 @@ class Configuration:
         return release.guarantee.level
 
     @property
-    def requests(self) -> Policy:
-        """The policy, which every configuration has once it is made."""
-        assert self.policy is not None
-        return self.policy
-
-    @property
     def budget(self) -> Budget:
         """The (ε, δ) of a request that does not ask for another."""
         return meaningful_budget(self.epsilon, self.delta)
@@ -170,11 +172,17 @@ class Configuration:
 
     def make_unlearner(self) -> Unlearner:
         """The unlearner of a request that does not ask for another."""
-        return make_unlearner(self.unlearner, self.options)
+        return make_unlearner(self.unlearner, self.unlearner_options)
 
     def with_actions(self, actions: tuple[Hashable, ...]) -> Self:
         """Fix the actions, as the first ingest shows them."""
         return replace(self, actions=actions)
+
+    def with_policy(self, **changes: Any) -> Self:
+        """Change fields of the policy; refused if the default answer is then beyond it."""
+        changed = replace(self, policy=replace(self.policy, **changes), checked=True)
+        changed._check_default_answer(changed._level_of_an_example())
+        return changed
 
     def with_user_type(self, user_type: UserType) -> Self:
         """Fix how people are named, as the first ingest that brings users shows it."""
@@ -189,8 +197,9 @@ class Configuration:
         """The configuration as JSON holds it."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         actions = None if self.actions is None else list(self.actions)
-        plain = {"actions": actions, "reward_range": list(self.reward_range), "options": dict(self.options)}
-        written = {**values, **plain, "policy": self.requests.to_dict()}
+        plain = {"actions": actions, "reward_range": list(self.reward_range)}
+        written = {**values, **plain, "policy": self.policy.to_dict()}
+        written["options"] = dict(written.pop("unlearner_options"))
         learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
         if learner_options:  # vaults of the first release have neither key
             written["learner_options"] = dict(learner_options)
@@ -208,6 +217,7 @@ class Configuration:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` returned, without checking it again."""
         read = dict(values)
+        read["unlearner_options"] = read.pop("options")
         policy = dict(read.pop("policy"))
         policy["levels"] = tuple(policy["levels"])
         actions = None if read["actions"] is None else tuple(read["actions"])

@@ -14,7 +14,7 @@ from armnesia.vault.keys.keyring import Keyring
 class ErasureTarget:
     """The people, or the single records, of one request.
 
-    >>> ErasureTarget.of(users=["u-2", "u-1", "u-2"]).request
+    >>> ErasureTarget.of(users=["u-2", "u-1", "u-2"]).to_dict()
     {'users': ['u-1', 'u-2']}
     """
 
@@ -33,7 +33,7 @@ class ErasureTarget:
         labels = {label_text(label) for label in given}
         texts = tuple(sorted(label for label in labels if label))
         if not texts or len(texts) < len(labels):
-            raise nobody_named()
+            raise empty_request_error()
         return cls(users=texts) if users is not None else cls(records=texts)
 
     def normalised(self, user_type: UserType | None) -> "ErasureTarget":
@@ -46,11 +46,10 @@ class ErasureTarget:
         if users == set(self.users):
             return self
         if "" in users:
-            raise nobody_named()
+            raise empty_request_error()
         return ErasureTarget(users=tuple(sorted(users)))
 
-    @property
-    def request(self) -> dict[str, list[str]]:
+    def to_dict(self) -> dict[str, list[str]]:
         """The request as the commitment and the certificate spell it."""
         return {"users": list(self.users)} if self.users else {"records": list(self.records)}
 
@@ -59,7 +58,7 @@ class ErasureTarget:
         """All names of the request, of people or of records."""
         return self.users or self.records
 
-    def each(self) -> list["ErasureTarget"]:
+    def one_by_one(self) -> list["ErasureTarget"]:
         """The request of each person, or record, alone."""
         if len(self.names) == 1:
             return [self]
@@ -67,17 +66,17 @@ class ErasureTarget:
             ErasureTarget(records=(record,)) for record in self.records
         ]
 
-    def suppression_digests(self, ring: Keyring) -> list[tuple[bytes, str]]:
+    def suppression_digests(self, keyring: Keyring) -> list[tuple[bytes, str]]:
         """The digest and the kind of each name, as the suppression list holds them."""
         if self.users:
-            return [(ring.user_digest(user), "user") for user in self.users]
-        return [(ring.suppressed_record_digest(identity), "record") for identity in self.row_keys(ring)]
+            return [(keyring.user_digest(user), "user") for user in self.users]
+        return [(keyring.suppressed_record_digest(identity), "record") for identity in self.row_keys(keyring)]
 
-    def row_keys(self, ring: Keyring) -> list[bytes]:
+    def row_keys(self, keyring: Keyring) -> list[bytes]:
         """The value of `row_column` in the rows of each name."""
         if self.users:
-            return [ring.owner_digest(user) for user in self.users]
-        return [ring.record_identity("id", record) for record in self.records]
+            return [keyring.owner_digest(user) for user in self.users]
+        return [keyring.record_identity("id", record) for record in self.records]
 
     @property
     def row_column(self) -> str:
@@ -85,6 +84,6 @@ class ErasureTarget:
         return "owner" if self.users else "identity"
 
 
-def nobody_named() -> InvalidInputError:
+def empty_request_error() -> InvalidInputError:
     """Refuse a request with an empty name, or with none."""
     return InvalidInputError("what to forget must name at least one user or record, none of them empty")

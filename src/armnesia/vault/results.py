@@ -62,6 +62,8 @@ class Forgotten:
     `repeated`: the same request was answered before, and this is its certificate. `held` is the number of
     people or records, of those `named`, that the vault had rows of. `counts` are the deleted records per
     action; `release` is the distribution that the served arm was drawn from, None if nothing was held.
+    `pending_because` says why deleted bytes are still in the database's files, and `erasure_steps` which
+    commands remove them; both are None if they left.
     """
 
     repeated: bool
@@ -73,6 +75,8 @@ class Forgotten:
     release: Release | None
     head: Head
     certificate: Certificate
+    pending_because: str | None = None
+    erasure_steps: str | None = None
 
     @property
     def records(self) -> int:
@@ -97,6 +101,8 @@ class Forgotten:
             "served": self.served,
             "head": str(self.head),
             **self.certificate.summary(),
+            "pending_because": self.pending_because,
+            "erasure_steps": self.erasure_steps,
             "certificate": self.certificate.to_dict(),
         }
 
@@ -273,6 +279,29 @@ class Status:
             "sources": [asdict(source) for source in self.sources],
             "scores": None if self.scores is None else [asdict(arm) for arm in self.scores],
             "note": OPERATOR_ONLY,
+        }
+
+
+@dataclass(frozen=True)
+class VaultIdentity:
+    """Where a vault and its keys are, and what is public of it; `public_key` is the one in use."""
+
+    vault: str
+    location: str
+    keys_path: Path
+    public_key: str
+    head: Head
+    configuration: Configuration
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `vault`, `location`, `keys`, `public_key`, `head` and `configuration`."""
+        return {
+            "vault": self.vault,
+            "location": self.location,
+            "keys": str(self.keys_path),
+            "public_key": self.public_key,
+            "head": str(self.head),
+            "configuration": self.configuration.to_dict(),
         }
 
 

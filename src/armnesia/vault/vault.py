@@ -12,22 +12,21 @@ from armnesia.logs.columns import IfPresent
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
-from armnesia.vault.operations.certificates import (
-    certificate_of_entry,
-    certificate_of_target,
-    certificates_of_each,
-)
+from armnesia.vault.operations.back_up import back_up
+from armnesia.vault.operations.certificates import certificates_of_each
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
-from armnesia.vault.operations.export import ExportFile, write_export
+from armnesia.vault.operations.decide import decide
+from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
-from armnesia.vault.operations.ingest import ingest
+from armnesia.vault.operations.identity import identify
+from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.policy import change_policy
-from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
@@ -54,10 +53,13 @@ from armnesia.vault.results import (
     Served,
     Status,
     Upgraded,
+    VaultIdentity,
     Verification,
 )
-from armnesia.vault.state.connection import VaultConnection, open_vault
+from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
+from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.signing_keys import read_public_keys
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -112,17 +114,14 @@ class Vault:
         *,
         keys: str | Path | None = None,
         timeout: float = 30.0,
-        allow_older: bool = False,
-        allow_damaged: bool = False,
+        accept: Accept = "intact",
     ) -> Self:
         """Open a vault; refuse what is none, is damaged, has other keys, or is older than its pinned head.
 
-        `allow_older` also opens an old or damaged copy: for `verify`, which then says what is wrong.
-        `allow_damaged` also opens a damaged vault that is not older: for `rebuild`.
+        `accept="damaged"` also opens a damaged vault that is not older: for `rebuild`. `accept="any"` also
+        opens an old or damaged copy: for `verify`, which then says what is wrong.
         """
-        return cls(
-            open_vault(url, keys, timeout=timeout, allow_older=allow_older, allow_damaged=allow_damaged)
-        )
+        return cls(open_vault(url, keys, timeout=timeout, accept=accept))
 
     def ingest(
         self,
@@ -144,18 +143,18 @@ class Vault:
         user.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
+        users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
         return ingest(
             self._connection,
             rows,
-            no_user=no_user,
-            user_is_named=user is not IF_PRESENT,
+            users=users,
             batch_rows=batch_rows,
             progress=progress,
         )
 
     def decide(self) -> Served:
         """The arm that is served now; it stays until records come in or are forgotten."""
-        return self._connection.served()
+        return decide(self._connection)
 
     def forget(
         self,
@@ -230,33 +229,38 @@ class Vault:
         """The public configuration, fixed when the vault was created."""
         return self._state().configuration
 
+    def identity(self) -> VaultIdentity:
+        """What its operator must know of a new vault: where it is, its keys, its head and configuration."""
+        return identify(self._connection)
+
     @property
     def keys_path(self) -> Path:
         """The file of the keys."""
         return self._connection.keys_path
 
     def certificate(
-        self,
-        users: Iterable[Any] | None = None,
-        records: Iterable[Any] | None = None,
-        *,
-        sequence: int | None = None,
+        self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
     ) -> Certificate:
-        """The certificate of a request, opened; or of an entry of the ledger, which names nobody."""
-        if sequence is not None:
-            return certificate_of_entry(self._connection, sequence)
+        """The certificate of a request, opened; one that has to be signed, or signed again, is stored."""
         return certificate_of_target(self._connection, ErasureTarget.of(users, records))
+
+    def certificate_of_entry(self, sequence: int) -> Certificate:
+        """The certificate of a ledger entry, which names nobody; stored if it has to be signed."""
+        return certificate_of_entry(self._connection, sequence)
 
     def certificates(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
     ) -> Iterator[tuple[str, Certificate | None]]:
-        """Each name with its own certificate, opened for it alone; None if it was never in a request."""
+        """Each name with its own certificate, opened for it alone; None if it was never in a request.
+
+        Certificates that have to be signed, or signed again, are stored.
+        """
         return certificates_of_each(self._connection, ErasureTarget.of(users, records))
 
     def public_key(self, version: int | None = None) -> str:
         """The public key that certificates are verified with; by default the one in use."""
         in_use = self._state().signing_key  # which also loads keys that another process has made
-        return self._connection.keyring.public_key(in_use if version is None else version)
+        return self._connection.all_keys.public_key(in_use if version is None else version)
 
     def public_keys(self) -> PublicKeys:
         """The public keys used so far, and from which to which ledger entry each of them signed."""
@@ -277,14 +281,6 @@ class Vault:
     def change_policy(self, **changes: Any) -> PolicyChange:
         """Change fields of the `Policy` from now on; the ledger records it."""
         return change_policy(self._connection, **changes)
-
-    @property
-    def erasure_obstacle(self) -> str:
-        """Why deleted bytes were still in the database's files when this process last tried to remove them.
-
-        In words; empty if they left, or if it has not tried.
-        """
-        return self._connection.database.erasure_obstacle
 
     def finish(self, *, since: int = 1, progress: Progress | None = None) -> Finished:
         """Complete pending erasures, and sign their certificates again, from the ledger entry `since` on.
@@ -314,9 +310,7 @@ class Vault:
 
     def back_up(self, path: str | Path) -> BackedUp:
         """Copy an SQLite vault into a new file; for PostgreSQL use its own tools, such as pg_dump."""
-        head = self.head
-        self._connection.database.back_up(str(path))
-        return BackedUp(Path(path), head)
+        return back_up(self._connection, path)
 
     @classmethod
     def restore(
@@ -333,8 +327,8 @@ class Vault:
         Everyone forgotten since is forgotten again before the vault opens. A copy that was changed by
         something other than armnesia is refused, unless it is accepted `as_it_is`.
         """
-        connection = open_vault(url, keys, timeout=timeout, allow_older=True)
-        with closing(connection.database), ExportFile.opened(export, connection.keyring) as opened:
+        connection = open_vault(url, keys, timeout=timeout, accept="any")
+        with closing(connection.database), ExportFile.opened(export, connection.all_keys) as opened:
             return restore(connection, opened, as_it_is=as_it_is)
 
     @classmethod
@@ -343,7 +337,7 @@ class Vault:
 
         Also a backup that was restored: it still opens only after `restore`.
         """
-        connection = open_vault(url, keys, timeout=timeout, allow_older=True, any_version=True)
+        connection = open_vault(url, keys, timeout=timeout, accept="any", any_version=True)
         with closing(connection.database):
             return upgrade(connection)
 

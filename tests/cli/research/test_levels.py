@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_levels_refutes_and_confirms(run: Any) -> None:
     arguments = ("levels", "--unlearner", "adaptive", "--epsilon", "5", "--delta", "1e-5", "--max-count", "4")
     rows = run(*arguments, "--json").json["levels"]

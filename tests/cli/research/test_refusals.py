@@ -43,8 +43,8 @@ import pytest
         (("bounds", "--n", 100, "--model", "magic"), "fixed or distribution"),
         (("bounds", "--n", 1000, "--form", "poetic"), "form must be"),
         (("bounds", "--n", 100, "--deletions", "1000"), "deletions"),
-        (("reproduce", "--figure", "7"), "figure must be one of"),
-        (("reproduce", "--figure", "1", "--protocol", "dream"), "protocol must be one of"),
+        (("reproduce", "--part", "7"), "part must be one of"),
+        (("reproduce", "--part", "1", "--protocol", "dream"), "protocol must be one of"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(run: Any, arguments: tuple[object, ...], expected: str) -> None:

@@ -17,7 +17,7 @@ def test_reproduce_writes_what_it_names_and_goes_on_where_it_stopped(run: Any, t
     arguments = (
         "reproduce",
         "--quick",
-        "--figure",
+        "--part",
         "table2",
         "--datasets",
         2000,
@@ -45,7 +45,7 @@ def test_an_interrupted_reproduction_stops_and_keeps_its_points(tmp_path: Path) 
     command = "import sys; from armnesia.cli.main import main; main(sys.argv[1:])"
     arguments = [
         "reproduce",
-        "--figure",
+        "--part",
         "2",
         "--datasets",
         "200000",

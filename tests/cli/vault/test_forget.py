@@ -3,11 +3,13 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from armnesia.cli.vault.forget import erasure_hint
 from armnesia.vault import Vault
+from armnesia.vault.storage.postgres import PostgresDatabase
 from tests.cli.examples import BUDGET, GAUSSIAN, WEAKER_POLICY, contents, mode_of, users
 
 TILT = ("--unlearner", "tilt", *BUDGET)
@@ -32,7 +34,8 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
     done = run("forget", "--user", "u1", "--certificate", "u1.json", "--json").json
     assert set(done) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "served", "head"),
-        *("sequence", "kind", "unlearner", "level", "budget", "erasure", "certificate", "certificate_file"),
+        *("sequence", "kind", "unlearner", "level", "budget", "erasure", "pending_because"),
+        *("erasure_steps", "certificate", "certificate_file"),
     }
     assert (done["records"], done["served_before"], done["served"]) == (40, "B", "A")
     assert (done["kind"], done["level"], done["erasure"]) == ("forget", "retained", "complete")
@@ -120,8 +123,8 @@ def test_what_to_do_about_bytes_that_are_still_there(run: Any, vault: Path) -> N
     printed = run("forget", "--user", "u1").out
     with Vault.open("sqlite:///vault.db") as opened:
         done = opened.forget(records=["r3"])
-        obstacle = opened.erasure_obstacle
-    (on_a_server,) = erasure_hint(done, obstacle, "postgresql://host/database", {"records": ["r3"]})
+    there = replace(done, erasure_steps=PostgresDatabase.erasure_steps)
+    (on_a_server,) = erasure_hint(there, {"records": ["r3"]})
     reader.close()
     assert "because another process was using the vault. Run armnesia finish;" in printed
     assert "armnesia certificate show --user U --out FILE" in printed

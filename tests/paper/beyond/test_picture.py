@@ -19,6 +19,8 @@ from armnesia.paper.plan import Plan
 from tests.paper.beyond.distances import distance
 from tests.paper.drawing import assert_all_panels, assert_nothing_overlaps, legend_of, rows_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def one_arm_rows() -> list[Row]:

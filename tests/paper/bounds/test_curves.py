@@ -6,6 +6,8 @@ import pytest
 from armnesia.core.arrays import FloatArray
 from armnesia.paper.bounds.curves import BoundsPanel, bound_curves
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def panels() -> list[BoundsPanel]:

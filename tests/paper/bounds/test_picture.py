@@ -8,6 +8,8 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.paper.bounds.picture import picture_of_bounds
 from tests.paper.drawing import assert_nothing_overlaps, bounds_panel, legend_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("panels", [1, 2, 3, 5])
 def test_bounds_show_their_kind_and_where_they_are_vacuous(panels: int) -> None:

@@ -26,6 +26,8 @@ from armnesia.paper.section import Section, Table
 from armnesia.unlearners import UNLEARNERS
 from tests.paper.drawing import legend_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Section]:

@@ -27,6 +27,7 @@ def test_a_figure_has_all_panels_with_named_axes_and_one_legend(name: str) -> No
     assert_all_panels(draw(rows), rows, panels=panels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_words_overlap_in_a_figure(name: str) -> None:
     draw, rows, _ = FIGURES[name]

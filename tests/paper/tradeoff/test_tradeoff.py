@@ -29,6 +29,8 @@ from armnesia.paper.tradeoff.simulation import (
 )
 from armnesia.simulation import OneArm, evaluate
 
+pytestmark = pytest.mark.slow
+
 EXACT = {NO_DELETION: None, ROLLBACK: Rollback(), TILTS["flat"]: Tilt()}
 
 

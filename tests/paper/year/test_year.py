@@ -33,6 +33,8 @@ from armnesia.paper.year.simulation import (
 from armnesia.simulation import exact_release
 from armnesia.unlearners import FrozenRollback, Gaussian, Rollback, Unlearner
 
+pytestmark = pytest.mark.slow
+
 LEARNER = LCB(confidence=1 / INITIAL_LOG.n)
 FAST = {name: strategy for name, strategy in STRATEGIES.items() if not strategy.slow}
 DATASETS = 1000

@@ -122,7 +122,7 @@ def test_no_name_can_be_tested_against_the_ledger_once_its_nonce_is_erased(vault
     """It takes the keys and the nonce: a copy of the database alone, or the keys alone, open nothing."""
     first = vault.forget(users=["ann"]).certificate
     assert first.opening is not None
-    database, ring = vault._connection.database, vault._connection.keyring
+    database, ring = vault._connection.database, vault._connection.all_keys
     with database.reading() as session:
         ((sequence, nonce),) = session.query("SELECT sequence, opening FROM request")
     assert ring.salt(sequence, 1, "ann", nonce).hex() == first.opening["salt"]

@@ -62,7 +62,7 @@ def test_honest_certificates_of_all_keys_are_valid(place: Place, tmp_path: Path)
 @pytest.mark.parametrize("issued", ["2020-01-01T00:00:00.000000Z", "now", LATER])
 def test_an_invented_entry_is_not_valid_with_any_date(rotated: Vault, tmp_path: Path, issued: str) -> None:
     """Whatever entry, head of issue and date he names: the ledger does not have that entry."""
-    stolen, ledger, keys = rotated._connection.keyring, copy_of(rotated, tmp_path), rotated.public_keys()
+    stolen, ledger, keys = rotated._connection.all_keys, copy_of(rotated, tmp_path), rotated.public_keys()
     honest = rotated.certificate(users=["bob"])
     date = honest.body["issued"] if issued == "now" else issued
     heads = [Head(number, hash_) for number, hash_ in enumerate(ledger.hashes, 1)]
@@ -78,7 +78,7 @@ def test_an_invented_entry_is_not_valid_with_any_date(rotated: Vault, tmp_path: 
 
 def test_a_certificate_after_the_rotation_is_not_valid_even_without_the_ledger(rotated: Vault) -> None:
     """This passed before keys had ranges: the retired key is in the list, and the list was all there was."""
-    stolen = rotated._connection.keyring
+    stolen = rotated._connection.all_keys
     forged = sign_again(rotated.certificate(users=["bob"]), stolen)
     assert forged.verify(rotated.public_keys()) == [
         "the certificate was issued at entry 4 of the ledger, but its key 1 signed from entry 1 to entry 2"
@@ -86,10 +86,10 @@ def test_a_certificate_after_the_rotation_is_not_valid_even_without_the_ledger(r
 
 
 def test_a_date_after_the_rotation_is_not_valid_even_without_the_ledger(rotated: Vault) -> None:
-    first = sign_again(rotated.certificate(users=["ann"]), rotated._connection.keyring)
+    first = sign_again(rotated.certificate(users=["ann"]), rotated._connection.all_keys)
     entry = rotated.ledger()[1]
     within: dict[str, Any] = {"issued_at_head": str(entry.head)}
-    stolen, keys = rotated._connection.keyring, rotated.public_keys()
+    stolen, keys = rotated._connection.all_keys, rotated.public_keys()
     assert sign_again(first, stolen, **within).verify(keys) == []
     (problem,) = sign_again(first, stolen, **within, issued=LATER).verify(keys)
     assert problem.startswith(f"the certificate is dated {LATER}, but its key 1 was retired at 20")
@@ -102,7 +102,7 @@ def test_a_date_after_the_rotation_is_not_valid_even_without_the_ledger(rotated:
 
 def test_the_words_of_an_entry_cannot_be_changed_by_any_key(rotated: Vault) -> None:
     """Not even by the key in use, and not even where nothing but the file is checked."""
-    stolen = rotated._connection.keyring
+    stolen = rotated._connection.all_keys
     honest = rotated.certificate(users=["bob"])
     body = honest.body
     changes: dict[str, Any]
@@ -132,12 +132,12 @@ def test_the_words_of_an_entry_cannot_be_changed_by_any_key(rotated: Vault) -> N
 )
 def test_a_head_of_issue_that_cannot_be_is_found_in_the_file(rotated: Vault, at: Any) -> None:
     honest = rotated.certificate(users=["bob"])
-    (problem,) = sign_again(honest, rotated._connection.keyring, version=2, issued_at_head=at).verify(None)
+    (problem,) = sign_again(honest, rotated._connection.all_keys, version=2, issued_at_head=at).verify(None)
     assert problem.startswith("the certificate's issued_at_head")
 
 
 def test_an_issue_at_a_head_that_never_was_is_found_with_the_ledger(rotated: Vault, tmp_path: Path) -> None:
-    stolen, keys = rotated._connection.keyring, rotated.public_keys()
+    stolen, keys = rotated._connection.all_keys, rotated.public_keys()
     rotated.change_policy(max_epsilon=1.0)
     ledger = copy_of(rotated, tmp_path)
     forged = sign_again(
@@ -185,7 +185,7 @@ def following(before: Entry, **fields: Any) -> Entry:
 def test_a_ledger_made_with_a_retired_key_is_not_taken_for_the_true_one(rotated: Vault) -> None:
     """He invents a ledger that leads to the present key, as far as he can sign it."""
     true, keys = rotated.ledger(), rotated.public_keys()
-    stolen = rotated._connection.keyring.at(digest_version=1, signing_version=1)
+    stolen = rotated._connection.all_keys.at(digest_version=1, signing_version=1)
     facts = {**true[1].fields, "kind": "nothing_held", "terms": terms_of("nothing_held", {}, "all files")}
     invented = following(true[0], **facts)
     draft = CertificateDraft.of(invented, "all files")
@@ -220,7 +220,7 @@ def test_a_head_alone(rotated: Vault, tmp_path: Path) -> None:
     keys, heads = rotated.public_keys(), [entry.head for entry in rotated.ledger()]
     certificate = rotated.forget(users=["cem"]).certificate
     rotated.change_policy(max_epsilon=1.0)
-    stolen = rotated._connection.keyring
+    stolen = rotated._connection.all_keys
     assert certificate.verify(keys, head=heads[-1]) == [
         "the certificate's entry 5 is later than the head given, which is that of entry 4: get a newer head"
     ]
@@ -244,7 +244,7 @@ def test_a_head_alone(rotated: Vault, tmp_path: Path) -> None:
 def test_what_could_not_be_checked_is_said(rotated: Vault) -> None:
     early = rotated.public_keys()
     retired, in_use = (rotated.certificate(users=[name]) for name in ("ann", "bob"))
-    retired = sign_again(retired, rotated._connection.keyring, issued_at_head=str(rotated.ledger()[1].head))
+    retired = sign_again(retired, rotated._connection.all_keys, issued_at_head=str(rotated.ledger()[1].head))
     assert in_use.check(None).notes == (INTEGRITY_ONLY,)
     assert in_use.check(list(early)).notes == (KEYS_WITHOUT_RANGES,)
     assert in_use.check(early).notes == ()
@@ -350,7 +350,7 @@ def test_words_of_the_first_release_are_not_signed_again(sqlite_place: Place) ->
 
 
 def test_a_stored_certificate_outside_the_range_of_its_key_is_a_problem(rotated: Vault) -> None:
-    stolen = rotated._connection.keyring
+    stolen = rotated._connection.all_keys
     honest = rotated.certificate(users=["bob"])
     for forged, problem in (
         (sign_again(honest, stolen), "issued at entry 4 of the ledger, but its key 1 signed from entry 1"),

@@ -60,7 +60,7 @@ def test_a_forget_signs_once_and_stores_a_draft(place: Place, monkeypatch: pytes
 def test_a_digest_key_that_was_rotated_out_forges_nothing(place: Place) -> None:
     with filled(place) as vault:
         vault.forget(users=["ann"])
-        old = vault._connection.keyring
+        old = vault._connection.all_keys
         vault.rotate_digest_key()
         assert vault.verify().holds  # the drafts are sealed again
         assert vault.certificate(users=["ann"]).verify(vault.public_keys()) == []

@@ -213,7 +213,7 @@ def test_words_that_the_entry_does_not_fix_are_not_restored(sqlite_place: Place,
         copy = Snapshot(sqlite_place, vault, tmp_path)
         vault.forget(users=["ann"])
         vault.export(tmp_path / "restore.json", for_restore=True)
-        ring = vault._connection.keyring
+        ring = vault._connection.all_keys
     document = json.loads((tmp_path / "restore.json").read_text(encoding="utf-8"))
     document["certificates"][0]["body"]["proves"] = "that no copy exists"
     text = json.dumps(

@@ -15,8 +15,8 @@ from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault import Certificate, Vault
 from armnesia.vault.keys import json_sections
 from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.operations import export, restore
-from armnesia.vault.operations.export import ExportFile
 from armnesia.vault.state.connection import open_vault
 from tests.databases import Place
 from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
@@ -56,7 +56,7 @@ def test_an_export_is_canonical_json_with_a_row_per_line_under_the_same_seal(
         assert canonical(document) == text.replace("\n", "")
         assert document.keys() == KEYS | FOR_RESTORE
         sealed = {name: value for name, value in document.items() if name != "seal"}
-        assert document["seal"] == vault._connection.keyring.seal(canonical(sealed)).hex()
+        assert document["seal"] == vault._connection.all_keys.seal(canonical(sealed)).hex()
         assert (done.entries, done.certificates) == (len(document["ledger"]), len(document["certificates"]))
         lines = text.split("\n")
         for row in document["ledger"] + document["suppressed"] + document["trees"]:
@@ -82,7 +82,7 @@ def test_an_export_is_canonical_json_with_a_row_per_line_under_the_same_seal(
 def test_a_vault_without_forgotten_people_is_exported_too(place: Place, tmp_path: Path) -> None:
     with filled(place) as vault:
         vault.export(tmp_path / "export.json", for_restore=True)
-        with ExportFile.opened(tmp_path / "export.json", vault._connection.keyring) as found:
+        with ExportFile.opened(tmp_path / "export.json", vault._connection.all_keys) as found:
             assert [list(rows()) for rows in (found.suppressed, found.requests, found.trees)] == [[], [], []]
             assert [sequence for sequence, *_ in found.ledger()] == [1]
 
@@ -174,7 +174,7 @@ def test_an_export_that_is_cut_off_anywhere_is_refused(sqlite_place: Place, tmp_
         vault.forget(users=["ann"])
         vault.export(tmp_path / "export.json", for_restore=True)
         whole = (tmp_path / "export.json").read_bytes()
-        keyring = vault._connection.keyring
+        keyring = vault._connection.all_keys
     cut = private(tmp_path / "cut.json", "")
     for end in range(0, len(whole) - 2, 89):
         cut.write_bytes(whole[:end])
@@ -265,8 +265,8 @@ def test_memory_does_not_grow_with_the_ledger(
     def restored() -> int:
         backup.put_back()
         pin.write_bytes(pinned)
-        connection = open_vault(sqlite_place.url, sqlite_place.keys, allow_older=True)
-        with closing(connection.database), ExportFile.opened(path, connection.keyring) as opened:
+        connection = open_vault(sqlite_place.url, sqlite_place.keys, accept="any")
+        with closing(connection.database), ExportFile.opened(path, connection.all_keys) as opened:
             return peak_of(lambda: restore.restore(connection, opened))
 
     for length in (30, 90):

@@ -46,7 +46,7 @@ def counts(vault: Vault) -> list[tuple[int, int]]:
 
 def test_the_vault_holds_digests_and_statistics_only(place: Place, source: Path) -> None:
     with filled(place, source) as vault:
-        ring = vault._connection.keyring
+        ring = vault._connection.all_keys
         rows = {ring.record_identity("id", row_id): (ring.owner_digest(user), arm, float(reward))
                 for arm, reward, user, row_id in ROWS}  # fmt: skip
         held = dumped(vault)["record"]

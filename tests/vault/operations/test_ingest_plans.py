@@ -15,6 +15,8 @@ from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import change
 
+pytestmark = pytest.mark.slow
+
 ROWS = 20_000
 EXPLAIN: dict[Any, str] = {SqliteSession: "EXPLAIN QUERY PLAN", PostgresSession: "EXPLAIN"}
 PLANNED = ("SELECT", "DELETE", "INSERT", "UPDATE", "WITH")

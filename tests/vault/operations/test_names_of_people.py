@@ -27,7 +27,8 @@ from armnesia.logs.source import Selection
 from armnesia.vault import EXTERNAL, MANAGED, Configuration, UserType, Vault
 from armnesia.vault.operations import ingest as ingest_operation
 from armnesia.vault.state import record_loader
-from armnesia.vault.state.external_records import ExternalRecordSet
+from armnesia.vault.state.external_records import ExternalRecords
+from armnesia.vault.state.records import SourceRows
 from tests.databases import Place, fresh_place
 from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 from tests.vault.raw_vaults import Snapshot, change, dumped, values
@@ -561,14 +562,14 @@ def test_a_type_that_is_fixed_during_a_request_holds_for_it(
 ) -> None:
     """The first users come in between the look-up and the transaction of a request."""
     with made(place, mode) as vault, place.open() as other:
-        resolve = vault._connection.records.select
+        look_up = vault._connection.records.look_up
 
         def overtaken(*arguments: Any) -> Any:
-            found = resolve(*arguments)
+            found = look_up(*arguments)
             other.ingest(write(tmp_path / "log.csv", ["1", "2", "1"]), user="user")
             return found
 
-        monkeypatch.setattr(vault._connection.records, "select", overtaken, raising=False)
+        monkeypatch.setattr(vault._connection.records, "look_up", overtaken, raising=False)
         assert vault.forget(users=[" 1"]).records == 2
         assert vault.configuration.user_type is INTEGER
         assert vault.verify().problems == ()
@@ -579,13 +580,14 @@ def test_a_similar_name_that_comes_in_just_before_is_seen(
 ) -> None:
     with made(place, EXTERNAL, TEXT) as vault, place.open() as other:
         vault.ingest(write(tmp_path / "first.csv", ["bob", "cem"]), user="user")
-        look_up = ExternalRecordSet.look_up
+        look_up = ExternalRecords.look_up
 
-        def overtaken(self: ExternalRecordSet, reading: Any) -> None:
-            look_up(self, reading)
+        def overtaken(self: ExternalRecords, *request: Any) -> SourceRows:
+            found = look_up(self, *request)
             other.ingest(write(tmp_path / "second.csv", ["Ann", "dan"]), user="user")
+            return found
 
-        monkeypatch.setattr(ExternalRecordSet, "look_up", overtaken)
+        monkeypatch.setattr(ExternalRecords, "look_up", overtaken)
         with pytest.raises(SimilarNameError, match="rows of 'Ann', which may be user 'ann'"):
             vault.forget(users=["ann"])
 

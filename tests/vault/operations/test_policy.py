@@ -18,7 +18,9 @@ GAUSSIAN: dict[str, Any] = {"unlearner": "gaussian", "epsilon": 1.0, "delta": 1e
 
 
 def vault_with(tmp_path: Path, policy: Policy | None, **others: Any) -> Vault:
-    return filled(fresh_place("sqlite", tmp_path), Configuration(actions=("A", "B"), policy=policy, **others))
+    if policy is not None:
+        others["policy"] = policy
+    return filled(fresh_place("sqlite", tmp_path), Configuration(actions=("A", "B"), **others))
 
 
 def told(vault: Vault) -> dict[str, Any]:

@@ -275,7 +275,7 @@ def test_a_broken_state_is_told_and_made_anew(
         assert change(vault, sql) > 0
     with pytest.raises(VaultError, match=r"changed by something other than armnesia|the vault uses 9"):
         place.open()
-    with place.open(allow_damaged=True) as vault:  # another process, which knows nothing
+    with place.open(accept="damaged") as vault:  # another process, which knows nothing
         with pytest.raises(VaultError):
             vault.decide()
         assert any(problem.startswith("state:") for problem in vault.verify().problems)
@@ -285,8 +285,7 @@ def test_a_broken_state_is_told_and_made_anew(
         for table in ("arm", "record", "suppressed", "request"):
             assert after[table] == before[table]
         assert (
-            vault.configuration.requests
-            == Configuration(actions=("A", "B"), user_type=UserType.TEXT).requests
+            vault.configuration.policy == Configuration(actions=("A", "B"), user_type=UserType.TEXT).policy
             or configuration
         )
         assert vault.forget(users=["bob"]).repeated
@@ -332,5 +331,5 @@ def test_a_key_that_the_ledger_does_not_know_is_found(place: Place, other_machin
     foreign = "keys: signing key 2 of the keys' file is not the one in the ledger"
     with pytest.raises(VaultError, match=foreign):
         other_machine.open()
-    with Vault.open(other_machine.url, keys=other_machine.keys, allow_older=True) as vault:
+    with Vault.open(other_machine.url, keys=other_machine.keys, accept="any") as vault:
         assert foreign in str(vault.verify().problems)

@@ -26,7 +26,7 @@ def restored(place: Place, export: Path) -> int:
 
 def held(vault: Vault) -> list[str]:
     """The ids of the rows that a vault holds."""
-    ring = vault._connection.keyring
+    ring = vault._connection.all_keys
     names = {ring.record_identity("id", name): name for name in LOG["id"] + LATER["id"]}
     return sorted(names[identity] for (identity,) in values(vault, "SELECT identity FROM record"))
 
@@ -52,7 +52,7 @@ def test_everything_after_the_backup_is_done_again(place: Place, tmp_path: Path)
     backup = Snapshot(place, vault, tmp_path)
     history(vault)
     vault.export(tmp_path / "export.json", for_restore=True)
-    before, policy = dumped(vault), vault.configuration.requests
+    before, policy = dumped(vault), vault.configuration.policy
     certificates = [vault.certificate(users=[name]) for name in ("ann", "cem", "eve", "nobody", "bob")]
     vault.close()
     backup.put_back()
@@ -64,7 +64,7 @@ def test_everything_after_the_backup_is_done_again(place: Place, tmp_path: Path)
     with place.open() as vault:
         assert vault.verify().holds
         assert held(vault) == ["r5", "r6"]  # neither the forgotten, nor what came in after the backup
-        assert vault.configuration.requests == policy
+        assert vault.configuration.policy == policy
         after = dumped(vault)
         for table in ("suppressed", "request"):
             assert after[table] == before[table]

@@ -8,7 +8,7 @@ import pytest
 
 from armnesia.core.errors import VaultError
 from armnesia.vault import Upgraded, Vault
-from armnesia.vault.operations import upgrade
+from armnesia.vault.state import migrations
 from armnesia.vault.storage.database import Session, open_database
 from armnesia.vault.storage.schema import VERSION
 from tests.databases import Place
@@ -135,7 +135,7 @@ def test_an_upgrade_that_fails_leaves_the_older_version(
         session.execute("UPDATE arm SET nonsense = 1")
 
     with monkeypatch.context() as patched:
-        patched.setitem(upgrade.STEPS, 2, half)
+        patched.setitem(migrations.STEPS, 2, half)
         with pytest.raises(VaultError):
             Vault.upgrade(place.url, keys=place.keys)
     assert tables_of(place) == before

@@ -58,15 +58,15 @@ def test_a_checkpoint_that_fails_is_no_reader(
         with pytest.warns(UserWarning, match=rf"could not be removed .*: {text}; all changes are committed"):
             done = vault.forget(users=["ann"])
         assert (done.records, done.erasure) == (2, "pending")
-        assert vault.erasure_obstacle == f"the disk or the file has an error ({text})"
+        assert done.pending_because == f"the disk or the file has an error ({text})"
         with pytest.warns(UserWarning, match=text):
             finished = vault.finish()
         assert (finished.erasure, finished.pending) == ("pending", 1)
-        assert finished.pending_because == vault.erasure_obstacle
+        assert finished.pending_because == done.pending_because
         monkeypatch.undo()
         assert vault.forget(users=["ann"]).repeated  # it was done the first time
-        assert vault.finish().complete
-        assert vault.erasure_obstacle == ""
+        finished = vault.finish()
+        assert (finished.complete, finished.pending_because) == (True, None)
         assert vault.verify().holds
 
 
@@ -76,14 +76,20 @@ def test_a_lock_is_no_error_of_the_disk(
 ) -> None:
     with filled(sqlite_place) as vault:
         failing(vault, code, "database is locked", monkeypatch)
-        assert vault.forget(users=["ann"]).erasure == "pending"  # without a warning, which would be an error
-        assert vault.erasure_obstacle == "another process was using the vault"
+        done = vault.forget(users=["ann"])  # without a warning, which would be an error
+        assert done.erasure == "pending"
+        assert done.pending_because == "another process was using the vault"
 
 
 def test_a_reader_is_no_error_of_the_disk(sqlite_place: Place) -> None:
     with filled(sqlite_place) as vault, reader_of(sqlite_place):
-        assert vault.forget(users=["ann"]).erasure == "pending"
-        assert vault.erasure_obstacle == "another process was using the vault"
+        for done in (vault.forget(users=["ann"]), vault.forget(users=["ann"])):
+            assert done.erasure == "pending"
+            assert done.pending_because == "another process was using the vault"
+            assert done.erasure_steps == "armnesia finish"
+    with sqlite_place.open() as vault:
+        done = vault.forget(users=["ann"])
+        assert (done.erasure, done.pending_because, done.erasure_steps) == ("complete", None, None)
 
 
 def _armnesia(folder: Path, *arguments: str, before: tuple[str, ...] = ()) -> Any:

@@ -64,7 +64,7 @@ def as_made_earlier(vault: Vault) -> None:
         ):
             change(vault, f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS -1")
     analyse(vault)
-    digest = vault._connection.keyring.owner_digest(PERSON).hex()
+    digest = vault._connection.all_keys.owner_digest(PERSON).hex()
     assert digest in dict(values(vault, NOTED, schema_of(vault)))["owner"]
 
 
@@ -84,7 +84,7 @@ def files_with(connection: psycopg.Connection, *marks: bytes) -> list[str]:
 
 
 def marks_of(vault: Vault) -> list[bytes]:
-    digest = vault._connection.keyring.owner_digest(PERSON)
+    digest = vault._connection.all_keys.owner_digest(PERSON)
     totals = [total for (total,) in values(vault, "SELECT total FROM arm")]
     return [digest, digest.hex().encode(), *(total.to_bytes(8, "little") for total in totals)]
 
@@ -117,6 +117,7 @@ def test_after_compact_no_file_of_the_server_has_the_person(
         assert vault.verify().holds
 
 
+@pytest.mark.slow
 def test_notes_of_the_planner_wait_for_readers_too(
     postgres_place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +144,7 @@ def test_notes_of_the_planner_wait_for_readers_too(
 def test_many_people_are_looked_up_one_by_one_without_samples(postgres_place: Place) -> None:
     """Nothing tells the server that few rows are theirs; it must not read all rows for that."""
     with filled(postgres_place) as vault, vault._connection.database.reading() as session:
-        names = [vault._connection.keyring.owner_digest(f"user-{number}") for number in range(500)]
+        names = [vault._connection.all_keys.owner_digest(f"user-{number}") for number in range(500)]
         marks = ", ".join("?" * len(names))
         plan = session.query(f"EXPLAIN SELECT * FROM record WHERE owner IN ({marks})", *names)
         assert "Seq Scan" not in str(plan)

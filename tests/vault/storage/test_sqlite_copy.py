@@ -142,7 +142,7 @@ def test_the_copy_is_private_nameless_and_overwritten_at_the_end(sqlite_place: P
     old_mask = os.umask(0)
     try:
         with filled(sqlite_place) as vault:
-            owner = vault._connection.keyring.owner_digest("ann")
+            owner = vault._connection.all_keys.owner_digest("ann")
             names = sorted(os.listdir(sqlite_place.path.parent))
             vault.verify(progress=progress)
             assert owner in during[0]

@@ -8,6 +8,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.research.setting import SettingOptions, as_in_the_paper, numbers, setting_options
+from armnesia.paper.settings import MEANS
 from armnesia.simulation import (
     DataModel,
     DistributionModel,
@@ -20,6 +21,7 @@ from armnesia.simulation import (
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
 _ORACLE = "oracle"
+_MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 
 
 @with_parameters(UNLEARNERS)
@@ -29,7 +31,7 @@ def evaluate(
     unlearner: Annotated[
         str, typer.Option(metavar="NAME", help=f"{_ORACLE}, or one of {', '.join(UNLEARNERS)}.")
     ] = "adaptive",
-    means: Annotated[str, typer.Option(help="Means of the Bernoulli arms.")] = "0.10,0.08,0.06,0.04,0.02",
+    means: Annotated[str, typer.Option(help="Means of the Bernoulli arms.")] = _MEANS,
     parameters: Any = None,
     protocol: Annotated[
         str,

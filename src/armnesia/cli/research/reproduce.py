@@ -1,6 +1,5 @@
 """The command `reproduce`."""
 
-import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +8,18 @@ from rich.progress import TaskID
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
-from armnesia.paper.reproduce import PARTS, PROTOCOLS
+from armnesia.paper.reproduce import PART_KEYS, PROTOCOLS
 from armnesia.paper.reproduce import reproduce as run
 
 
 def reproduce(
-    figure: Annotated[
+    part: Annotated[
         list[str] | None,
-        typer.Option(metavar="PART", help=f"{', '.join(PARTS)} or all (repeatable); all if not given."),
+        typer.Option(
+            *("--part", "--figure"),
+            metavar="PART",
+            help=f"{', '.join(PART_KEYS)} or all (repeatable); all if not given.",
+        ),
     ] = None,
     protocol: Annotated[
         str,
@@ -35,14 +38,14 @@ def reproduce(
 
     An interrupted run can be continued.
     """
-    parts = PARTS if not figure or "all" in figure else figure
+    parts = PART_KEYS if not part or "all" in part else part
     with progress_bar(quiet=as_json) as bar:
         tasks: dict[str, TaskID] = {}
 
-        def show(part: str, done: int, total: int) -> None:
-            if part not in tasks:
-                tasks[part] = bar.add_task(part)
-            bar.update(tasks[part], completed=done, total=total)
+        def show(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bar.add_task(label)
+            bar.update(tasks[label], completed=done, total=total)
 
         found = run(
             out,
@@ -54,12 +57,6 @@ def reproduce(
             n_jobs=n_jobs,
             progress=show,
         )
-    result = {
-        "report": found["report"],
-        "files": found["files"],
-        "seconds": found["seconds"],
-        "claims": [dataclasses.asdict(claim) for claim in found["claims"]],
-    }
-    rows = [[claim.text, claim.paper, claim.ours, claim.verdict] for claim in found["claims"]]
+    rows = [[claim.text, claim.paper, claim.ours, claim.verdict] for claim in found.claims]
     shown = [table("The paper's claims", ["claim", "paper", "ours", "verdict"], rows)] if rows else []
-    print_result(result, as_json, *shown, f"Report: {found['report']}")
+    print_result(found.to_dict(), as_json, *shown, f"Report: {found.report}")

@@ -9,10 +9,10 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import of_kind
 from armnesia.core.errors import InvalidInputError
+from armnesia.paper.settings import BASE_GAMMA, BASE_K, C_STAR, DELTA
 from armnesia.privacy import Budget
 
 _IN_THE_PAPER = {"threshold": "paper", "threshold_scale": 1.3, "sensitivity": "paper", "joint": False}
-_GAMMA = 0.5
 
 Model = Annotated[str, typer.Option(metavar="fixed|distribution", help="The data model.")]
 N = Annotated[int | None, typer.Option("--n", help="Number of records.")]
@@ -56,15 +56,15 @@ def setting_options(
     n: N = None,
     counts: Counts = None,
     arms: Arms = "0",
-    deletions: Deletions = "80",
+    deletions: Deletions = str(BASE_K),
     gamma: opt.Gamma = None,
     epsilon: opt.Epsilon = None,
-    delta: opt.Delta = 1e-5,
-    c_star: CStar = 5.0,
+    delta: opt.Delta = DELTA,
+    c_star: CStar = C_STAR,
 ) -> SettingOptions:
     """The options of a simulated setting."""
     if gamma is None and epsilon is None:
-        gamma = _GAMMA
+        gamma = BASE_GAMMA
     return SettingOptions(
         model,
         n,

@@ -70,15 +70,15 @@ def show(
         return
     if out is not None:
         check_can_be_written(out)
-    wanted: dict[str, Any] = {"sequence": sequence}
+    named = {}
     if sequence is None:
-        wanted = read_names(user, file, column, records, records_file)
+        named = read_names(user, file, column, records, records_file)
     elif user or file or column or records or records_file:
         raise InvalidInputError(
             "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
         )
     with Vault.open(url, keys=keys, timeout=timeout) as vault:
-        found = vault.certificate(**wanted)
+        found = vault.certificate(**named) if sequence is None else vault.certificate_of_entry(sequence)
     if out is not None:
         found.save(out)
     if as_json:

@@ -52,7 +52,7 @@ def _write(vault: Vault, entries: tuple[int, ...], folder: Path) -> None:
     make_folder(folder)
     for number, entry in enumerate(entries):
         try:
-            vault.certificate(sequence=entry).save(folder / f"certificate-{entry:06}.json")
+            vault.certificate_of_entry(entry).save(folder / f"certificate-{entry:06}.json")
         except VaultError as error:
             raise VaultError(
                 f"{error}; the certificates are signed, {number} of {len(entries)} are written, and armnesia"

@@ -75,7 +75,6 @@ def forget(
             print_result(found.to_dict(), as_json, *_preview_lines(found))
             return
         done = vault.forget(**named, **answer)
-        obstacle = vault.erasure_obstacle
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -85,18 +84,18 @@ def forget(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     result = {**done.to_dict(), "certificate_file": certificate}
-    print_result(result, as_json, *_lines(done, certificate), *erasure_hint(done, obstacle, url, named))
+    print_result(result, as_json, *_lines(done, certificate), *erasure_hint(done, named))
 
 
-def erasure_hint(done: Forgotten, obstacle: str, url: str, named: Mapping[str, Any]) -> list[str]:
+def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
     """What the operator can do about deleted bytes that are still in the files."""
     if done.erasure == "complete":
         return []
     name = "--user U" if "users" in named else "--records ID"
-    steps = "armnesia finish" if url.startswith("sqlite:") else "armnesia compact, then armnesia finish"
     return [
-        f"To do: deleted bytes are still in the files, because {obstacle}. Run {steps}; then armnesia"
-        f" certificate show {name} --out FILE writes the certificate with erasure complete."
+        f"To do: deleted bytes are still in the files, because {done.pending_because}. Run"
+        f" {done.erasure_steps}; then armnesia certificate show {name} --out FILE writes the certificate with"
+        " erasure complete."
     ]
 
 

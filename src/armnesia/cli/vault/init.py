@@ -1,6 +1,5 @@
 """The command `init`."""
 
-from dataclasses import replace
 from typing import Annotated, Any, cast
 
 import typer
@@ -63,7 +62,7 @@ def init(
         reward_range=opt.two_numbers(reward_range),
         learner=learner_kind.name,
         unlearner=unlearner,
-        options=of_kind(parameters, kind),
+        unlearner_options=of_kind(parameters, kind),
         epsilon=epsilon or 0.0,
         delta=delta or 0.0,
         penalty=cast(Any, penalty),  # any text; Configuration refuses an unknown one
@@ -72,22 +71,13 @@ def init(
         learner_options=learner_parameters,
         user_type=None if user_type is None else UserType.named(user_type),
     )
-    configuration = replace(configuration, policy=replace(configuration.requests, **policy))
-    with Vault.create(url, configuration, keys=keys, timeout=timeout) as vault:
-        status = vault.status()
-        result = {
-            "vault": status.vault,
-            "location": status.location,
-            "keys": vault.keys_path,
-            "public_key": vault.public_key(),
-            "head": status.head,
-            "configuration": status.configuration.to_dict(),
-        }
+    with Vault.create(url, configuration.with_policy(**policy), keys=keys, timeout=timeout) as vault:
+        made = vault.identity()
     print_result(
-        result,
+        made.to_dict(),
         as_json,
-        f"Vault {status.vault} at {status.location}",
-        f"Keys: {vault.keys_path}. Back this file up, apart from the vault: without it nobody can be"
+        f"Vault {made.vault} at {made.location}",
+        f"Keys: {made.keys_path}. Back this file up, apart from the vault: without it nobody can be"
         " forgotten, and with both files anyone can test whether a person was.",
-        f"Head of the ledger; store a copy elsewhere: {status.head}",
+        f"Head of the ledger; store a copy elsewhere: {made.head}",
     )

@@ -63,7 +63,7 @@ def ledger(
 
 
 def _check(url: str, keys: Path | None, timeout: float, stored: Head, as_json: bool) -> None:
-    with Vault.open(url, keys=keys, timeout=timeout, allow_older=True) as vault:
+    with Vault.open(url, keys=keys, timeout=timeout, accept="any") as vault:
         found = vault.check_ledger(stored)
     print_result(
         found.to_dict(),

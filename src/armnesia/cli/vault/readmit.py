@@ -19,7 +19,8 @@ def readmit(
     keys: Keys = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
     erase: Annotated[
-        bool, typer.Option("--erase", help="Remove them from the suppression list: see docs/vault.md.")
+        bool,
+        typer.Option("--erase", help="Remove them from the suppression list: see docs/vault-reference.md."),
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:

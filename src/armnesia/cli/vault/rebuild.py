@@ -25,7 +25,7 @@ def rebuild(
     Forgotten people are left out.
     """
     with (
-        Vault.open(url, keys=keys, timeout=timeout, allow_damaged=True) as vault,
+        Vault.open(url, keys=keys, timeout=timeout, accept="damaged") as vault,
         counting_rows(quiet=as_json) as progress,
     ):
         done = vault.rebuild(without=without or (), progress=progress)

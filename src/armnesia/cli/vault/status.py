@@ -38,7 +38,7 @@ def status(
         ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
         ["penalty", configuration.penalty],
         ["user type", configuration.user_type],
-        ["policy", policy_text(configuration.requests)],
+        ["policy", policy_text(configuration.policy)],
         ["on the suppression list", found.suppressed],
         ["erasure", found.erasure],
         *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),

@@ -32,7 +32,7 @@ def verify(
     stored = None if head is None else Head.parse(head)  # refused before the vault is opened
     # An old copy is opened too: that it is old is one of the problems to report.
     with (
-        Vault.open(url, keys=keys, timeout=timeout, allow_older=True) as vault,
+        Vault.open(url, keys=keys, timeout=timeout, accept="any") as vault,
         counting_rows(quiet=as_json) as progress,
     ):
         found = vault.verify(stored, in_place=in_place, progress=progress)

@@ -33,10 +33,10 @@ REQUEST = b"request"
 class Keyring:
     """The keys of one vault, versions 1 to n in order; the newest signs and seals.
 
-    >>> ring = Keyring.create("v-1")
-    >>> ring
+    >>> keyring = Keyring.create("v-1")
+    >>> keyring
     Keyring(vault='v-1')
-    >>> ring.user_digest("ann") == ring.user_digest("ann") != ring.user_digest("bob")
+    >>> keyring.user_digest("ann") == keyring.user_digest("ann") != keyring.user_digest("bob")
     True
     """
 
@@ -119,8 +119,8 @@ class Keyring:
     ) -> "Keyring":
         """The keyring up to these versions: a key that was saved just before a crash is not in use yet.
 
-        >>> ring = Keyring.create("v-1")
-        >>> ring.with_new_digest_key().at(digest_version=1, signing_version=1) == ring
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.with_new_digest_key().at(digest_version=1, signing_version=1) == keyring
         True
         """
         newest = len(self.digest_keys), len(self.signing_keys)
@@ -141,8 +141,8 @@ class Keyring:
     def extends(self, older: "Keyring") -> bool:
         """Whether this keyring has all keys of the older one, and perhaps newer ones.
 
-        >>> ring = Keyring.create("v-1")
-        >>> ring.with_new_signing_key().extends(ring), ring.extends(ring.with_new_signing_key())
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.with_new_signing_key().extends(keyring), keyring.extends(keyring.with_new_signing_key())
         (True, False)
         """
         return (
@@ -172,8 +172,8 @@ class Keyring:
     def request_digest(self, request: Mapping[str, Any]) -> bytes:
         """The chained digest of a request, by which the same request is recognised.
 
-        >>> ring = Keyring.create("v-1")
-        >>> ring.request_digest({"users": ["ann"]}) == ring.request_digest({"records": ["ann"]})
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.request_digest({"users": ["ann"]}) == keyring.request_digest({"records": ["ann"]})
         False
         """
         return self._chained(canonical(request).encode(), REQUEST)
@@ -181,9 +181,9 @@ class Keyring:
     def wrapped(self, digest: bytes, purpose: bytes) -> bytes:
         """The next digest of a chain, with the newest key: H(kₙ, dₙ₋₁).
 
-        >>> ring = Keyring.create("v-1")
-        >>> new = ring.with_new_digest_key()
-        >>> new.wrapped(ring.user_digest("ann"), USER) == new.user_digest("ann")
+        >>> keyring = Keyring.create("v-1")
+        >>> new = keyring.with_new_digest_key()
+        >>> new.wrapped(keyring.user_digest("ann"), USER) == new.user_digest("ann")
         True
         """
         return _digest(self.digest_keys[-1], purpose, digest)
@@ -191,8 +191,8 @@ class Keyring:
     def record_identity(self, *parts: str) -> bytes:
         """The identity of a row: H(k₁, parts), each part after its length, so that parts do not run together.
 
-        >>> ring = Keyring.create("v-1")
-        >>> ring.record_identity("ab", "c") == ring.record_identity("a", "bc")
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.record_identity("ab", "c") == keyring.record_identity("a", "bc")
         False
         """
         state = _prepared(self.digest_keys[0], b"record").copy()
@@ -205,9 +205,9 @@ class Keyring:
     def record_content(self, identity: bytes, owner: str | None, arm: int, units: int) -> bytes:
         """The digest of a row's content: H(k₁, identity, arm, units, owner).
 
-        >>> ring = Keyring.create("v-1")
-        >>> row = ring.record_identity("r1")
-        >>> ring.record_content(row, None, 0, 5) == ring.record_content(row, "", 0, 5)
+        >>> keyring = Keyring.create("v-1")
+        >>> row = keyring.record_identity("r1")
+        >>> keyring.record_content(row, None, 0, 5) == keyring.record_content(row, "", 0, 5)
         False
         """
         state = _prepared(self.digest_keys[0], b"content").copy()
@@ -219,8 +219,9 @@ class Keyring:
     def digest_check(self, version: int) -> str:
         """A value by which a digest key is recognised and which does not reveal it: the ledger has it.
 
-        >>> ring = Keyring.create("v-1")
-        >>> ring.digest_check(1) == ring.with_new_digest_key().digest_check(1) != ring.digest_check(1)[::-1]
+        >>> keyring = Keyring.create("v-1")
+        >>> newer = keyring.with_new_digest_key()
+        >>> newer.digest_check(1) == keyring.digest_check(1) != newer.digest_check(2)
         True
         """
         return _digest(self.digest_keys[version - 1], b"check", b"").hex()
@@ -229,7 +230,7 @@ class Keyring:
         """A value by which each key is recognised, for the seal: a state fits one keyring only."""
         return [_digest(key, b"check", b"").hex() for key in (*self.digest_keys, *self.signing_keys)]
 
-    def owned_digest(self, row: tuple[Any, ...]) -> int:
+    def tally_digest(self, row: tuple[Any, ...]) -> int:
         """The digest of a record in the tally of its owner; like all digests of rows, with the first key."""
         return int.from_bytes(_digest(self.digest_keys[0], b"owned", ascii(row).encode()))
 
@@ -241,9 +242,9 @@ class Keyring:
     def sealing(self) -> "hashlib.blake2b":
         """A hash object for the seal on data that comes in parts.
 
-        >>> ring = Keyring.create("v-1")
-        >>> sealing = ring.sealing()
-        >>> sealing.update(b"in "), sealing.update(b"parts"), sealing.digest() == ring.seal("in parts")
+        >>> keyring = Keyring.create("v-1")
+        >>> sealing = keyring.sealing()
+        >>> sealing.update(b"in "), sealing.update(b"parts"), sealing.digest() == keyring.seal("in parts")
         (None, None, True)
         """
         return hashlib.blake2b(digest_size=32, key=self.digest_keys[-1], person=b"seal")
@@ -260,8 +261,8 @@ class Keyring:
 
         Both are needed: once the nonce is erased, the keys alone cannot test a name against the ledger.
 
-        >>> ring = Keyring.create("v-1")
-        >>> ring.with_new_digest_key().salt(7, version=1) == ring.salt(7, version=1)
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.with_new_digest_key().salt(7, version=1) == keyring.salt(7, version=1)
         True
         """
         if not 1 <= version <= len(self.digest_keys):
@@ -281,8 +282,8 @@ class Keyring:
     def sign(self, data: bytes) -> bytes:
         """The Ed25519 signature of the newest signing key.
 
-        >>> ring = Keyring.create("v-1")
-        >>> signatures.is_signed(b"text", ring.sign(b"text"), ring.public_key())
+        >>> keyring = Keyring.create("v-1")
+        >>> signatures.is_signed(b"text", keyring.sign(b"text"), keyring.public_key())
         True
         """
         return signatures.sign(data, self.signing_keys[-1])

@@ -18,7 +18,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys import private_files, signatures
 from armnesia.vault.keys.canonical_json import (
     canonical,
@@ -102,7 +102,7 @@ class CertificateDraft:
         )
 
     @classmethod
-    def again(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
+    def for_reissue(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
         """The draft for an entry whose certificate, with this body, was issued before.
 
         It has the words that the entry fixes. Entries of 0.1.0 fix none: then it is drafted like a new one,
@@ -110,13 +110,12 @@ class CertificateDraft:
         """
         if "terms" not in entry.fields:
             return cls.of(entry, covers)
-        for problem in terms_problems(body, entry):
-            raise VaultError(f"certificate {entry.sequence}: {problem}")
+        refuse_first(terms_problems(body, entry), f"certificate {entry.sequence}: {{}}")
         return Certificate(body, b"").draft
 
-    def seal(self, ring: Keyring) -> bytes:
+    def seal(self, keyring: Keyring) -> bytes:
         """The seal on the text, by the digest key in use; `rotate_digest_key` seals all drafts again."""
-        return ring.seal(self.text)
+        return keyring.seal(self.text)
 
     def issue(
         self,
@@ -157,18 +156,18 @@ class CertificateDraft:
 class Certificate:
     """A signed statement about one deletion; its opening, if it has one, names the person or record.
 
-    >>> ring = Keyring.create("v-1")
+    >>> keyring = Keyring.create("v-1")
     >>> from armnesia.vault.ledger.commitments import commitment
     >>> request = {"users": ["ann"]}
     >>> entry = Entry.next_after(
     ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
-    ...     code="armnesia 0.1.0", commitment=commitment(ring.salt(7, 1), request), salt_key=1,
+    ...     code="armnesia 0.1.0", commitment=commitment(keyring.salt(7, 1), request), salt_key=1,
     ...     terms=terms_of("nothing_held", {}, "nothing had to be erased"),
     ... )
     >>> draft = CertificateDraft.of(entry, "nothing had to be erased")
-    >>> signed = draft.issue(ring, head=entry.head, erasure="complete")
-    >>> file = signed.with_opening(ring.salt(7, 1), request).to_json()
-    >>> Certificate.from_json(file).verify(ring.public_key())
+    >>> signed = draft.issue(keyring, head=entry.head, erasure="complete")
+    >>> file = signed.with_opening(keyring.salt(7, 1), request).to_json()
+    >>> Certificate.from_json(file).verify(keyring.public_key())
     []
     >>> Certificate.from_json(file).verify(Keyring.create("v-1").public_key())
     ['the certificate is signed with a key that is not among the public keys given']

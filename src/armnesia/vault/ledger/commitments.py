@@ -157,7 +157,7 @@ class RequestCommitment:
 
 
 def commit_to(
-    target: ErasureTarget, ring: Keyring, sequence: int, digest_key: int, held: set[bytes]
+    target: ErasureTarget, keyring: Keyring, sequence: int, digest_key: int, held: set[bytes]
 ) -> RequestCommitment:
     """Commit to a request in the ledger entry `sequence`; `held` are the row keys that had records.
 
@@ -165,10 +165,13 @@ def commit_to(
     """
     leaves, openings, revealed = [], [], None
     alone = len(target.names) == 1
-    for place, (one, key) in enumerate(zip(target.each(), target.row_keys(ring), strict=True)):
+    for place, (one, key) in enumerate(zip(target.one_by_one(), target.row_keys(keyring), strict=True)):
         nonce = secret_bytes(16).hex()
         opening = Opening(nonce) if alone else Opening(nonce, key in held, place)
-        salt, request = ring.salt(sequence, digest_key, one.names[0], nonce), opening.request(one.request)
+        salt, request = (
+            keyring.salt(sequence, digest_key, one.names[0], nonce),
+            opening.request(one.to_dict()),
+        )
         leaves.append(commitment(salt, request))
         openings.append(opening)
         revealed = {"salt": salt.hex(), "request": request} if alone else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, refuse_first
 from armnesia.vault.keys.canonical_json import plain_and_text, read_json, sha256_hex
 
 SCHEMA = "armnesia.ledger/1"
@@ -91,8 +91,7 @@ class Entry:
         object.__setattr__(self, "fields", MappingProxyType(copy))
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "hash", sha256_hex(text))
-        for problem in _field_problems(self.fields):
-            raise InvalidInputError(f"an entry's {problem}")
+        refuse_first(_field_problems(self.fields), "an entry's {}", InvalidInputError)
 
     @classmethod
     def next_after(
@@ -102,7 +101,7 @@ class Entry:
 
         >>> Entry.next_after(
         ...     4, "ab" * 32, vault="v-1", kind="policy", time="2026-11-15T10:42:07.123456Z", code="0.1.0",
-        ...     policy={"largest_epsilon": 1.0},
+        ...     policy={"max_epsilon": 1.0},
         ... ).sequence
         5
         """

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys.canonical_json import sha256_hex
 from armnesia.vault.keys.json_sections import JsonSections
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
@@ -58,12 +58,11 @@ class LedgerCopy:
             vault = Entry.from_text(first[1]).vault
         except InvalidInputError as error:
             raise _unusable(f"sequence 1: {error}") from None
-        for problem in check_chain(_noted(chain([first], rows), hashes, key_texts), vault=vault):
-            raise _unusable(problem)
+        entries_seen = _noted(chain([first], rows), hashes, key_texts)
+        refuse_first(check_chain(entries_seen, vault=vault), error=_unusable)
         entries = [json.loads(text) for text in key_texts]
         try:
-            for problem in rotation_problems(entries):
-                raise _unusable(problem)
+            refuse_first(rotation_problems(entries), error=_unusable)
             keys = PublicKeys(vault, Head(len(hashes), hashes[-1]), key_history(entries))
         except InvalidInputError as error:
             raise _unusable(str(error)) from None

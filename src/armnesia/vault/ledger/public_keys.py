@@ -75,7 +75,12 @@ def key_history(entries: Iterable[Mapping[str, Any]]) -> tuple[SigningKey, ...]:
             continue
         sequence, time = entry["sequence"], entry["time"]
         new = SigningKey(
-            *(len(keys) + 1, _public_key_of(entry), sequence, None, time, None),
+            version=len(keys) + 1,
+            public=_public_key_of(entry),
+            first_entry=sequence,
+            last_entry=None,
+            since=time,
+            until=None,
             erased_through=None,
             compromised_since=None,
         )

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 
-from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.errors import ArmnesiaError, VaultError, refuse_first
 from armnesia.vault.keys.canonical_json import read_json
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, Erasure, terms_problems
 from armnesia.vault.ledger.certificate_check import Issue
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.public_keys import PublicKeys
+
+_COMPLETE = '"state":"complete"},"issued":'
+"""In the canonical JSON of a signed body, and of no draft; text inside it has escaped quotation marks."""
 
 
 @dataclass(frozen=True)
@@ -20,41 +23,49 @@ class StoredCertificate:
 
     @classmethod
     def read(
-        cls, sequence: int, body: object, signature: object, entry: str, ring: Keyring
+        cls, sequence: int, body: object, signature: object, entry: str, keyring: Keyring
     ) -> "StoredCertificate":
         """Read a row and the text of its ledger entry; refuse one that something else has changed."""
         try:
             if not isinstance(body, str) or not isinstance(signature, bytes | memoryview):
                 raise VaultError("its body or its signature has another type")
-            stored = cls._parse(body, bytes(signature), ring)
+            stored = cls._parse(body, bytes(signature), keyring)
             if stored.draft.body["sequence"] != sequence:
                 raise VaultError("it is stored under another entry than its own")
             own = Entry(stored.draft.body["entry"])
             if own.text != entry:
                 raise VaultError("its entry is not the one in the ledger")
             if "terms" in own.fields:
-                for problem in terms_problems(stored.draft.body, own):
-                    raise VaultError(problem)
+                refuse_first(terms_problems(stored.draft.body, own))
         except (ArmnesiaError, KeyError, TypeError, ValueError) as error:
             reason = str(error) if isinstance(error, ArmnesiaError) else "a part is missing or invalid"
             raise VaultError(f"certificate {sequence}: {reason}") from None
         return stored
 
     @classmethod
-    def _parse(cls, body: str, signature: bytes, ring: Keyring) -> "StoredCertificate":
+    def _parse(cls, body: str, signature: bytes, keyring: Keyring) -> "StoredCertificate":
         fields = read_json(body, "its body")
         if not isinstance(fields, dict):
             raise VaultError("its body must be a JSON object")
         if "signing_key" in fields:
             issued = Certificate.from_stored(body, signature)
-            keys = [ring.public_key(version + 1) for version in range(ring.signing_version)]
-            for problem in issued.verify(keys):
-                raise VaultError(problem)
+            keys = [keyring.public_key(version + 1) for version in range(keyring.signing_version)]
+            refuse_first(issued.verify(keys))
             return cls(issued.draft, issued)
         draft = CertificateDraft(fields)
-        if draft.text != body or draft.seal(ring) != signature:
+        if draft.text != body or draft.seal(keyring) != signature:
             raise VaultError("its seal does not match: the draft has been changed")
         return cls(draft)
+
+    @staticmethod
+    def says_complete(body: str) -> bool:
+        """Whether the text of a body, as it is stored, says that erasure is complete; a draft does not."""
+        return _COMPLETE in body
+
+    @property
+    def kind(self) -> str:
+        """The kind of its ledger entry."""
+        return str(self.draft.body["entry"]["kind"])
 
     @property
     def issued_at(self) -> Head | None:
@@ -89,5 +100,5 @@ class StoredCertificate:
             return valid
         draft = self.draft
         if self.issued is not None:
-            draft = CertificateDraft.again(Entry(self.issued.body["entry"]), self.issued.body, covers)
+            draft = CertificateDraft.for_reissue(Entry(self.issued.body["entry"]), self.issued.body, covers)
         return draft.issue(keyring, head=keys.head, erasure=erasure)

@@ -1,6 +1,6 @@
 """Compacting: deleted bytes leave the database's files, however long it takes."""
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import refuse_first
 from armnesia.vault.results import Compacted, CompactionEstimate
 from armnesia.vault.state.connection import VaultConnection
 
@@ -9,8 +9,8 @@ def compact(connection: VaultConnection) -> Compacted:
     """Rewrite the database's files, and note how far their deleted bytes are erased."""
     with connection.reading() as transaction:
         length = transaction.state.head.sequence
-        for problem in connection.database.integrity_problems(transaction.session):
-            raise VaultError(f"{problem}; a copy would keep the damage: run armnesia rebuild first")
+        problems = connection.database.integrity_problems(transaction.session)
+        refuse_first(problems, "{}; a copy would keep the damage: run armnesia rebuild first")
     if not connection.database.compact():
         return Compacted("pending", connection.database.erasure_obstacle)
     connection.erased_through = length

@@ -8,15 +8,13 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.ledger import GENESIS, Head
+from armnesia.vault.ledger.ledger import GENESIS, Entry, Head
 from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
 from armnesia.vault.state.record_modes import RECORDS
-from armnesia.vault.state.sealed_state import State, empty_stream, store_statements
-from armnesia.vault.state.table_digests import TableDigests
-from armnesia.vault.state.transaction import append_entry
+from armnesia.vault.state.sealed_state import State, store_statements
+from armnesia.vault.state.transaction import next_entry
 from armnesia.vault.storage.database import open_database
-from armnesia.vault.storage.schema import VERSION
-from armnesia.vault.storage.tables import create_tables
+from armnesia.vault.storage.tables import create_tables, insert_entry
 
 
 def create_vault(
@@ -46,33 +44,26 @@ def create_vault(
         keyring.save(path)
         undo.callback(path.unlink)
         records = RECORDS[configuration.mode]
-        state, to_ledger = _first_state(configuration, keyring)
+        entry, state = _first_state(configuration, keyring)
         statements, _ = store_statements(None, state, keyring)
         with database.writing() as session:
             create_tables(session, records.layout)
+            to_ledger = insert_entry(entry.sequence, entry.text, entry.hash)
             session.execute_together([to_ledger, *statements])
         undo.pop_all()  # from here on there is a vault, and it needs its keys
-    database.has_vault()  # from here on writers lock its row
+    database.vault_created()
     pinned_head.write(state.head)
     return VaultConnection(database, keyring, path.absolute(), pinned_head, records)
 
 
-def _first_state(
-    configuration: Configuration, keyring: Keyring
-) -> tuple[State, tuple[str, tuple[object, ...]]]:
-    """The state with the first ledger entry, and the statement that stores the entry."""
-    state = State(
-        *(keyring.vault, VERSION, configuration, None, None, "default", Head(0, GENESIS), 0, 1, 1),
-        digests=TableDigests(),
-    )
-    stream = empty_stream(configuration)
-    if stream is not None:
-        state = state.with_stream(stream)
-    _, state, to_ledger = append_entry(
-        state,
+def _first_state(configuration: Configuration, keyring: Keyring) -> tuple[Entry, State]:
+    """The first ledger entry, and the state with it."""
+    entry = next_entry(
+        keyring.vault,
+        Head(0, GENESIS),
         "init",
         configuration=configuration.to_dict(),
         public_key=keyring.public_key(),
         digest_key_check=keyring.digest_check(1),
     )
-    return state, to_ledger
+    return entry, State.initial(keyring.vault, configuration, entry.head)

@@ -1,23 +1,20 @@
 """Exporting: a file for an auditor, or one that brings a backup up to date; in constant memory."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
-from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.errors import VaultError
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import plain, text_of_plain
-from armnesia.vault.keys.json_sections import JsonSections
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Erasure
-from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.export_file import is_export_of
 from armnesia.vault.ledger.ledger_copy import EXPORT_SCHEMA as SCHEMA
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.operations.certificates import covered_files
-from armnesia.vault.operations.public_keys import read_public_keys
 from armnesia.vault.results import Exported
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.signing_keys import read_public_keys
 from armnesia.vault.state.transaction import CODE, Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
@@ -32,14 +29,14 @@ def write_export(connection: VaultConnection, path: str | Path, *, for_restore: 
     keys can test with them whether a person was forgotten. Protect such an export as you protect the vault.
     Only its owner can read the file; an existing file must be an older export.
     """
-    if Path(path).exists() and not _is_export(path, connection.keyring.vault):
+    if Path(path).exists() and not is_export_of(path, connection.all_keys.vault):
         raise VaultError(f"{path} exists already and is no export of this vault; nothing was written")
     with (
         private_files.atomic_write(path, replace=True) as temporary,
         connection.reading() as transaction,
         temporary.open("wb") as file,
     ):
-        writer = _Writer(file, transaction.ring if for_restore else None)
+        writer = _Writer(file, transaction.keyring if for_restore else None)
         entries, certificates = _write_sections(writer, connection, transaction, for_restore=for_restore)
         writer.end()
     return Exported(Path(path), transaction.state.head, entries, certificates, for_restore)
@@ -72,14 +69,16 @@ def _write_sections(
 
 def _certificates(connection: VaultConnection, transaction: Transaction) -> Iterator[dict[str, Any]]:
     """The certificates of all entries; those that were never handed out are signed for the export."""
-    erased_through, ring = transaction.state.erased_through, transaction.ring
+    erased_through, keyring = transaction.state.erased_through, transaction.keyring
     keys = read_public_keys(connection, transaction)
     for sequence, body, signature, entry in tables.stream_certificates_and_entries(transaction.session):
-        stored = StoredCertificate.read(sequence, body, signature, entry or "", ring)
+        stored = StoredCertificate.read(sequence, body, signature, entry or "", keyring)
         certificate = stored.valid(keys)
         if certificate is None:
             erasure: Erasure = "complete" if erased_through >= sequence else "pending"
-            certificate = stored.issue(ring, keys, erasure=erasure, covers=covered_files(connection, stored))
+            certificate = stored.issue(
+                keyring, keys, erasure=erasure, covers=connection.erasure_covers(stored.kind)
+            )
         yield {
             "sequence": sequence,
             "body": dict(certificate.body),
@@ -99,9 +98,9 @@ class _Writer:
     filled at the end.
     """
 
-    def __init__(self, file: BinaryIO, ring: Keyring | None) -> None:
+    def __init__(self, file: BinaryIO, keyring: Keyring | None) -> None:
         self._file = file
-        self._sealing = None if ring is None else ring.sealing()
+        self._sealing = None if keyring is None else keyring.sealing()
         self._last, self._seal_offset = "", 0
 
     def value(self, name: str, value: Any) -> None:
@@ -151,93 +150,3 @@ class _Writer:
         self._file.write(data)
         if self._sealing is not None:
             self._sealing.update(data)
-
-
-def _is_export(path: str | Path, vault: str) -> bool:
-    try:
-        with Path(path).open("rb") as file:
-            found = JsonSections(file, str(path))
-            return _values(found, "schema", "vault") == [SCHEMA, vault]
-    except (OSError, ArmnesiaError):
-        return False
-
-
-class ExportFile:
-    """An export for restoring, read from its file as often as needed, in constant memory."""
-
-    def __init__(self, sections: JsonSections, head: Head) -> None:
-        self._sections, self.head = sections, head
-
-    @classmethod
-    @contextmanager
-    def opened(cls, path: str | Path, keyring: Keyring) -> Iterator[Self]:
-        """Open an export; refuse one of another vault, or one that was changed since."""
-        with private_files.opened(path) as file:
-            sections = JsonSections(file, str(path))
-            schema, vault, version = _values(sections, "schema", "vault", "digest_key")
-            if schema != SCHEMA:
-                raise VaultError(f"{path} is not an export of a vault")
-            if "suppressed" not in sections:
-                raise VaultError(
-                    f"{path} is an auditor's export, without the suppression list; restoring needs it"
-                )
-            if vault != keyring.vault:
-                raise VaultError(f"{path} is the export of another vault")
-            ring = keyring.at(digest_version=version if isinstance(version, int) else 0, signing_version=1)
-            if _values(sections, "seal") != [_seal_on(sections, ring)]:
-                raise VaultError(f"{path} was changed after it was exported")
-            yield cls(sections, Head.parse(sections.value("head")))
-
-    def ledger(self) -> Iterator[tuple[int, str, str]]:
-        """The rows (sequence, entry, hash) of the ledger."""
-        return ((row["sequence"], row["entry"], row["hash"]) for row in self._sections.items("ledger"))
-
-    def certificates(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The numbers of the certificates' entries, and their bodies."""
-        return ((row["sequence"], row["body"]) for row in self._sections.items("certificates"))
-
-    def suppressed(self) -> Iterator[Row]:
-        """The rows of the suppression list."""
-        return self._rows("suppressed", 0)
-
-    def requests(self) -> Iterator[Row]:
-        """The rows of the answered requests."""
-        return self._rows("requests", 0)
-
-    def trees(self) -> Iterator[Row]:
-        """The rows of the hash trees; vaults of schema version 1 had none."""
-        return self._rows("trees", 1) if "trees" in self._sections else iter(())
-
-    def _rows(self, name: str, column: int) -> Iterator[Row]:
-        for row in self._sections.items(name):
-            row[column] = bytes.fromhex(row[column])
-            yield tuple(row)
-
-
-def _values(sections: JsonSections, *names: str) -> list[Any]:
-    """The values of these keys, None for those that are not there or are lists."""
-    return [
-        sections.value(name) if name in sections and not sections.is_list(name) else None for name in names
-    ]
-
-
-def _seal_on(sections: JsonSections, ring: Keyring) -> str | None:
-    """The seal on everything but the seal itself; None if that has no canonical text."""
-    sealing = ring.sealing()
-    between = "{"
-    try:
-        for name in sorted(name for name in sections if name != "seal"):
-            sealing.update(f"{between}{text_of_plain(name)}:".encode())
-            between = ","
-            if sections.is_list(name):
-                sealing.update(b"[")
-                for number, item in enumerate(sections.items(name)):
-                    sealing.update(b"," if number else b"")
-                    sealing.update(text_of_plain(item).encode())
-                sealing.update(b"]")
-            else:
-                sealing.update(text_of_plain(sections.value(name)).encode())
-    except (ValueError, RecursionError):  # NaN, an unpaired surrogate, or too deep
-        return None
-    sealing.update(b"}")
-    return sealing.hexdigest()

@@ -2,16 +2,15 @@
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress, RowCounter
-from armnesia.vault.operations.certificates import covered_files, read_stored
-from armnesia.vault.operations.public_keys import certificates_to_reissue, read_public_keys
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Finished
+from armnesia.vault.state.certificates import read_stored
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.storage import tables
 
 _AT_ONCE = 500
 """Certificates per transaction: other writers wait for a fraction of a second."""
-_COMPLETE = '"state":"complete"},"issued":'
-"""In the canonical JSON of a certificate's body: it was signed with erasure complete."""
 
 
 def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | None = None) -> Finished:
@@ -33,7 +32,11 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
         bodies = tables.stream_certificate_bodies(transaction.session, since)
         keys = read_public_keys(connection, transaction)
         refused = set(certificates_to_reissue(transaction.session, keys))
-        waiting = [int(sequence) for sequence, body in bodies if _COMPLETE not in body or sequence in refused]
+        waiting = [
+            int(sequence)
+            for sequence, body in bodies
+            if sequence in refused or not StoredCertificate.says_complete(body)
+        ]
         complete = not tables.count_certificates_after(transaction.session, through)
     reissued = tuple(sequence for sequence in waiting if sequence <= through)
     counter = RowCounter(progress)
@@ -53,11 +56,10 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
 def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
     """Sign these certificates again, and note how far deleted bytes are erased, in one transaction."""
     with connection.writing() as transaction:
-        statements = []
         keys = read_public_keys(connection, transaction)
         for sequence in sequences:
             stored = read_stored(transaction, sequence)
-            covers = covered_files(connection, stored)
-            certificate = stored.issue(transaction.ring, keys, erasure="complete", covers=covers)
-            statements.append(tables.put_certificate(sequence, certificate.text, certificate.signature))
-        transaction.store(transaction.state, *statements)
+            covers = connection.erasure_covers(stored.kind)
+            certificate = stored.issue(transaction.keyring, keys, erasure="complete", covers=covers)
+            transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
+        transaction.store(transaction.state)

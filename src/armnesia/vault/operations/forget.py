@@ -13,19 +13,17 @@ from armnesia.unlearners import Release, Rollback, Unlearner
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
-from armnesia.vault.ledger.commitments import Opening, commit_to
-from armnesia.vault.operations.certificates import certificate_of_target
-from armnesia.vault.operations.similar_names import refuse_similar_names
+from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.results import Forgotten, Preview
+from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.records import RecordSet
+from armnesia.vault.state.records import DeletedRecords, SourceRows
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.suppression import SuppressionRows
-from armnesia.vault.state.transaction import Transaction, append_entry
+from armnesia.vault.state.similar_names import refuse_similar_names
+from armnesia.vault.state.suppression import RequestHistory
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
 
 
 @dataclass(frozen=True)
@@ -42,143 +40,180 @@ class RequestOptions:
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
         name = configuration.unlearner if self.unlearner is None else self.unlearner
-        default = configuration.options if name == configuration.unlearner else {}
+        default = configuration.unlearner_options if name == configuration.unlearner else {}
         options = default if self.options is None else self.options
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
-        return ResolvedRequest(make_unlearner(name, options), options, meaningful_budget(epsilon, delta))
+        budget = meaningful_budget(epsilon, delta)
+        return ResolvedRequest(make_unlearner(name, options), options, budget, self.exactly)
 
 
 @dataclass(frozen=True)
 class ResolvedRequest:
-    """How a request is answered: by which unlearner, with which options and budget."""
+    """How a request is answered: by which unlearner, with which options and budget, and how names count."""
 
     unlearner: Unlearner
     options: Mapping[str, Any]
     budget: Budget
+    exactly: bool = False
 
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
-    records = connection.records.select(target, connection.keyring, connection.reading)
+    lookup = connection.records.look_up(connection.reading, target)
     with connection.writing() as transaction:
-        before, ring = transaction.state, transaction.ring
+        before, keyring = transaction.state, transaction.keyring
         resolved = options.resolve(before.configuration)  # refused before anything is looked up
         target = target.normalised(before.configuration.user_type)
-        digests = RequestDigests.of(ring, target)
-        listed = digests.read(transaction.session)
-        repeated = digests.answered_before(listed)
-        if repeated:
-            _refuse_returned_records(transaction.session, target, ring)
-        else:
-            answer = _answer(
-                connection, transaction, target, records, resolved, digests, listed, options.exactly
-            )
-    if repeated:
-        connection.pinned_head.write(before.head)  # also where no head was pinned yet
-        certificate = certificate_of_target(connection, target)
-        served = before.served_action
-        return Forgotten(
-            *(True, len(target.names), 0, dict.fromkeys(before.actions, 0), served, served, None),
-            head=before.head,
-            certificate=certificate,
-        )
-    erased = connection.erase(answer.state.head.sequence)
+        answer = _answer(connection, transaction, target, lookup, resolved)
+    if answer is None:
+        return _repeated(connection, before, target)
+    state = transaction.state
+    erased = connection.erase(state.head.sequence)
     return Forgotten(
         repeated=False,
         named=len(target.names),
-        held=answer.held,
-        counts=counts_by_action(before, answer.found),
+        held=len(answer.deleted.held),
+        counts=counts_by_action(before, answer.deleted.request),
         served_before=before.served_action,
-        served=answer.state.served_action,
+        served=state.served_action,
         release=answer.release,
-        head=answer.state.head,
+        head=state.head,
         certificate=answer.draft.issue(
-            ring,
-            head=answer.state.head,
-            erasure="complete" if erased else "pending",
-            opening=answer.opening,
+            keyring, head=state.head, erasure="complete" if erased else "pending", opening=answer.opening
         ),
+        pending_because=None if erased else connection.database.erasure_obstacle,
+        erasure_steps=None if erased else connection.database.erasure_steps,
     )
 
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    records = connection.records.select(target, connection.keyring, connection.reading)
+    lookup = connection.records.look_up(connection.reading, target)
     with connection.reading() as transaction:
-        session, state = transaction.session, transaction.state
+        state = transaction.state
         resolved = options.resolve(state.configuration)
         target = target.normalised(state.configuration.user_type)
-        digests = RequestDigests.of(transaction.ring, target)
-        listed = digests.read(session)
-        repeated = digests.answered_before(listed)
-        found = records.find(session, state)
-        held = tables.keys_with_records(session, target.row_column, target.row_keys(transaction.ring))
-        if not repeated and not options.exactly:
-            refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
+        history = RequestHistory.read(transaction, target)
+        deleted = connection.records.find(transaction, target, lookup)
+        held = _names_with_records(transaction, target)
+        if not history.answered_before and not options.exactly:
+            refuse_similar_names(transaction, target, held, history.suppressed)
     unlearner, release = None, None
-    if found is not None:
-        used, release, _ = _release(state, found, resolved)
+    if deleted is not None:
+        used, release, _ = _release(state, deleted, resolved)
         unlearner = used.unlearner.name
-    counts = counts_by_action(state, found)
-    return Preview(repeated, len(target.names), len(held), unlearner, counts, state.served_action, release)
+    return Preview(
+        repeated=history.answered_before,
+        named=len(target.names),
+        held=len(held),
+        unlearner=unlearner,
+        counts=counts_by_action(state, deleted),
+        served=state.served_action,
+        release=release,
+    )
+
+
+def _repeated(connection: VaultConnection, state: State, target: ErasureTarget) -> Forgotten:
+    """What a request returns that was answered before: its certificate."""
+    connection.pinned_head.write(state.head)  # also where no head was pinned yet
+    certificate = certificate_of_target(connection, target)
+    pending = certificate.erasure == "pending"
+    return Forgotten(
+        repeated=True,
+        named=len(target.names),
+        held=0,
+        counts=counts_by_action(state, None),
+        served_before=state.served_action,
+        served=state.served_action,
+        release=None,
+        head=state.head,
+        certificate=certificate,
+        pending_because=connection.database.erasure_obstacle if pending else None,
+        erasure_steps=connection.database.erasure_steps if pending else None,
+    )
 
 
 class _Answer(NamedTuple):
     """A request that was answered in this transaction."""
 
-    found: DeletionRequest | None
-    held: int
+    deleted: DeletedRecords
     release: Release | None
     draft: CertificateDraft
-    opening: dict[str, Any] | None
-    state: State
+    opening: Mapping[str, Any] | None
 
 
 def _answer(
     connection: VaultConnection,
     transaction: Transaction,
     target: ErasureTarget,
-    records: RecordSet,
+    lookup: SourceRows | None,
     resolved: ResolvedRequest,
-    digests: "RequestDigests",
-    listed: SuppressionRows,
-    exactly: bool,
-) -> _Answer:
-    before, ring = transaction.state, transaction.ring
-    found, rows, to_tallies = records.delete(transaction)
-    held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
-    if not exactly:
-        refuse_similar_names(transaction, target, held, digests.suppressed_in(listed))
-    commitment = commit_to(target, ring, before.head.sequence + 1, before.digest_key, held)
-    facts: dict[str, Any] = {"commitment": commitment.root, "salt_key": before.digest_key}
-    kind, release, state = "nothing_held", None, before
-    if found is not None:
-        used, release, stream = _release(before, found, resolved)
-        released = release.draw()
-        kind, facts = "forget", facts | _ledger_facts(before, found, release, used, released)
-        served = stream.statistics.actions.index(released)
-        state = replace(before, stream=stream, served=served, served_by="release")
-    covers = connection.database.erasure_covers + (connection.records.erasure_excludes if found else "")
-    entry, state, to_ledger = append_entry(state, kind, **facts, terms=terms_of(kind, facts, covers))
+) -> _Answer | None:
+    """Delete the records, decide and store; None if the same request was answered before."""
+    history = RequestHistory.read(transaction, target)
+    if history.answered_before:
+        _refuse_returned_records(transaction, target)
+        return None
+    deleted = connection.records.delete(transaction, target, lookup)
+    if not resolved.exactly:
+        refuse_similar_names(transaction, target, deleted.held, history.suppressed)
+    outcome = _decide(transaction.state, deleted.request, resolved)
+    covers = connection.erasure_covers(outcome.kind)
+    draft, opening = _store(transaction, target, deleted, history, outcome, covers)
+    return _Answer(deleted, outcome.release, draft, opening)
+
+
+class Outcome(NamedTuple):
+    """What a request comes to: what the ledger says of it, and the state after it."""
+
+    kind: str
+    facts: Mapping[str, Any]
+    state: State
+    release: Release | None
+
+
+def _decide(before: State, deleted: DeletionRequest | None, resolved: ResolvedRequest) -> Outcome:
+    """Release an arm and roll the statistics back, if there were records."""
+    if deleted is None:
+        return Outcome("nothing_held", {}, before, None)
+    used, release, stream = _release(before, deleted, resolved)
+    released = release.draw()
+    served = stream.statistics.actions.index(released)
+    state = replace(before, stream=stream, served_arm=served, served_by="release")
+    return Outcome("forget", _ledger_facts(before, deleted, release, used, released), state, release)
+
+
+def _store(
+    transaction: Transaction,
+    target: ErasureTarget,
+    deleted: DeletedRecords,
+    history: RequestHistory,
+    outcome: Outcome,
+    covers: str,
+) -> tuple[CertificateDraft, Mapping[str, Any] | None]:
+    """Store the outcome, its ledger entry and the draft of its certificate; return the latter's opening."""
+    before, keyring = transaction.state, transaction.keyring
+    commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
+    facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
+    entry = transaction.append(outcome.kind, **facts, terms=terms_of(outcome.kind, facts, covers))
     draft = CertificateDraft.of(entry, covers)
-    table_digests = before.digests.update(ring, "record", rows)
-    to_tree = []
+    transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
+    transaction.add(*deleted.to_tallies)
+    digests = before.digests.update(keyring, "record", deleted.rows)
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
-        table_digests = table_digests.update(ring, "tree", [tree])
-        to_tree = [tables.insert_tree(tree)]
-    table_digests, to_lists = listed.apply_changes(
-        digests.noted(listed, commitment.openings, entry.sequence), ring, table_digests
-    )
-    state = replace(state, digests=table_digests)
-    to_certificates = tables.put_certificate(entry.sequence, draft.text, draft.seal(ring))
-    transaction.store(state, to_ledger, to_certificates, *to_lists, *to_tree, *to_tallies)
-    return _Answer(found, len(held), release, draft, commitment.revealed, state)
+        digests = digests.update(keyring, "tree", [tree])
+        transaction.add(tables.insert_tree(tree))
+    after = history.after_forgetting(commitment.openings, entry.sequence)
+    digests, to_lists = history.rows.apply_changes(after, keyring, digests)
+    transaction.add(*to_lists)
+    transaction.store(replace(outcome.state, digests=digests))
+    return draft, commitment.revealed
 
 
 def _release(
-    state: State, found: DeletionRequest, resolved: ResolvedRequest
+    state: State, deleted: DeletionRequest, resolved: ResolvedRequest
 ) -> tuple[ResolvedRequest, Release, Stream]:
     """The release, within the policy, and the stream without the records.
 
@@ -186,20 +221,20 @@ def _release(
     refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
     refused: that may depend on the rewards, which must not choose the unlearner.
     """
-    stream, policy = state.known_stream, state.configuration.requests
+    stream, policy = state.require_stream(), state.configuration.policy
     try:
-        release, later = stream.forget(resolved.unlearner, found, resolved.budget)
+        release, later = stream.forget(resolved.unlearner, deleted, resolved.budget)
         if policy.allows(release.guarantee):
             return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
-        if resolved.unlearner.several_arms or np.count_nonzero(found.counts) < 2:
+        if resolved.unlearner.several_arms or np.count_nonzero(deleted.counts) < 2:
             raise
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
     exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0))
-    release, later = stream.forget(exact.unlearner, found, exact.budget)
+    release, later = stream.forget(exact.unlearner, deleted, exact.budget)
     weakest = Level.weakest(resolved.unlearner.level, stream.level)
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
@@ -208,7 +243,7 @@ def _release(
 
 
 def _ledger_facts(
-    state: State, found: DeletionRequest, release: Release, resolved: ResolvedRequest, released: Hashable
+    state: State, deleted: DeletionRequest, release: Release, resolved: ResolvedRequest, released: Hashable
 ) -> dict[str, Any]:
     """What the ledger says of a deletion: no identifier, no reward, and counts only if they are public."""
     configuration, guarantee = state.configuration, release.guarantee
@@ -224,68 +259,25 @@ def _ledger_facts(
         "level": str(guarantee.level),
         "released": released,
     }
-    return facts | ({"counts": list(found.counts.tolist())} if guarantee.level.sees_shape else {})
+    return facts | ({"counts": list(deleted.counts.tolist())} if guarantee.level.sees_shape else {})
 
 
-def _count_names_with_records(session: Session, target: ErasureTarget, ring: Keyring) -> int:
-    """How many of the names in the request have records."""
-    return tables.count_keys_with_records(session, target.row_column, target.row_keys(ring))
+def _names_with_records(transaction: Transaction, target: ErasureTarget) -> set[bytes]:
+    """The row keys of those names in the request that have records."""
+    keys = target.row_keys(transaction.keyring)
+    return tables.keys_with_records(transaction.session, target.row_column, keys)
 
 
-def _refuse_returned_records(session: Session, target: ErasureTarget, ring: Keyring) -> None:
+def _refuse_returned_records(transaction: Transaction, target: ErasureTarget) -> None:
     """Refuse to answer "done before" while rows of the request are in the vault again."""
-    if _count_names_with_records(session, target, ring):
+    if _names_with_records(transaction, target):
         raise VaultError(
             "rows of a person or record forgotten by this request are in the vault again, put there by"
             " something other than armnesia: run armnesia verify, and armnesia rebuild to remove them"
         )
 
 
-class RequestDigests(NamedTuple):
-    """The digests of a request in the lists: of the whole, and per name its own, its kind, and that of the
-    request for it alone."""
-
-    whole: bytes
-    each: list[tuple[bytes, str, bytes]]
-
-    @classmethod
-    def of(cls, ring: Keyring, target: ErasureTarget) -> "RequestDigests":
-        """Make the digests with the keys in use."""
-        whole = ring.request_digest(target.request)
-        alone = [whole if one is target else ring.request_digest(one.request) for one in target.each()]
-        names = zip(target.suppression_digests(ring), alone, strict=True)
-        return cls(whole, [(name, kind, request) for (name, kind), request in names])
-
-    def read(self, session: Session) -> SuppressionRows:
-        """The rows with these digests."""
-        digests = {self.whole, *(one for name, _, alone in self.each for one in (name, alone))}
-        return SuppressionRows.read(session, list(digests))
-
-    def answered_before(self, listed: SuppressionRows) -> bool:
-        """Whether the same request was answered, and none of its names was readmitted since."""
-        return self.whole in listed.request and all(listed.suppresses(name) for name, *_ in self.each)
-
-    def suppressed_in(self, listed: SuppressionRows) -> list[bool]:
-        """Which of the names are suppressed."""
-        return [listed.suppresses(name) for name, *_ in self.each]
-
-    def noted(self, listed: SuppressionRows, openings: list[Opening], sequence: int) -> SuppressionRows:
-        """The rows after the request: every name suppressed, and the entry that answered it noted.
-
-        It is noted for the request as a whole and for each name; a name that was forgotten before keeps the
-        certificate of that time.
-        """
-        answered, suppressed = dict(listed.request), dict(listed.suppressed)
-        opening = str(openings[0]) if len(openings) == 1 else ""
-        answered[self.whole] = (self.whole, sequence, opening)
-        for (name, kind, alone), own in zip(self.each, openings, strict=True):
-            if not listed.suppresses(name):
-                answered[alone] = (alone, sequence, str(own))
-            suppressed[name] = (name, kind, sequence, None)
-        return SuppressionRows(suppressed, answered)
-
-
-def counts_by_action(state: State, found: DeletionRequest | None) -> dict[Hashable, int]:
+def counts_by_action(state: State, deleted: DeletionRequest | None) -> dict[Hashable, int]:
     """The deleted records per action."""
-    counts = [0] * len(state.actions) if found is None else found.counts.tolist()
+    counts = [0] * len(state.actions) if deleted is None else deleted.counts.tolist()
     return dict(zip(state.actions, counts, strict=True))

@@ -4,11 +4,10 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
-from armnesia.core.identifiers import UserType
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensities
 from armnesia.logs.user_names import UserNames
@@ -19,6 +18,12 @@ from armnesia.vault.state.sealed_state import State
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
+UserColumn: TypeAlias = Literal["named", "none", "unstated"]
+"""What the caller says of the users of a source: which column names them, that there are none, or nothing.
+
+It is unstated also where the column was found because it is called `user`.
+"""
+
 _MOST_UNDECLARED = 100
 """Actions that a first ingest may fix; a column with more values rather holds people, times or prices."""
 
@@ -27,8 +32,7 @@ def ingest(
     connection: VaultConnection,
     source: Source,
     *,
-    no_user: bool = False,
-    user_is_named: bool = True,
+    users: UserColumn = "named",
     batch_rows: int | None = None,
     progress: Progress | None = None,
 ) -> Ingested:
@@ -36,18 +40,16 @@ def ingest(
 
     A batch that fails leaves nothing. Rows that came in with earlier batches of the same source are not added
     twice when it is ingested again. Once people were forgotten, a source whose user column was not named
-    could bring their rows back unnoticed: it is refused, unless `no_user` states that its rows belong to no
-    user. `user_is_named` is False if the column was found because it is called `user`.
+    could bring their rows back unnoticed: it is refused, unless `users` states that its rows belong to none.
     """
-    if no_user and source.columns.user is not None:
+    if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
-    unnamed = not no_user and (source.columns.user is None or not user_is_named)
-    state = _check_before_reading(connection, source, unnamed)
+    state = _check_before_reading(connection, source, users)
     warn_of_propensities(source.varying_propensity(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
-    names = UserNames(user_type or UserType.TEXT)
+    names = UserNames.of(user_type)
     chunks = partial(
         source.rows,
         actions,
@@ -60,23 +62,28 @@ def ingest(
             pass
     fixes_actions = state.configuration.actions is None
     result = Ingested(
-        *(0, 0, 0, 0, state.served_action, state.head),
+        rows=0,
+        added=0,
+        already_there=0,
+        suppressed=0,
+        served=state.served_action,
+        head=state.head,
         user_column=source.columns.named().get("user"),
         actions_fixed=actions if fixes_actions else None,
         user_type_fixed=user_type if state.configuration.user_type is None else None,
     )
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
-            _refuse_unknown_users(transaction.session, unnamed)  # some may be forgotten just now
+            _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
             loader = RecordLoader(transaction, connection.records, source, actions, user_type)
             for rows in batch:
-                loader.take(rows)
+                loader.add(rows)
                 if progress is not None:
-                    progress(result.rows + loader.seen)
-            state = loader.finish()
+                    progress(result.rows + loader.n_rows)
+            state = loader.store()
         result = replace(
             result,
-            rows=result.rows + loader.seen,
+            rows=result.rows + loader.n_rows,
             added=result.added + loader.added,
             already_there=result.already_there + loader.already_there,
             suppressed=result.suppressed + loader.suppressed,
@@ -87,10 +94,10 @@ def ingest(
     return result
 
 
-def _check_before_reading(connection: VaultConnection, source: Source, unnamed: bool) -> State:
+def _check_before_reading(connection: VaultConnection, source: Source, users: UserColumn) -> State:
     """Refuse a source that cannot be ingested, before its rows are read."""
     with connection.reading() as transaction:
-        _refuse_unknown_users(transaction.session, unnamed)
+        _refuse_unknown_users(transaction.session, users)
         unrecognised = source.columns.id is None and tables.suppresses_any(transaction.session, "record")
     connection.records.check_source(source)
     if unrecognised:
@@ -102,9 +109,9 @@ def _check_before_reading(connection: VaultConnection, source: Source, unnamed: 
     return transaction.state
 
 
-def _refuse_unknown_users(session: Session, unnamed: bool) -> None:
+def _refuse_unknown_users(session: Session, users: UserColumn) -> None:
     """Refuse rows whose user column was not named once people were forgotten: some may be theirs."""
-    if unnamed and tables.suppresses_any(session, "user"):
+    if users == "unstated" and tables.suppresses_any(session, "user"):
         raise VaultError(
             "people were forgotten here: name the user column (--user-column), so that their rows stay out;"
             " or, if the rows belong to no user, say so with no_user=True (--no-user)"

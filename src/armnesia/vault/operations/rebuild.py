@@ -5,18 +5,15 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.progress import Progress, RowCounter
-from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.ledger import check_chain
+from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.results import Rebuilt
 from armnesia.vault.state.connection import VaultConnection, older_than
 from armnesia.vault.state.owner_tallies import rebuild_tallies
-from armnesia.vault.state.replay import ReplayedState
-from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
+from armnesia.vault.state.replay import ReplayedState, replace_state
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import read_suppressed
-from armnesia.vault.state.table_digests import TableDigests
-from armnesia.vault.state.transaction import append_entry
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -34,7 +31,9 @@ def rebuild(
     with connection.writing(partial(_load_or_replay, connection)) as transaction:
         session, before = transaction.session, transaction.state
         connection.records.drop_sources(session, without)
-        scan = connection.records.scan(session, transaction.ring, read_suppressed(session), counter=counter)
+        scan = connection.records.scan(
+            session, transaction.keyring, read_suppressed(session), counter=counter
+        )
         if (scan.digests.suppressed, scan.digests.request) != (
             before.digests.suppressed,
             before.digests.request,
@@ -45,19 +44,19 @@ def rebuild(
             )
         transaction.store(replace(before, digests=scan.digests))
         state = connection.records.recount(transaction, scan, counter)
-        rebuild_tallies(session, transaction.ring, connection.records.layout)
+        rebuild_tallies(session, transaction.keyring, connection.records.layout)
         intact = transaction.intact and connection.records.matches(scan, before)
         unchanged = intact and (before.stream, before.head) == (state.stream, state.head)
         if unchanged:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
-        _, state, to_ledger = append_entry(
-            state, "rebuild", changed=not unchanged, sources_dropped=len(without)
-        )
-        transaction.store(state, to_ledger)
-    return Rebuilt(not unchanged, state.head)
+        entry = transaction.append("rebuild", changed=not unchanged, sources_dropped=len(without))
+        transaction.store(state)
+    return Rebuilt(not unchanged, entry.head)
 
 
-def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[State, bool]:
+def _load_or_replay(
+    connection: VaultConnection, session: Session, head_before: Head | None
+) -> tuple[State, bool]:
     """The state, and whether its seal matched; if not, the replayed ledger's, sealed again to work on.
 
     The indexes are made again before anything is looked up by them.
@@ -65,42 +64,13 @@ def _load_or_replay(connection: VaultConnection, session: Session) -> tuple[Stat
     tables.rebuild_indexes(session)
     connection.refuse_foreign_schema(session)
     ledger, state = tables.LedgerRows(session), None
-    pinned = connection.pinned
-    if pinned is not None and tables.last_sequence(session) < pinned.sequence:
-        raise older_than(pinned)
+    if head_before is not None and tables.last_sequence(session) < head_before.sequence:
+        raise older_than(head_before)
     with suppress(VaultError):
-        state = connection.load(session)
+        state = connection.load_state(session, head_before)
     end = None if state is None else state.head
-    for problem in check_chain(ledger, vault=connection.keyring.vault, head=pinned, end=end):
-        raise VaultError(f"ledger: {problem}; restore a backup")
+    problems = check_chain(ledger, vault=connection.all_keys.vault, head=head_before, end=end)
+    refuse_first(problems, "ledger: {}; restore a backup")
     if state is not None:
         return state, True
-    return replace_state(session, connection.keyring, ReplayedState.of(ledger)), False
-
-
-def replace_state(session: Session, keyring: Keyring, replayed: ReplayedState) -> State:
-    """Store the replayed state in the place of a broken one; it counts no records yet.
-
-    The new seal is on the keys, too: they must be those of the ledger.
-    """
-    for problem in replayed.key_problems(keyring):
-        raise VaultError(problem)
-    for version in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
-        if version not in replayed.digest_key_checks:
-            raise VaultError(
-                f"the ledger, written by an older armnesia, cannot confirm digest key {version}: restore a"
-                " backup"
-            )
-    ring = keyring.at(digest_version=replayed.digest_key, signing_version=len(replayed.public_keys))
-    found = tables.read_stored_digests(session)
-    try:
-        masked, _, _ = found[0][0].partition(ROTATED_BELOW)
-        digests = TableDigests.unmasked(masked, ring, replayed.head)
-    except (IndexError, ValueError, TypeError, AttributeError):
-        digests = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
-    state = replayed.state(ring.vault, digests)
-    tables.delete_arms(session)
-    before = replace(state, stream=None) if found else None
-    statements, _ = store_statements(before, state, keyring)
-    session.execute_together(statements)
-    return state
+    return replace_state(session, connection.all_keys, ReplayedState.of(ledger)), False

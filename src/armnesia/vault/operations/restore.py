@@ -1,6 +1,6 @@
 """Restoring: everyone who was forgotten since a backup was made is forgotten again before it opens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -8,21 +8,19 @@ from itertools import islice
 
 import numpy as np
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_text import CERTIFIED
+from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
-from armnesia.vault.operations.export import ExportFile
-from armnesia.vault.operations.rebuild import replace_state
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.owner_tallies import rebuild_tallies
-from armnesia.vault.state.replay import ReplayedState
+from armnesia.vault.state.replay import ReplayedState, replace_state
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.table_digests import compute_digests
-from armnesia.vault.state.transaction import append_entry, ring_of
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 
@@ -42,9 +40,9 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
     with connection.writing(partial(_load_copy, connection, export)) as transaction:
         session, before = transaction.session, transaction.state
         state = _bring_forward(before, export)
-        ring = ring_of(connection.keyring, state)
+        keyring = state.keyring_in_use(connection.all_keys)
         scan = connection.records.scan(
-            session, ring, _suppressed_since(export, before.head), digest_ring=transaction.ring
+            session, keyring, _suppressed_since(export, before.head), digest_keyring=transaction.keyring
         )
         # The lists come from the export; other changes of this copy must not pass unnoticed.
         intact = transaction.intact and (scan.digests.record, scan.digests.source) == (
@@ -56,37 +54,38 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
                 "the rows or the state of this copy were changed by something other than armnesia: restore"
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
-        covers = connection.database.erasure_covers, connection.records.erasure_excludes
-        _replace_lists(session, export, before.head, ring, covers)
+        _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
         missing = export.head.sequence - before.head.sequence
-        entry, state, to_ledger = append_entry(state, "restore", replayed=missing, as_it_was=intact)
-        digests = compute_digests(session, ring, connection.records.layout)
-        transaction.store(replace(state, digests=digests), to_ledger)
-        transaction.ring = ring  # from here on with the later keys
+        transaction.store(state)  # at the head of the export, which the next entry follows
+        entry = transaction.append("restore", replayed=missing, as_it_was=intact)
+        digests = compute_digests(session, keyring, connection.records.layout)
+        transaction.store(replace(state, digests=digests))
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
-        rebuild_tallies(session, ring, connection.records.layout)
+        rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.sequence)
     return Restored(missing, entry.head)
 
 
-def _load_copy(connection: VaultConnection, export: ExportFile, session: Session) -> tuple[State, bool]:
+def _load_copy(
+    connection: VaultConnection, export: ExportFile, session: Session, head_before: Head | None
+) -> tuple[State, bool]:
     """The state of the copy, and whether it is as it was stored; if not, the one that its ledger implies.
 
     Refused unless the copy's ledger is the beginning of the export's.
     """
     connection.refuse_foreign_schema(session)
     pinned = connection.pinned_head.read()
-    for problem in check_chain(export.ledger(), vault=connection.keyring.vault, head=pinned, end=export.head):
-        raise VaultError(f"the export cannot be used: {problem}")
+    problems = check_chain(export.ledger(), vault=connection.all_keys.vault, head=pinned, end=export.head)
+    refuse_first(problems, "the export cannot be used: {}")
     if not _is_beginning(tables.stream_ledger(session), export.ledger()):
         raise VaultError("the ledger of the vault is not the beginning of the export's: they have diverged")
     replayed = ReplayedState.of(tables.stream_ledger(session))
     with suppress(VaultError):
-        state = connection.load(session)
+        state = connection.load_state(session, head_before)
         if state.head == replayed.head:
             return state, True
-    return replace_state(session, connection.keyring, replayed), False
+    return replace_state(session, connection.all_keys, replayed), False
 
 
 def _is_beginning(own: Iterable[Row], exported: Iterable[Row]) -> bool:
@@ -139,14 +138,14 @@ def _bring_forward(state: State, export: ExportFile) -> State:
 
 
 def _replace_lists(
-    session: Session, export: ExportFile, before: Head, ring: Keyring, covers: tuple[str, str]
+    session: Session, export: ExportFile, before: Head, keyring: Keyring, covers: Callable[[str], str]
 ) -> None:
     """Append the entries after `before`, draft all certificates again, and take the lists from the export.
 
     The deleted bytes came back with the copy, so that no certificate may say any more that they are erased:
     each is issued again when it is handed out.
     """
-    statements = _ledger_statements(export, before, ring, covers)
+    statements = _ledger_statements(export, before, keyring, covers)
     while some := list(islice(statements, _AT_ONCE)):
         session.execute_together(some)
     tables.replace_table(session, "suppressed", export.suppressed())
@@ -155,17 +154,18 @@ def _replace_lists(
 
 
 def _ledger_statements(
-    export: ExportFile, before: Head, ring: Keyring, covers: tuple[str, str]
+    export: ExportFile, before: Head, keyring: Keyring, covers: Callable[[str], str]
 ) -> Iterator[Statement]:
     certificates = export.certificates()
     number, body = next(certificates, (0, {}))
     for sequence, text, hash_ in export.ledger():
         if sequence > before.sequence:
-            yield tables.append_entry(sequence, text, hash_)
+            yield tables.insert_entry(sequence, text, hash_)
         entry = Entry.from_text(text)
         if entry.kind in CERTIFIED:
             while 0 < number < sequence:
                 number, body = next(certificates, (0, {}))
-            covered = covers[0] + (covers[1] if entry.kind == "forget" else "")
-            draft = CertificateDraft.again(entry, body if number == sequence else {}, covered)
-            yield tables.put_certificate(sequence, draft.text, draft.seal(ring))
+            draft = CertificateDraft.for_reissue(
+                entry, body if number == sequence else {}, covers(entry.kind)
+            )
+            yield tables.put_certificate(sequence, draft.text, draft.seal(keyring))

@@ -6,6 +6,7 @@ in use yet; the versions in the database say which ones are.
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import Progress
@@ -14,7 +15,7 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.table_digests import compute_list_digests
-from armnesia.vault.state.transaction import Transaction, append_entry, ring_of
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -36,23 +37,24 @@ def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | 
         length = transaction.state.head.sequence
     connection.erase(length)  # best effort: what is not erased by now, the old key cannot certify any more
     with connection.writing() as transaction:
-        before, old_ring = transaction.state, transaction.ring
+        before, old_keyring = transaction.state, transaction.keyring
         facts = _compromise(compromised_since, before.head.sequence)
         version = before.signing_key + 1
-        _use_new_key(connection, transaction, lambda ring: ring.signing_version, Keyring.with_new_signing_key)
+        keys = _save_new_key(
+            connection, transaction, attrgetter("signing_version"), Keyring.with_new_signing_key
+        )
         state = replace(before, signing_key=version)
-        ring = ring_of(transaction.keyring, state)
-        entry, state, to_ledger = append_entry(
-            state,
+        keyring = state.keyring_in_use(keys)
+        entry = transaction.append(
             "rotate_signing",
-            new_signer=ring,
+            new_signer=keyring,
             version=version,
-            public=ring.public_key(),
-            signed_by_previous=old_ring.sign(ring.public_key().encode()).hex(),
+            public=keyring.public_key(),
+            signed_by_previous=old_keyring.sign(keyring.public_key().encode()).hex(),
             erased_through=min(before.erased_through, before.head.sequence),
             **facts,
         )
-        transaction.store(state, to_ledger)
+        transaction.store(state, all_keys=keys)
     return Rotated("signing", version, entry.head)
 
 
@@ -87,26 +89,27 @@ def rotate_digest_key(connection: VaultConnection, progress: Progress | None = N
 
 def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> None:
     """Use a new key for everything but the digests of records."""
-    session, before, old_ring = transaction.session, transaction.state, transaction.ring
-    lists = compute_list_digests(session, old_ring)
+    session, before, old_keyring = transaction.session, transaction.state, transaction.keyring
+    lists = compute_list_digests(session, old_keyring)
     if lists._replace(record=before.digests.record) != before.digests:
         # New digests under the new key would hide the change.
         raise VaultError(
             "rows of the vault were changed by something other than armnesia; run armnesia verify first"
         )
     version = before.digest_key + 1
-    _use_new_key(connection, transaction, lambda ring: ring.digest_version, Keyring.with_new_digest_key)
-    ring = transaction.keyring.at(digest_version=version, signing_version=before.signing_key)
-    _, state, to_ledger = append_entry(
-        replace(before, digest_key=version, rotated_below=b""),
+    keys = _save_new_key(connection, transaction, attrgetter("digest_version"), Keyring.with_new_digest_key)
+    state = replace(before, digest_key=version, rotated_below=b"")
+    keyring = state.keyring_in_use(keys)
+    transaction.append(
         "rotate_digest",
         version=version,
-        digest_key_checks=[ring.digest_check(number + 1) for number in range(version)],
+        digest_key_checks=[keyring.digest_check(number + 1) for number in range(version)],
     )
-    _rewrap(session, ring)
-    _reseal_drafts(session, old_ring, ring)
-    lists = compute_list_digests(session, ring)
-    transaction.store(replace(state, digests=lists._replace(record=before.digests.record)), to_ledger)
+    _rewrap(session, keyring)
+    _reseal_drafts(session, old_keyring, keyring)
+    lists = compute_list_digests(session, keyring)
+    state = replace(state, digests=lists._replace(record=before.digests.record))
+    transaction.store(state, all_keys=keys)
 
 
 def _rotate_records(connection: VaultConnection) -> int:
@@ -123,36 +126,36 @@ def _rotate_records(connection: VaultConnection) -> int:
             transaction.session, connection.records.layout, state.rotated_below, _AT_ONCE
         )
         rotated = replace(state, rotated_below=rows[-1][0] + b"\0" if len(rows) == _AT_ONCE else None)
-        digests = state.digests.update(transaction.ring, "record", rows)
-        newest = ring_of(transaction.keyring, replace(state, rotated_below=None))
+        digests = state.digests.update(transaction.keyring, "record", rows)
+        newest = replace(state, rotated_below=None).keyring_in_use(transaction.all_keys)
         transaction.store(replace(rotated, digests=digests.update(newest, "record", rows)))
     return len(rows)
 
 
-def _use_new_key(
+def _save_new_key(
     connection: VaultConnection,
     transaction: Transaction,
     version_of: Callable[[Keyring], int],
     with_new_key: Callable[[Keyring], Keyring],
-) -> None:
+) -> Keyring:
     """Save a new key before it is used: digests made with a key that is lost are worthless."""
-    keyring = Keyring.load(connection.keys_path)  # a crash may have left a key that is not in use
-    if version_of(keyring) == version_of(transaction.ring):
-        keyring = with_new_key(keyring)
-        keyring.save(connection.keys_path, replace=True)
-    connection.keyring = transaction.keyring = keyring
+    keys = Keyring.load(connection.keys_path)  # a crash may have left a key that is not in use
+    if version_of(keys) == version_of(transaction.keyring):
+        keys = with_new_key(keys)
+        keys.save(connection.keys_path, replace=True)
+    return keys
 
 
-def _rewrap(session: Session, ring: Keyring) -> None:
+def _rewrap(session: Session, keyring: Keyring) -> None:
     listed = tables.read_table(session, "suppressed")
     tables.replace_table(
         session,
         "suppressed",
-        [(ring.wrapped(bytes(digest), _PURPOSE[kind]), kind, *rest) for digest, kind, *rest in listed],
+        [(keyring.wrapped(bytes(digest), _PURPOSE[kind]), kind, *rest) for digest, kind, *rest in listed],
     )
     answered = tables.read_table(session, "request")
     tables.replace_table(
-        session, "request", [(ring.wrapped(bytes(digest), REQUEST), *rest) for digest, *rest in answered]
+        session, "request", [(keyring.wrapped(bytes(digest), REQUEST), *rest) for digest, *rest in answered]
     )
 
 

@@ -1,9 +1,9 @@
 """The state of a vault, for its operator."""
 
 from armnesia.unlearners.stream import Stream
-from armnesia.vault.operations.public_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.results import ArmScore, Served, Status
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.storage import tables
 
 

@@ -12,14 +12,13 @@ from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_problems
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.operations.public_keys import certificates_to_reissue
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
+from armnesia.vault.state.signing_keys import certificates_to_reissue
 from armnesia.vault.state.suppression import read_suppressed
-from armnesia.vault.state.transaction import ring_of
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
@@ -61,7 +60,7 @@ def verify(
         found, keys = _ledger_problems(ledger, connection, state, heads)
         problems += found
         certificates, sound = 0, True
-        for certificate_problems in _certificate_problems(session, _ring(connection, state), keys):
+        for certificate_problems in _certificate_problems(session, _keyring(connection, state), keys):
             certificates += 1
             sound = sound and not certificate_problems
             problems += certificate_problems
@@ -103,21 +102,21 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
     try:
         stored = StoredState.read(session)
         try:
-            ring = connection.check_seal(stored)
+            keyring = connection.check_seal(stored)
         except ArmnesiaError as error:
             problems.append(f"state: {error}")
-            ring = connection.keyring
-        return stored.state(ring), problems
+            keyring = connection.all_keys
+        return stored.state(keyring), problems
     except (ArmnesiaError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
 
 
-def _ring(connection: VaultConnection, state: State | None) -> Keyring:
+def _keyring(connection: VaultConnection, state: State | None) -> Keyring:
     """The keys that the state uses; all keys if it cannot be read, or names keys that do not exist."""
     try:
-        return connection.keyring if state is None else ring_of(connection.keyring, state)
+        return connection.all_keys if state is None else state.keyring_in_use(connection.all_keys)
     except (VaultError, TypeError):
-        return connection.keyring
+        return connection.all_keys
 
 
 def _ledger_problems(
@@ -125,7 +124,7 @@ def _ledger_problems(
 ) -> tuple[list[str], PublicKeys | None]:
     """Check the ledger by itself, against the state, and against heads kept elsewhere; its signing keys."""
     keys: PublicKeys | None = None
-    vault, end = connection.keyring.vault, None if state is None else state.head
+    vault, end = connection.all_keys.vault, None if state is None else state.head
     problems = [f"ledger: {problem}" for problem in check_chain(ledger, vault=vault, head=heads, end=end)]
     if ledger and not (problems and check_chain(ledger, vault=vault)):
         try:
@@ -134,7 +133,7 @@ def _ledger_problems(
         except InvalidInputError as error:
             return [*problems, f"ledger: {error}"], None
         keys = PublicKeys(vault, replayed.head, replayed.signing_keys)
-        problems += replayed.key_problems(connection.keyring)
+        problems += replayed.key_problems(connection.all_keys)
         if state is not None:
             problems += [f"state: {problem}" for problem in replayed.contradictions(state)]
     return problems, keys
@@ -157,15 +156,15 @@ def _reissue_notes(sequences: list[int]) -> list[str]:
     ]
 
 
-def _certificate_problems(session: Session, ring: Keyring, keys: PublicKeys | None) -> Iterator[list[str]]:
+def _certificate_problems(session: Session, keyring: Keyring, keys: PublicKeys | None) -> Iterator[list[str]]:
     """The problems of each certificate that is present or should be."""
     for sequence, text, body, signature in tables.stream_entries_and_certificates(session):
         if body is not None:
-            yield _problems_of(session, sequence, body, signature, text, ring, keys)
+            yield _problems_of(session, sequence, body, signature, text, keyring, keys)
         elif _kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]
     for sequence, body, signature in tables.stream_certificates_without_entry(session):
-        yield _problems_of(session, sequence, body, signature, "", ring, keys)
+        yield _problems_of(session, sequence, body, signature, "", keyring, keys)
 
 
 def _problems_of(
@@ -174,11 +173,11 @@ def _problems_of(
     body: object,
     signature: object,
     entry: str,
-    ring: Keyring,
+    keyring: Keyring,
     keys: PublicKeys | None,
 ) -> list[str]:
     try:
-        stored = StoredCertificate.read(sequence, body, signature, entry, ring)
+        stored = StoredCertificate.read(sequence, body, signature, entry, keyring)
     except VaultError as error:
         return [str(error)]
     problems = [] if keys is None else stored.range_problems(keys)
@@ -204,16 +203,16 @@ def _row_problems(
 ) -> tuple[list[str], list[str]]:
     """Compare the tables with their digests, and the records with the statistics: problems, and notes."""
     try:
-        ring = ring_of(connection.keyring, state)
+        keyring = state.keyring_in_use(connection.all_keys)
     except VaultError as error:  # a state that was changed may name keys that do not exist
         return [f"state: {error}"], []
-    scan = connection.records.scan(session, ring, read_suppressed(session), counter=counter)
+    scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
     problems = [
         f"{table}: rows were added, changed or removed by something other than armnesia"
         for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
         if stored != computed
     ]
     if state.version >= WITH_TALLIES:
-        problems += tally_problems(session, scan.owned, scan.owned_digest)
-    found, notes = connection.records.problems(session, state, ring, scan, counter)
+        problems += tally_problems(session, scan.tallied, scan.tally_digest)
+    found, notes = connection.records.problems(session, state, keyring, scan, counter)
     return problems + found, notes

@@ -3,26 +3,29 @@
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
 from armnesia.vault.ledger.public_keys import SigningKey
-from armnesia.vault.results import Served
-from armnesia.vault.state.owner_tallies import rebuild_tallies
+from armnesia.vault.state.migrations import migrate
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_identity
-from armnesia.vault.state.transaction import Transaction, ring_of
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session, database_module, open_database
-from armnesia.vault.storage.schema import OLDEST_READABLE, TABLES, VERSION, WITH_TALLIES
+from armnesia.vault.storage.schema import OLDEST_READABLE, TABLES, VERSION
+
+Accept: TypeAlias = Literal["intact", "damaged", "any"]
+"""Which vaults are opened: intact ones; also damaged ones that are not older than their pinned head, for
+`rebuild`; or any, for operations that say what is wrong (`verify`) or repair it (`restore`, `upgrade`)."""
 
 
 @dataclass
@@ -30,116 +33,118 @@ class VaultConnection:
     """A connection to a vault, for one thread of one process."""
 
     database: Database
-    keyring: Keyring
+    all_keys: Keyring
+    """Those of the keys' file: the state says which of them it uses."""
     keys_path: Path
     pinned_head: PinnedHead
     records: Records
-    allow_older: bool = False
-    """True for operations that also work on an old copy: `verify`, `upgrade`, `restore`."""
+    accept: Accept = "intact"
     erased_through: int = 0
     """The last ledger entry whose deleted bytes this process knows to have left the files."""
     signing_keys: tuple[SigningKey, ...] = ()
     """The history of the signing keys, if it was read: a cache, valid for as many keys as are in use."""
-    known: tuple[StoredState, State] | None = None
-    """The rows that this process last stored or unsealed, and their state: a cache."""
-    pinned: Head | None = None
-    """The head that was pinned when the transaction began: the state it sees must not be older."""
+    checked: StoredState | None = None
+    """The rows that this process last stored, or whose seal it last checked: a cache."""
+    cached_state: State | None = None
+    """The state that these rows mean, if it was needed."""
+
+    def expected_head(self) -> Head | None:
+        """The pinned head, to be read before a transaction begins: its state must not be older.
+
+        Other processes append to the ledger before they pin its head. None if an older copy is accepted.
+        """
+        return None if self.accept == "any" else self.pinned_head.read()
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Begin a transaction that sees one snapshot of the vault, not older than the pinned head."""
-        with self._beginning(self.database.reading) as session:
-            state = self.load(session)
-            yield Transaction(session, self.keyring, ring_of(self.keyring, state), state)
+        head_before = self.expected_head()
+        with self.database.reading() as session:
+            state = self.load_state(session, head_before)
+            yield Transaction(session, self.all_keys, state)
 
     @contextmanager
-    def writing(self, load: Callable[[Session], tuple[State, bool]] | None = None) -> Iterator[Transaction]:
+    def writing(
+        self, load: Callable[[Session, Head | None], tuple[State, bool]] | None = None
+    ) -> Iterator[Transaction]:
         """Begin the one write transaction at a time; pin the new head of the ledger after the commit.
 
-        `load` replaces the reading of the state where that may be broken; it also says whether it is intact.
-        The first change of a vault of an older version brings its tables to this one.
+        `load` replaces `load_state` where the state may be broken; it also says whether it is intact. The
+        first change of a vault of an older version brings its tables to this one.
         """
-        with self._beginning(self.database.writing) as session:
-            before, intact = (self.load(session), True) if load is None else load(session)
-            ring = ring_of(self.keyring, before)
-            if before.version < WITH_TALLIES:
-                rebuild_tallies(session, ring, self.records.layout)
-            transaction = Transaction(session, self.keyring, ring, before, intact)
+        head_before = self.expected_head()
+        with self.database.writing() as session:
+            if load is None:
+                before, intact = self.load_state(session, head_before), True
+            else:
+                before, intact = load(session, head_before)
+            transaction = Transaction(session, self.all_keys, before, intact)
+            if before.version < VERSION:
+                migrate(session, transaction.keyring, self.records.layout, before.version)
             yield transaction
             if before.version < VERSION and transaction.stored is None:
                 transaction.store(before)  # with the version of the tables
+            assert not transaction.collected, "statements were collected and not stored"
+        self.all_keys = transaction.all_keys
         if transaction.stored is not None:
-            self.known = (transaction.stored, transaction.state)
+            self.checked, self.cached_state = transaction.stored, transaction.state
         if transaction.state.head != before.head:
             self.pinned_head.write(transaction.state.head)
 
-    @contextmanager
-    def _beginning(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[Session]:
-        """Read the pinned head first: other processes append to the ledger before they pin its head."""
-        self.pinned = None if self.allow_older else self.pinned_head.read()
-        with begin() as session:
-            yield session
-
-    def load(self, session: Session) -> State:
+    def load_state(self, session: Session, head_before: Head | None) -> State:
         """Read the state, with what this process knows of erasure."""
-        stored, ring = self.read(session)
-        if self.known is None or self.known[0] != stored:
-            self.known = (stored, stored.state(ring))
-        state = self.known[1]
+        stored = self.read_checked(session, head_before)
+        if self.cached_state is None:
+            self.cached_state = stored.state(stored.keyring_in_use(self.all_keys))
+        state = self.cached_state
         return replace(state, erased_through=max(state.erased_through, self.erased_through))
 
-    def read(self, session: Session) -> tuple[StoredState, Keyring]:
-        """Read the rows of the state and check them; the keys in use.
+    def read_checked(self, session: Session, head_before: Head | None) -> StoredState:
+        """Read the rows of the state and check them.
 
-        Refused are a state older than the pinned head (a backup may have been put in the database's place
-        while this process had it open), one that does not match its seal, and tables that are not as armnesia
+        Refused are a state older than `head_before` (a backup may have been put in the database's place while
+        this process had it open), one that does not match its seal, and tables that are not as armnesia
         created them. If a later head is found, it is pinned before anything is made of the state: a process
         may have been killed between its commit and the writing of the pin.
         """
         stored = StoredState.read(session)
-        self._check_age(session, stored)
-        ring = self.check_seal(stored)
-        for problem in self.schema_problems(session, stored.version):
-            raise VaultError(f"{problem}; nothing is read from such a vault: run armnesia verify")
-        if self.pinned is not None and self.pinned.sequence < stored.head.sequence:
+        if head_before is not None:
+            _check_age(session, stored, head_before)
+        if stored != self.checked:
+            self.check_seal(stored)
+            self.checked, self.cached_state = stored, None
+        problems = self.schema_problems(session, stored.row.schema_version)
+        refuse_first(problems, "{}; nothing is read from such a vault: run armnesia verify")
+        if head_before is not None and head_before.sequence < stored.head.sequence:
             self.pinned_head.write(stored.head)
-        return stored, ring
+        return stored
 
-    def check_at_opening(self, session: Session) -> None:
+    def check_at_opening(self, session: Session, head_before: Head | None) -> None:
         """Refuse a damaged vault; if its seal does not match because of a key, say which."""
         try:
-            self.read(session)
+            self.read_checked(session, head_before)
         except VaultError:
-            with suppress(AssertionError, ValueError, TypeError, KeyError):
-                replayed = ReplayedState.of(tables.stream_ledger(session))
-                for problem in replayed.key_problems(self.keyring):
-                    raise VaultError(problem) from None
-            raise
+            problem = self._first_key_problem(session)
+            if problem is None:
+                raise
+            raise VaultError(problem) from None
 
-    def _check_age(self, session: Session, stored: StoredState) -> None:
-        """Refuse a state that the pinned head does not lead to."""
-        if self.pinned is None:
-            return
-        try:
-            head = stored.head
-        except (InvalidInputError, TypeError):
-            raise changed_outside() from None
-        if head.sequence < self.pinned.sequence:
-            raise older_than(self.pinned)
-        if head != self.pinned and not leads_to(
-            tables.read_ledger_from(session, self.pinned.sequence), self.pinned, head
-        ):
-            raise rewritten_since(self.pinned)
+    def _first_key_problem(self, session: Session) -> str | None:
+        """Which key is not the one of the ledger, as far as that can be read."""
+        with suppress(AssertionError, ValueError, TypeError, KeyError):
+            replayed = ReplayedState.of(tables.stream_ledger(session))
+            return next(replayed.key_problems(self.all_keys), None)
+        return None
 
     def check_seal(self, stored: StoredState) -> Keyring:
         """Check the seal; if it does not match, with keys that another process may have added meanwhile."""
         try:
-            return stored.check_seal(self.keyring)
+            return stored.check_seal(self.all_keys)
         except VaultError:
             newer = Keyring.load(self.keys_path)
-            if newer == self.keyring or not newer.extends(self.keyring):
+            if newer == self.all_keys or not newer.extends(self.all_keys):
                 raise
-            self.keyring = newer
+            self.all_keys = newer
             return stored.check_seal(newer)
 
     def schema_problems(self, session: Session, version: int = VERSION) -> list[str]:
@@ -156,11 +161,10 @@ class VaultConnection:
                 f"{problems[0][0]}; repair it by the database's own tools, then run the command again"
             )
 
-    def served(self) -> Served:
-        """The served arm, read in a transaction of its own, without the statistics."""
-        with self._beginning(self.database.reading) as session:
-            stored, _ = self.read(session)
-        return stored.served()
+    def erasure_covers(self, kind: str) -> str:
+        """The files that erasure is about, in words, for a ledger entry of this kind."""
+        excludes = self.records.erasure_excludes if kind == "forget" else ""
+        return self.database.erasure_covers + excludes
 
     def erase(self, sequence: int, *, wait: bool = False) -> bool:
         """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""
@@ -189,11 +193,12 @@ def open_vault(
     keys: str | Path | None = None,
     *,
     timeout: float = 30.0,
-    allow_older: bool = False,
-    allow_damaged: bool = False,
+    accept: Accept = "intact",
     any_version: bool = False,
 ) -> VaultConnection:
     """Connect to a vault; refuse what is none, is damaged or an old copy, or has other keys or versions."""
+    if accept not in get_args(Accept):
+        raise InvalidInputError(f"accept must be one of {', '.join(get_args(Accept))}; got {accept!r}")
     path = keys_path_of(url, keys)
     database = open_database(url, timeout=timeout)
     with ExitStack() as undo:
@@ -203,14 +208,13 @@ def open_vault(
         keyring = Keyring.load(path)
         path = path.absolute()  # the process may change its working folder
         pinned_head = pinned_head_of(path)
-        pinned = None if allow_older else pinned_head.read()
+        head_before = None if accept == "any" else pinned_head.read()
         with database.reading() as session:
             vault, version, records = _identify(session)
             check_identity(vault, VERSION if any_version else version, keyring)
-            connection = VaultConnection(database, keyring, path, pinned_head, records, allow_older)
-            if not (allow_older or allow_damaged):
-                connection.pinned = pinned
-                connection.check_at_opening(session)
+            connection = VaultConnection(database, keyring, path, pinned_head, records, accept)
+            if accept == "intact":
+                connection.check_at_opening(session, head_before)
         undo.pop_all()
     return connection
 
@@ -233,6 +237,20 @@ def _identify(session: Session) -> tuple[str, int, Records]:
         return known["vault"], known["version"], RECORDS[known["mode"]]
     except (KeyError, TypeError):
         raise changed_outside() from None
+
+
+def _check_age(session: Session, stored: StoredState, head_before: Head) -> None:
+    """Refuse a state that the pinned head does not lead to."""
+    try:
+        head = stored.head
+    except (InvalidInputError, TypeError):
+        raise changed_outside() from None
+    if head.sequence < head_before.sequence:
+        raise older_than(head_before)
+    if head != head_before and not leads_to(
+        tables.read_ledger_from(session, head_before.sequence), head_before, head
+    ):
+        raise rewritten_since(head_before)
 
 
 def older_than(pinned: Head) -> VaultError:

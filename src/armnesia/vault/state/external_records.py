@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import ArmnesiaError, VaultError
-from armnesia.core.identifiers import UserType
 from armnesia.core.progress import RowCounter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.units import UNIT
@@ -20,13 +19,13 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.owner_tallies import OwnedRecords, delete_and_check
+from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user_type_for
 from armnesia.vault.state.records import (
     DeletedRecords,
     Records,
     RecordScan,
-    RecordSet,
+    SourceRows,
     statistics_problems,
     unknown_source,
 )
@@ -39,87 +38,45 @@ from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
 
 
-class ExternalRecordSet:
-    """The rows of one request, at the sources that brought them."""
-
-    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._target, self._keyring = target, keyring
-        self._at_source: dict[bytes, tuple[bytes, int, int]] = {}
-        """By identity, the content digest, arm and units of the rows at the sources."""
-
-    def look_up(self, reading: Callable[[], AbstractContextManager[Transaction]]) -> None:
-        """Look the rows up at their sources, which may take long."""
-        with reading() as transaction:
-            session, state = transaction.session, transaction.state
-            rows = self._rows(state)
-            sources, held = _sources(session, rows), tables.read_contents(session, *rows).keys()
-        self._look_up(sources, state, every_spelling=False)
-        if not held <= self._at_source.keys():
-            self._look_up(sources, state, every_spelling=True)
-
-    def find(self, session: Session, state: State) -> DeletionRequest | None:
-        """Compare what the vault counted with the rows at the sources, and add them up."""
-        rows = self._rows(state)
-        held = tables.read_contents(session, *rows)
-        if not held.keys() <= self._at_source.keys():  # another process may have ingested meanwhile
-            self._look_up(_sources(session, rows), state, every_spelling=True)
-        missing = sum(identity not in self._at_source for identity in held)
-        changed = sum(
-            self._at_source[identity][0] != content
-            for identity, content in held.items()
-            if identity in self._at_source
-        )
-        if missing or changed:
-            raise VaultError(
-                f"of the {len(held)} rows that the vault has counted for this request, {missing} are no"
-                f" longer at their source and {changed} have changed there: forget before deleting at the"
-                " source; now run armnesia rebuild"
-            )
-        found = (self._at_source[identity][1:] for identity in held)
-        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in found)
-        return DeletionRequest.from_sums(state.known_stream.statistics, sums) if held else None
-
-    def delete(self, transaction: Transaction) -> DeletedRecords:
-        """Compare with the sources, then delete the digests and check them against the tallies."""
-        state = transaction.state
-        found = self.find(transaction.session, state)
-        target = self._target.normalised(state.configuration.user_type)
-        return DeletedRecords(found, *delete_and_check(transaction, EXTERNAL_LAYOUT, target))
-
-    def _rows(self, state: State) -> tuple[str, list[bytes]]:
-        """The column by which the vault finds the rows, and its values."""
-        target = self._target.normalised(state.configuration.user_type)
-        return target.row_column, target.row_keys(self._keyring)
-
-    def _look_up(self, sources: list[dict[str, Any]], state: State, *, every_spelling: bool) -> None:
-        """Read the rows at their sources.
-
-        A source may spell a name otherwise than the vault, but looking for every spelling reads all of it.
-        """
-        ring, target = self._keyring, self._target.normalised(state.configuration.user_type)
-        for description in sources:
-            source, statistics = _reopened(description), state.known_stream.statistics
-            if (source.columns.user if target.users else source.columns.id) is None:
-                continue  # no row of this source can be named by the request
-            for rows in source.rows(
-                statistics.actions,
-                statistics.reward_range,
-                users=target.users or None,
-                ids=target.records or None,
-                user_names=user_names_of(state),
-                every_spelling=every_spelling,
-            ):
-                for place, identity in enumerate(identities(ring.record_identity, rows)):
-                    arm, units = rows.arms[place], rows.units[place]
-                    content = ring.record_content(identity, rows.users[place], arm, units)
-                    self._at_source[identity] = (content, arm, units)
-
-
-def _sources(session: Session, rows: tuple[str, list[bytes]]) -> list[dict[str, Any]]:
-    """The sources that brought these rows: other sources need not be readable."""
-    needed = tables.read_source_numbers(session, *rows)
+def _sources(transaction: Transaction, target: ErasureTarget) -> list[dict[str, Any]]:
+    """The sources that brought the rows of a request: other sources need not be readable."""
+    session, keys = transaction.session, target.row_keys(transaction.keyring)
+    needed = tables.read_source_numbers(session, target.row_column, keys)
     known = tables.read_table(session, "source")
     return [json.loads(description) for number, description in known if number in needed]
+
+
+def _contents(transaction: Transaction, target: ErasureTarget) -> dict[bytes, bytes]:
+    """By identity, the content digests of the rows that the vault counted for a request."""
+    keys = target.row_keys(transaction.keyring)
+    return tables.read_contents(transaction.session, target.row_column, keys)
+
+
+def _rows_at(
+    sources: list[dict[str, Any]], state: State, keyring: Keyring, target: ErasureTarget, every_spelling: bool
+) -> SourceRows:
+    """Read the rows of a request at their sources.
+
+    A source may spell a name otherwise than the vault, but looking for every spelling reads all of it.
+    """
+    found: SourceRows = {}
+    for description in sources:
+        source, statistics = _reopened(description), state.require_stream().statistics
+        if (source.columns.user if target.users else source.columns.id) is None:
+            continue  # no row of this source can be named by the request
+        for rows in source.rows(
+            statistics.actions,
+            statistics.reward_range,
+            users=target.users or None,
+            ids=target.records or None,
+            user_names=user_names_of(state),
+            every_spelling=every_spelling,
+        ):
+            for place, identity in enumerate(identities(keyring.record_identity, rows)):
+                arm, units = rows.arms[place], rows.units[place]
+                content = keyring.record_content(identity, rows.users[place], arm, units)
+                found[identity] = (content, arm, units)
+    return found
 
 
 class ExternalRecords(Records):
@@ -130,16 +87,47 @@ class ExternalRecords(Records):
         "; not the source of the records, where they stay until they are deleted there"
     )
 
-    def select(
-        self,
-        target: ErasureTarget,
-        keyring: Keyring,
-        reading: Callable[[], AbstractContextManager[Transaction]],
-    ) -> RecordSet:
-        """The records of a request, looked up at their sources."""
-        records = ExternalRecordSet(target, keyring)
-        records.look_up(reading)
-        return records
+    def look_up(
+        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
+    ) -> SourceRows:
+        """Look the rows up at their sources."""
+        with reading() as transaction:
+            state, keyring = transaction.state, transaction.keyring
+            target = target.normalised(state.configuration.user_type)
+            sources, held = _sources(transaction, target), _contents(transaction, target).keys()
+        found = _rows_at(sources, state, keyring, target, every_spelling=False)
+        if not held <= found.keys():
+            found |= _rows_at(sources, state, keyring, target, every_spelling=True)
+        return found
+
+    def find(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletionRequest | None:
+        """Compare what the vault counted with the rows at the sources, and add them up."""
+        state, held, at_source = transaction.state, _contents(transaction, target), lookup or {}
+        if not held.keys() <= at_source.keys():  # another process may have ingested meanwhile
+            sources = _sources(transaction, target)
+            at_source = at_source | _rows_at(sources, state, transaction.keyring, target, every_spelling=True)
+        missing = sum(identity not in at_source for identity in held)
+        changed = sum(
+            at_source[identity][0] != content for identity, content in held.items() if identity in at_source
+        )
+        if missing or changed:
+            raise VaultError(
+                f"of the {len(held)} rows that the vault has counted for this request, {missing} are no"
+                f" longer at their source and {changed} have changed there: forget before deleting at the"
+                " source; now run armnesia rebuild"
+            )
+        found = (at_source[identity][1:] for identity in held)
+        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in found)
+        return DeletionRequest.from_sums(state.require_stream().statistics, sums) if held else None
+
+    def delete(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletedRecords:
+        """Compare with the sources, then delete the digests and check them against the tallies."""
+        found = self.find(transaction, target, lookup)
+        return DeletedRecords(found, *delete_and_check(transaction, self.layout, target))
 
     def check_source(self, source: Source) -> None:
         """Refuse a dataframe: it cannot be opened again."""
@@ -151,40 +139,40 @@ class ExternalRecords(Records):
         description, digests = canonical(source.description), transaction.state.digests
         number, is_new = tables.add_source(transaction.session, description)
         if is_new:
-            digests = digests.update(transaction.ring, "source", [(number, description)])
+            digests = digests.update(transaction.keyring, "source", [(number, description)])
         return number, digests
 
     def incoming_row(
-        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """Identity, owner, content digest and source; arm and units are only added up."""
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
-        return (identity, owner, ring.record_content(identity, user, arm, units), source, arm, units)
+        return (identity, owner, keyring.record_content(identity, user, arm, units), source, arm, units)
 
     def scan(
         self,
         session: Session,
-        ring: Keyring,
+        keyring: Keyring,
         suppressed: Suppressed,
         *,
         counter: RowCounter | None = None,
-        digest_ring: Keyring | None = None,
+        digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Compute the digests only: what the records say is known at the sources."""
-        owned = OwnedRecords(ring)
+        tallies = TallyObserver(keyring)
         digests = compute_digests(
-            session, digest_ring or ring, self.layout, counter=counter, observers=[owned]
+            session, digest_keyring or keyring, self.layout, counter=counter, observers=[tallies]
         )
-        return RecordScan(digests, needs_recount=True, owned=owned.number, owned_digest=owned.digest)
+        return RecordScan(digests, needs_recount=True, tallied=tallies.number, tally_digest=tallies.digest)
 
     def problems(
-        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
     ) -> tuple[list[str], list[str]]:
         """Compare with the sources as they are now, without the rows of forgotten people."""
         problems: list[str] = []
         notes: list[str] = []
         held = tables.count_by_source(session)
-        comparison = _SourceComparison(session, state, ring)
+        comparison = _SourceComparison(session, state, keyring)
         for number, description in tables.read_table(session, "source"):
             where = f"source {source_name(json.loads(description))!r}"
             counts = _RowCounts()
@@ -224,12 +212,12 @@ class ExternalRecords(Records):
             source = _reopened(json.loads(description))
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
-            names = UserNames(user_type or UserType.TEXT)
+            names = UserNames.of(user_type)
             for rows in source.rows(nothing.actions, nothing.reward_range, user_names=names):
-                loader.take(rows)
+                loader.add(rows)
                 if counter is not None:
                     counter.add(len(rows))
-            loader.finish()
+            loader.store()
         return transaction.state
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
@@ -279,8 +267,8 @@ class _RowCounts:
 class _SourceComparison:
     """Reads sources and compares their rows with the digests in the vault."""
 
-    def __init__(self, session: Session, state: State, ring: Keyring) -> None:
-        self._session, self._state, self._ring = session, state, ring
+    def __init__(self, session: Session, state: State, keyring: Keyring) -> None:
+        self._session, self._state, self._keyring = session, state, keyring
         n_arms = 0 if state.stream is None else state.stream.statistics.n_actions
         self.sums = np.zeros((n_arms, 2), dtype=object)
         """Per arm, the count and the units of all rows that the vault counted."""
@@ -289,11 +277,11 @@ class _SourceComparison:
         self, number: int, description: Mapping[str, Any], counts: _RowCounts, counter: RowCounter
     ) -> None:
         """Read a source and compare each of its rows."""
-        statistics = self._state.known_stream.statistics
+        statistics = self._state.require_stream().statistics
         for rows in _reopened(description).rows(
             statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
         ):
-            names = identities(self._ring.record_identity, rows)
+            names = identities(self._keyring.record_identity, rows)
             # An id that occurred before names the same row again.
             again = rows.ordinals if rows.ids is not None else [0] * len(names)
             first = {place: name for place, name in enumerate(names) if not again[place]}
@@ -301,17 +289,17 @@ class _SourceComparison:
             counter.add(len(names))
 
     def _compare(self, number: int, rows: Rows, names: Mapping[int, bytes], counts: _RowCounts) -> None:
-        ring, session = self._ring, self._session
+        keyring, session = self._keyring, self._session
         held = tables.read_external_records(session, list(names.values()))
-        users = {user: ring.user_digest(user) for user in set(rows.users) if user is not None}
-        records = {name: ring.suppressed_record_digest(name) for name in names.values()}
+        users = {user: keyring.user_digest(user) for user in set(rows.users) if user is not None}
+        records = {name: keyring.suppressed_record_digest(name) for name in names.values()}
         suppressed = tables.suppressed_among(session, [*users.values(), *records.values()])
         for place, name in names.items():
             user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
             if name in held:
                 owner, content, source = held[name]
-                true_owner = None if user is None else ring.owner_digest(user)
-                true_content = ring.record_content(name, user, arm, units)
+                true_owner = None if user is None else keyring.owner_digest(user)
+                true_content = keyring.record_content(name, user, arm, units)
                 counts.changed += (owner, content) != (true_owner, true_content)
                 if source == number:
                     counts.present += 1

@@ -17,12 +17,12 @@ from armnesia.logs import Rows, Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.owner_tallies import OwnedRecords, delete_and_check
+from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.records import (
     DeletedRecords,
     Records,
     RecordScan,
-    RecordSet,
+    SourceRows,
     statistics_problems,
 )
 from armnesia.vault.state.sealed_state import State
@@ -37,48 +37,36 @@ _AT_ONCE = 10_000
 """Deleted records that are in memory at the same time."""
 
 
-class ManagedRecordSet:
-    """The rows of one request, in the vault."""
-
-    def __init__(self, target: ErasureTarget, keyring: Keyring) -> None:
-        self._target, self._keyring = target, keyring
-
-    def find(self, session: Session, state: State) -> DeletionRequest | None:
-        """Add the rows up."""
-        sums = tables.sum_records(session, *self._rows(state))
-        if not sums:
-            return None
-        found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
-        return DeletionRequest.from_sums(state.known_stream.statistics, found)
-
-    def delete(self, transaction: Transaction) -> DeletedRecords:
-        """Delete the rows, check them against the tallies, and add them up."""
-        target = self._target.normalised(transaction.state.configuration.user_type)
-        rows, to_tallies = delete_and_check(transaction, MANAGED_LAYOUT, target)
-        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
-        statistics = transaction.state.known_stream.statistics if rows else None
-        request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
-        return DeletedRecords(request, rows, to_tallies)
-
-    def _rows(self, state: State) -> tuple[str, list[bytes]]:
-        """The column by which the rows are found, and its values."""
-        target = self._target.normalised(state.configuration.user_type)
-        return target.row_column, target.row_keys(self._keyring)
-
-
 class ManagedRecords(Records):
     """The rows themselves are in the table `record`."""
 
     layout: ClassVar[RecordLayout] = MANAGED_LAYOUT
 
-    def select(
-        self,
-        target: ErasureTarget,
-        keyring: Keyring,
-        reading: Callable[[], AbstractContextManager[Transaction]],
-    ) -> RecordSet:
-        """The records of a request, by their key."""
-        return ManagedRecordSet(target, keyring)
+    def look_up(
+        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
+    ) -> None:
+        """Nothing takes long: the rows are here."""
+
+    def find(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletionRequest | None:
+        """Add the rows up."""
+        keys = target.row_keys(transaction.keyring)
+        sums = tables.sum_records(transaction.session, target.row_column, keys)
+        if not sums:
+            return None
+        found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
+        return DeletionRequest.from_sums(transaction.state.require_stream().statistics, found)
+
+    def delete(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletedRecords:
+        """Delete the rows, check them against the tallies, and add them up."""
+        rows, held, to_tallies = delete_and_check(transaction, self.layout, target)
+        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
+        statistics = transaction.state.require_stream().statistics if rows else None
+        request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
+        return DeletedRecords(request, rows, held, to_tallies)
 
     def check_source(self, source: Source) -> None:
         """Rows may come from any source."""
@@ -88,7 +76,7 @@ class ManagedRecords(Records):
         return 0, transaction.state.digests
 
     def incoming_row(
-        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """Identity, owner, arm and units."""
         return (identity, owner, rows.arms[place], rows.units[place])
@@ -96,23 +84,23 @@ class ManagedRecords(Records):
     def scan(
         self,
         session: Session,
-        ring: Keyring,
+        keyring: Keyring,
         suppressed: Suppressed,
         *,
         counter: RowCounter | None = None,
-        digest_ring: Keyring | None = None,
+        digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Add the records up and look for those of forgotten people while the digests are computed."""
-        observer, owned = _RecordObserver(ring, suppressed), OwnedRecords(ring)
+        observer, tallies = _RecordObserver(keyring, suppressed), TallyObserver(keyring)
         digests = compute_digests(
-            session, digest_ring or ring, self.layout, counter=counter, observers=[observer, owned]
+            session, digest_keyring or keyring, self.layout, counter=counter, observers=[observer, tallies]
         )
         sums = {arm: (count, total) for arm, (count, total) in observer.sums.items()}
         forgotten = tuple(observer.forgotten)
-        return RecordScan(digests, bool(forgotten), sums, forgotten, owned.number, owned.digest)
+        return RecordScan(digests, bool(forgotten), sums, forgotten, tallies.number, tallies.digest)
 
     def problems(
-        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
     ) -> tuple[list[str], list[str]]:
         """Compare the sums of the rows with the statistics."""
         problems = statistics_problems(state, scan.sums, "the vault's rows")
@@ -134,13 +122,13 @@ class ManagedRecords(Records):
         for start in range(0, len(scan.forgotten), _AT_ONCE):
             some = scan.forgotten[start : start + _AT_ONCE]
             deleted = tables.delete_records(transaction.session, self.layout, "identity", some)
-            digests = digests.update(transaction.ring, "record", deleted)
+            digests = digests.update(transaction.keyring, "record", deleted)
             sums += _sums(deleted)
         forgotten = DeletionRequest.from_sums(statistics, sums)
         if forgotten is not None:
             statistics = statistics.without(forgotten)
             state = replace(state, digests=digests)
-        return state.with_stream(replace(state.known_stream, statistics=statistics))
+        return state.with_stream(replace(state.require_stream(), statistics=statistics))
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """None: the rows are here."""
@@ -159,8 +147,8 @@ def _sums(rows: Iterable[Row]) -> list[tuple[int, int, int, bool]]:
 class _RecordObserver:
     """Adds up the records that pass by, and notes those that must not be there."""
 
-    def __init__(self, ring: Keyring, suppressed: Suppressed) -> None:
-        self._ring, self._users, self._records = ring, suppressed["user"], suppressed["record"]
+    def __init__(self, keyring: Keyring, suppressed: Suppressed) -> None:
+        self._keyring, self._users, self._records = keyring, suppressed["user"], suppressed["record"]
         self.sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
         self.forgotten: list[bytes] = []
 
@@ -176,9 +164,9 @@ class _RecordObserver:
             yield row
 
     def _is_forgotten(self, identity: bytes, owner: bytes | None) -> bool:
-        if self._users and owner is not None and self._ring.digest_of_owner(owner) in self._users:
+        if self._users and owner is not None and self._keyring.digest_of_owner(owner) in self._users:
             return True
-        return bool(self._records) and self._ring.suppressed_record_digest(identity) in self._records
+        return bool(self._records) and self._keyring.suppressed_record_digest(identity) in self._records
 
 
 def _statistics(scan: RecordScan, like: ArmStatistics) -> ArmStatistics:

@@ -23,8 +23,8 @@ _AT_ONCE = 10_000
 class OwnerTallies:
     """Tallies by owner, to which records are added."""
 
-    def __init__(self, ring: Keyring) -> None:
-        self._ring = ring
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
         self._tallies: dict[bytes, tuple[int, int]] = {}
 
     def add(self, records: Iterable[Row]) -> None:
@@ -33,7 +33,7 @@ class OwnerTallies:
             owner = record[_OWNER]
             if owner is not None:
                 number, digest = self._tallies.get(owner, (0, 0))
-                self._tallies[owner] = (number + 1, digest ^ self._ring.owned_digest(record))
+                self._tallies[owner] = (number + 1, digest ^ self._keyring.tally_digest(record))
 
     def merge(self, stored: Iterable[Row]) -> None:
         """Add the tallies that the table holds; refuse what armnesia does not write."""
@@ -56,11 +56,11 @@ class OwnerTallies:
         return list(self._tallies)
 
 
-class OwnedRecords:
+class TallyObserver:
     """Counts the records that pass by and have an owner, and computes the digest of all their tallies."""
 
-    def __init__(self, ring: Keyring) -> None:
-        self._ring = ring
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
         self.number = self.digest = 0
 
     def observe(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -68,20 +68,20 @@ class OwnedRecords:
         for row in rows:
             if row[_OWNER] is not None:
                 self.number += 1
-                self.digest ^= self._ring.owned_digest(row)
+                self.digest ^= self._keyring.tally_digest(row)
             yield row
 
 
-def add_to_tallies(session: Session, ring: Keyring, new: Iterable[Row]) -> None:
+def add_to_tallies(session: Session, keyring: Keyring, new: Iterable[Row]) -> None:
     """Count new records in the tallies of their owners."""
-    tallies = OwnerTallies(ring)
+    tallies = OwnerTallies(keyring)
     tallies.add(new)
     tallies.merge(tables.read_tallies(session, tallies.owners))
     tables.merge_tallies(session, tallies.rows())
 
 
 def remove_from_tallies(
-    session: Session, ring: Keyring, layout: RecordLayout, owners: Iterable[bytes], deleted: Sequence[Row]
+    session: Session, keyring: Keyring, layout: RecordLayout, owners: Iterable[bytes], deleted: Sequence[Row]
 ) -> list[Statement]:
     """Check deleted records against the tallies of their owners, and of others who should have none.
 
@@ -89,7 +89,7 @@ def remove_from_tallies(
     the statements that store the tallies of what is left.
     """
     concerned = list({*owners, *(record[_OWNER] for record in deleted if record[_OWNER] is not None)})
-    tallies = OwnerTallies(ring)
+    tallies = OwnerTallies(keyring)
     tallies.add(tables.read_records(session, layout, "owner", concerned))
     left = tallies.rows()
     tallies.add(deleted)
@@ -104,18 +104,19 @@ def remove_from_tallies(
 
 def delete_and_check(
     transaction: Transaction, layout: RecordLayout, target: ErasureTarget
-) -> tuple[list[Row], list[Statement]]:
+) -> tuple[list[Row], set[bytes], list[Statement]]:
     """Delete the records of a request, and confirm by another way than the index that they are all.
 
-    Returns the records, and the statements that store the tallies without them.
+    Returns the records, the row keys of the names that had some, and the statements that store the tallies
+    without them.
     """
-    session, keys = transaction.session, target.row_keys(transaction.ring)
+    session, keys = transaction.session, target.row_keys(transaction.keyring)
     rows = tables.delete_records(session, layout, target.row_column, keys)
+    held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
     if not target.users:
-        found = {record[0] for record in rows}
-        confirm_absence(session, [key for key in keys if key not in found])
+        confirm_absence(session, [key for key in keys if key not in held])
     owners = keys if target.users else ()
-    return rows, remove_from_tallies(session, transaction.ring, layout, owners, rows)
+    return rows, held, remove_from_tallies(session, transaction.keyring, layout, owners, rows)
 
 
 def damaged() -> VaultError:
@@ -136,12 +137,12 @@ def confirm_absence(session: Session, identities: Sequence[bytes]) -> None:
         )
 
 
-def rebuild_tallies(session: Session, ring: Keyring, layout: RecordLayout) -> None:
+def rebuild_tallies(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
     """Make all tallies again from the records, in little memory."""
     tables.create_tally_table(session)
     written: list[Row] = []
     for _, records in groupby(tables.stream_records_by_owner(session, layout), key=lambda row: row[_OWNER]):
-        tallies = OwnerTallies(ring)
+        tallies = OwnerTallies(keyring)
         tallies.add(records)
         written += tallies.rows()
         if len(written) >= _AT_ONCE:
@@ -151,7 +152,7 @@ def rebuild_tallies(session: Session, ring: Keyring, layout: RecordLayout) -> No
 
 
 def tally_problems(session: Session, number: int, digest: int) -> list[str]:
-    """Compare all tallies with what `OwnedRecords` saw, and each with what the index finds."""
+    """Compare all tallies with what `TallyObserver` saw, and each with what the index finds."""
     for _, records, own in tables.stream_tallies(session):
         number -= records
         digest ^= int.from_bytes(own)

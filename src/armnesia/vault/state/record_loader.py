@@ -16,7 +16,7 @@ from armnesia.vault.state.owner_tallies import add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import KINDS
-from armnesia.vault.state.transaction import Transaction, append_entry
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
@@ -34,22 +34,22 @@ class RecordLoader:
     ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._layout = records.layout
-        self._ring: Keyring = transaction.ring
+        self._keyring: Keyring = transaction.keyring
         self._before = transaction.state
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
         self._source, self._digests = records.register_source(transaction, source)
         self._counts = np.zeros(len(actions), dtype=np.int64)
         self._sums = np.zeros(len(actions), dtype=object)
-        self.seen = self.added = self.already_there = self.suppressed = 0
+        self.n_rows = self.added = self.already_there = self.suppressed = 0
         tables.create_incoming(self._session, self._layout)
 
-    def take(self, rows: Rows) -> None:
+    def add(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         session, layout = self._session, self._layout
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
             raise VaultError("the source has changed while it was read; ingest again")
-        names = identities(self._ring.record_identity, rows)
+        names = identities(self._keyring.record_identity, rows)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
         tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
@@ -61,42 +61,42 @@ class RecordLoader:
             self._sums[arm] += int(total)
         width = len(layout.columns.split(","))
         records = [row[:width] for row in new.values()]
-        self._digests = self._digests.update(self._ring, "record", records)
-        add_to_tallies(session, self._ring, records)
+        self._digests = self._digests.update(self._keyring, "record", records)
+        add_to_tallies(session, self._keyring, records)
         added = tables.insert_incoming(session, layout)
-        self.seen += len(names)
+        self.n_rows += len(names)
         self.added += added
         self.already_there += len(incoming) - added
         self.suppressed += len(names) - len(incoming)
 
-    def finish(self) -> State:
+    def store(self) -> State:
         """Store the new statistics and let the learner decide again."""
-        state, statements = replace(self._state, digests=self._digests), []
+        state, transaction = replace(self._state, digests=self._digests), self._transaction
         if self.added:
-            stream = state.known_stream
+            stream = state.require_stream()
             new = ArmStatistics(
                 stream.statistics.actions, self._counts, self._sums, stream.statistics.reward_range
             )
             state = state.with_stream(stream.add(new))
         if self._before.configuration.actions is None:
-            _, state, to_ledger = append_entry(state, "actions", actions=list(state.actions))
-            statements.append(to_ledger)
+            transaction.append("actions", actions=list(state.actions))
         user_type = state.configuration.user_type
         if user_type != self._before.configuration.user_type:
-            _, state, to_ledger = append_entry(state, "user_type", user_type=str(user_type))
-            statements.append(to_ledger)
+            transaction.append("user_type", user_type=str(user_type))
         if state != self._before:
-            self._transaction.store(state, *statements)
+            transaction.store(state)
         tables.drop_incoming(self._session)
-        return state
+        return transaction.state
 
     def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
         """The rows to compare with the vault, without those of forgotten people."""
         forgotten = self._forgotten(rows, names)
-        owners = {user: None if user is None else self._ring.owner_digest(user) for user in set(rows.users)}
+        owners = {
+            user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
+        }
         return [
             self._records.incoming_row(
-                self._ring, rows, place, names[place], owners[rows.users[place]], self._source
+                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source
             )
             for place in range(len(names))
             if place not in forgotten
@@ -106,13 +106,13 @@ class RecordLoader:
         """The places of rows that are suppressed, by their user or by themselves."""
         places: set[int] = set()
         if "user" in self._suppressing:
-            digests = {user: self._ring.user_digest(user) for user in set(rows.users) if user is not None}
+            digests = {user: self._keyring.user_digest(user) for user in set(rows.users) if user is not None}
             listed = tables.suppressed_among(self._session, list(digests.values()))
             places |= {
                 place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
             }
         if "record" in self._suppressing:
-            of_rows = [self._ring.suppressed_record_digest(name) for name in names]
+            of_rows = [self._keyring.suppressed_record_digest(name) for name in names]
             listed = tables.suppressed_among(self._session, of_rows)
             places |= {place for place, digest in enumerate(of_rows) if digest in listed}
         return places
@@ -164,4 +164,4 @@ def user_type_for(state: State, source: Source) -> UserType | None:
 
 def user_names_of(state: State) -> UserNames:
     """How the users of a source are spelled in this vault."""
-    return UserNames(state.configuration.user_type or UserType.TEXT)
+    return UserNames.of(state.configuration.user_type)

@@ -1,14 +1,13 @@
 """How a vault keeps its records: in its own tables (managed), or at their sources (external).
 
-Both are classes of one protocol, chosen once when the vault is opened. `Records` is about all records of the
-vault, `RecordSet` about those of one request.
+Both are classes of one base class, chosen once when the vault is opened.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
@@ -25,15 +24,8 @@ from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import RecordLayout
 
-
-class RecordSet(Protocol):
-    """The records of one request; None stands for no records at all."""
-
-    def find(self, session: Session, state: State) -> DeletionRequest | None:
-        """Add up what the vault holds."""
-
-    def delete(self, transaction: Transaction) -> "DeletedRecords":
-        """Delete the rows; refuse if another way than the index finds other rows."""
+SourceRows: TypeAlias = dict[bytes, tuple[bytes, int, int]]
+"""By identity, the content digest, arm and units of rows at their sources."""
 
 
 class DeletedRecords(NamedTuple):
@@ -42,6 +34,8 @@ class DeletedRecords(NamedTuple):
     request: DeletionRequest | None
     """What they add up to; None if there were none."""
     rows: list[Row]
+    held: set[bytes]
+    """The row keys of those names of the request that had records."""
     to_tallies: list[Statement]
     """What stores the tallies of their owners without them."""
 
@@ -57,9 +51,9 @@ class RecordScan:
     """Per arm, how many records there are and the sum of their units; empty if records are external."""
     forgotten: tuple[bytes, ...] = ()
     """The identities of records that belong to forgotten people, or were forgotten themselves."""
-    owned: int = 0
+    tallied: int = 0
     """How many records have an owner."""
-    owned_digest: int = 0
+    tally_digest: int = 0
     """The exclusive or of their digests, which is that of all tallies."""
 
 
@@ -71,13 +65,22 @@ class Records(ABC):
     """What erasure does not cover, in words that follow the database's own in a certificate."""
 
     @abstractmethod
-    def select(
-        self,
-        target: ErasureTarget,
-        keyring: Keyring,
-        reading: Callable[[], AbstractContextManager[Transaction]],
-    ) -> RecordSet:
-        """The records of a request; what takes long to find is found now, before the write lock is taken."""
+    def look_up(
+        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
+    ) -> SourceRows | None:
+        """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
+
+    @abstractmethod
+    def find(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletionRequest | None:
+        """Add up the records of a request, which is spelled as the vault does; None if there are none."""
+
+    @abstractmethod
+    def delete(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+    ) -> DeletedRecords:
+        """Delete the records of a request; refuse if another way than the index finds other rows."""
 
     @abstractmethod
     def check_source(self, source: Source) -> None:
@@ -89,7 +92,7 @@ class Records(ABC):
 
     @abstractmethod
     def incoming_row(
-        self, ring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """The row at a place of a chunk, as `layout.incoming` holds it."""
 
@@ -97,21 +100,21 @@ class Records(ABC):
     def scan(
         self,
         session: Session,
-        ring: Keyring,
+        keyring: Keyring,
         suppressed: Suppressed,
         *,
         counter: RowCounter | None = None,
-        digest_ring: Keyring | None = None,
+        digest_keyring: Keyring | None = None,
     ) -> RecordScan:
         """Read all tables once, compute their digests, and look for records that must not be there.
 
-        The digests in `suppressed` are made with `ring`. Those of the tables are made with `digest_ring`, by
-        default the same; it is an older one while a backup is brought up to date.
+        The digests in `suppressed` are made with `keyring`. Those of the tables are made with
+        `digest_keyring`, by default the same; it is an older one while a backup is brought up to date.
         """
 
     @abstractmethod
     def problems(
-        self, session: Session, state: State, ring: Keyring, scan: RecordScan, counter: RowCounter
+        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
     ) -> tuple[list[str], list[str]]:
         """Compare the records with the statistics: problems, and notes."""
 
@@ -144,14 +147,14 @@ def statistics_problems(state: State, found: Mapping[int, tuple[int, int]], sour
     """Where the statistics differ from the sums of the records, (count, units) per arm."""
     problems = []
     arms = [] if state.stream is None else arm_rows(state.stream)
-    for arm, label, count, total, _ in arms:
-        true_count, true_total = found.get(arm, (0, 0))
-        if (count, total) != (true_count, true_total):
+    for arm in arms:
+        records, units = found.get(arm.position, (0, 0))
+        if (arm.records, arm.units) != (records, units):
             problems.append(
-                f"statistics of action {label}: the vault has {count} records with reward units {total},"
-                f" {source} give {true_count} with {true_total}"
+                f"statistics of action {arm.label}: the vault has {arm.records} records with reward units"
+                f" {arm.units}, {source} give {records} with {units}"
             )
-    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - {arm for arm, *_ in arms}
+    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - {arm.position for arm in arms}
     if unknown:
         problems.append(f"records: rows of {len(unknown)} arms that the vault does not have")
     return problems

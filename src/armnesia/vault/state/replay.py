@@ -2,20 +2,22 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from armnesia.core.arrays import IntArray
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import KEY_KINDS, SigningKey, key_history
-from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
 from armnesia.vault.state.table_digests import TableDigests
-from armnesia.vault.storage.database import Row
-from armnesia.vault.storage.schema import VERSION
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,15 @@ class ReplayedState:
 
     def state(self, vault: str, digests: TableDigests) -> State:
         """The state as far as the ledger determines it: no records are counted yet."""
-        stream = empty_stream(self.configuration, self.deleted_counts)
-        state = State(
-            *(vault, VERSION, self.configuration, None, None, "default", self.head, 0),
+        return State.initial(
+            vault,
+            self.configuration,
+            self.head,
             digest_key=self.digest_key,
             signing_key=len(self.public_keys),
             digests=digests,
+            deleted_counts=self.deleted_counts,
         )
-        return state if stream is None else state.with_stream(stream)
 
     def contradictions(self, state: State) -> Iterator[str]:
         """Where a stored state differs from the replayed one."""
@@ -103,3 +106,29 @@ class ReplayedState:
                     f"keys: signing key {version} of the keys' file is not the one in the ledger; get the"
                     " file from where the key was made"
                 )
+
+
+def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState) -> State:
+    """Store the replayed state in the place of a broken one; it counts no records yet.
+
+    The new seal is on the keys, too: they must be those of the ledger.
+    """
+    refuse_first(replayed.key_problems(all_keys))
+    for version in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
+        if version not in replayed.digest_key_checks:
+            raise VaultError(
+                f"the ledger, written by an older armnesia, cannot confirm digest key {version}: restore a"
+                " backup"
+            )
+    nothing_known = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
+    state = replayed.state(all_keys.vault, nothing_known)
+    found = tables.read_stored_digests(session)
+    with suppress(IndexError, ValueError, TypeError, AttributeError):
+        masked, _, _ = found[0][0].partition(ROTATED_BELOW)
+        digests = TableDigests.unmasked(masked, state.keyring_in_use(all_keys), state.head)
+        state = replace(state, digests=digests)
+    tables.delete_arms(session)
+    before = replace(state, stream=None) if found else None
+    statements, _ = store_statements(before, state, all_keys)
+    session.execute_together(statements)
+    return state

@@ -7,9 +7,13 @@ well, it still says since when the person is forgotten, which restoring an older
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.commitments import Opening
 from armnesia.vault.state.table_digests import TableDigests
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 
@@ -47,7 +51,7 @@ class SuppressionRows:
         return digest in self.suppressed and self.suppressed[digest][-1] is None
 
     def apply_changes(
-        self, after: "SuppressionRows", ring: Keyring, digests: TableDigests
+        self, after: "SuppressionRows", keyring: Keyring, digests: TableDigests
     ) -> tuple[TableDigests, list[Statement]]:
         """Put other rows in the place of these: the new table digests, and the statements."""
         statements: list[Statement] = []
@@ -58,10 +62,74 @@ class SuppressionRows:
             removed = [row for digest, row in old.items() if new.get(digest) != row]
             added = [row for digest, row in new.items() if old.get(digest) != row]
             if removed or added:
-                digests = digests.update(ring, table, [*removed, *added])
+                digests = digests.update(keyring, table, [*removed, *added])
             statements += [tables.delete_row(table, row[0]) for row in removed if row[0] not in new]
             statements += [tables.put_row(table, row) for row in added]
         return digests, statements
+
+
+class NameDigests(NamedTuple):
+    """The digests of one name of a request, as the lists hold them."""
+
+    name: bytes
+    kind: str
+    request_alone: bytes
+    """Of the request for this name alone."""
+
+
+@dataclass(frozen=True)
+class RequestHistory:
+    """What the lists say of a request as a whole, and of each of its names."""
+
+    request: bytes
+    """The digest of the whole request."""
+    names: list[NameDigests]
+    rows: SuppressionRows
+
+    @classmethod
+    def read(cls, transaction: Transaction, target: ErasureTarget) -> "RequestHistory":
+        """Look a request up, whose names are spelled as the vault does."""
+        keyring = transaction.keyring
+        whole = keyring.request_digest(target.to_dict())
+        alone = [
+            whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()
+        ]
+        own = zip(target.suppression_digests(keyring), alone, strict=True)
+        names = [NameDigests(name, kind, request) for (name, kind), request in own]
+        digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}
+        return cls(whole, names, SuppressionRows.read(transaction.session, list(digests)))
+
+    @property
+    def answered_before(self) -> bool:
+        """Whether the same request was answered, and none of its names was readmitted since."""
+        return self.request in self.rows.request and all(self.suppressed)
+
+    @property
+    def suppressed(self) -> list[bool]:
+        """Which of the names are suppressed."""
+        return [self.rows.suppresses(one.name) for one in self.names]
+
+    def after_forgetting(self, openings: list[Opening], sequence: int) -> SuppressionRows:
+        """The rows after the request: every name suppressed, and the entry that answered it noted.
+
+        It is noted for the request as a whole and for each name; a name that was forgotten before keeps the
+        certificate of that time.
+        """
+        answered, suppressed = dict(self.rows.request), dict(self.rows.suppressed)
+        opening = str(openings[0]) if len(openings) == 1 else ""
+        answered[self.request] = (self.request, sequence, opening)
+        for (name, kind, alone), own in zip(self.names, openings, strict=True):
+            if not self.rows.suppresses(name):
+                answered[alone] = (alone, sequence, str(own))
+            suppressed[name] = (name, kind, sequence, None)
+        return SuppressionRows(suppressed, answered)
+
+    def after_readmitting(self, sequence: int, *, erase: bool) -> SuppressionRows:
+        """The rows after the names were readmitted by a ledger entry; none if they are erased."""
+        if erase:
+            return SuppressionRows()
+        readmitted = {digest: (*row[:-1], sequence) for digest, row in self.rows.suppressed.items()}
+        return SuppressionRows(readmitted, self.rows.request)
 
 
 def read_suppressed(session: Session) -> Suppressed:

@@ -27,19 +27,19 @@ class TableDigests(NamedTuple):
     source: int = 0
     tree: int = 0
 
-    def update(self, ring: Keyring, table: str, rows: Iterable[Row]) -> "TableDigests":
+    def update(self, keyring: Keyring, table: str, rows: Iterable[Row]) -> "TableDigests":
         """The digests after these rows were added to a table, or removed from it.
 
-        >>> ring = Keyring.create("v-1")
-        >>> one = TableDigests().update(ring, "source", [(1, "a.csv")])
-        >>> one == TableDigests(), one.update(ring, "source", [(1, "a.csv")]) == TableDigests()
+        >>> keyring = Keyring.create("v-1")
+        >>> one = TableDigests().update(keyring, "source", [(1, "a.csv")])
+        >>> one == TableDigests(), one.update(keyring, "source", [(1, "a.csv")]) == TableDigests()
         (False, True)
         """
         total = getattr(self, table)
         purpose = f"tally {table}".encode()
-        newest = prepared = ring.hasher(purpose)
-        rotated_below = ring.rotated_below if table == "record" else None
-        older = None if rotated_below is None else ring.hasher(purpose, before=1)
+        newest = prepared = keyring.hasher(purpose)
+        rotated_below = keyring.rotated_below if table == "record" else None
+        older = None if rotated_below is None else keyring.hasher(purpose, before=1)
         for row in rows:
             if older is not None:
                 prepared = newest if row[0] < rotated_below else older
@@ -48,19 +48,19 @@ class TableDigests(NamedTuple):
             total ^= int.from_bytes(digest.digest())
         return self._replace(**{table: total})
 
-    def masked(self, ring: Keyring, head: Head) -> str:
+    def masked(self, keyring: Keyring, head: Head) -> str:
         """The digests as they are stored: a nonce, then each digest under its own mask."""
         nonce = secret_bytes(DIGEST_BYTES)
         return "".join(
-            [nonce.hex(), *(f"{value:0{2 * DIGEST_BYTES}x}" for value in self._xor(ring, nonce, head))]
+            [nonce.hex(), *(f"{value:0{2 * DIGEST_BYTES}x}" for value in self._xor(keyring, nonce, head))]
         )
 
     @classmethod
-    def unmasked(cls, text: str, ring: Keyring, head: Head) -> "TableDigests":
+    def unmasked(cls, text: str, keyring: Keyring, head: Head) -> "TableDigests":
         """Read what `masked` wrote at the same head of the ledger.
 
-        >>> ring, head = Keyring.create("v-1"), Head(0, "ab" * 32)
-        >>> TableDigests.unmasked(TableDigests(1, 2, 3, 4, 5).masked(ring, head), ring, head)
+        >>> keyring, head = Keyring.create("v-1"), Head(0, "ab" * 32)
+        >>> TableDigests.unmasked(TableDigests(1, 2, 3, 4, 5).masked(keyring, head), keyring, head)
         TableDigests(record=1, suppressed=2, request=3, source=4, tree=5)
         """
         size = DIGEST_BYTES
@@ -68,10 +68,10 @@ class TableDigests(NamedTuple):
         if len(values) != size * (1 + len(cls._fields)):
             raise ValueError(f"table digests have {size * (1 + len(cls._fields))} bytes; got {len(values)}")
         nonce, *masked = (values[at : at + size] for at in range(0, len(values), size))
-        return cls(*cls(*map(int.from_bytes, masked))._xor(ring, nonce, head))
+        return cls(*cls(*map(int.from_bytes, masked))._xor(keyring, nonce, head))
 
-    def _xor(self, ring: Keyring, nonce: bytes, head: Head) -> list[int]:
-        mask = ring.hasher(b"tally mask")
+    def _xor(self, keyring: Keyring, nonce: bytes, head: Head) -> list[int]:
+        mask = keyring.hasher(b"tally mask")
         mask.update(nonce + head.hash.encode())
         masked = []
         for table, value in zip(self._fields, self, strict=True):
@@ -90,7 +90,7 @@ class RowObserver(Protocol):
 
 def compute_digests(
     session: Session,
-    ring: Keyring,
+    keyring: Keyring,
     layout: RecordLayout,
     *,
     counter: RowCounter | None = None,
@@ -98,17 +98,19 @@ def compute_digests(
 ) -> TableDigests:
     """Compute the digests from the rows that the tables hold now."""
     counter = counter or RowCounter()
-    records = counter.each(tables.stream_records(session, layout))
+    records = counter.counted(tables.stream_records(session, layout))
     for observer in observers:
         records = observer.observe(records)
-    digests = TableDigests().update(ring, "record", records)
-    lists = compute_list_digests(session, ring, counter)
+    digests = TableDigests().update(keyring, "record", records)
+    lists = compute_list_digests(session, keyring, counter)
     return lists._replace(record=digests.record)
 
 
-def compute_list_digests(session: Session, ring: Keyring, counter: RowCounter | None = None) -> TableDigests:
+def compute_list_digests(
+    session: Session, keyring: Keyring, counter: RowCounter | None = None
+) -> TableDigests:
     """Compute the digests of all tables but `record`, which is by far the largest."""
     counter, digests = counter or RowCounter(), TableDigests()
     for table in COLUMNS:
-        digests = digests.update(ring, table, counter.each(tables.stream_table(session, table)))
+        digests = digests.update(keyring, table, counter.counted(tables.stream_table(session, table)))
     return digests

@@ -88,6 +88,9 @@ class Database(ABC):
     erasure_covers: ClassVar[str]
     """What "erasure complete" means on this database, in words for the certificate."""
 
+    erasure_steps: ClassVar[str]
+    """The commands that make deleted bytes leave the files and certify it, in words."""
+
     backup_hint: ClassVar[str] = ""
     """Which tools of the database make a backup, in words that follow a refusal."""
 
@@ -122,6 +125,9 @@ class Database(ABC):
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""
 
+    def vault_created(self) -> None:  # noqa: B027 (most databases need not know)
+        """Be told that the tables of a vault are there now."""
+
     @abstractmethod
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
         """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""
@@ -149,8 +155,11 @@ class Database(ABC):
     def close(self) -> None:
         """Close the connection."""
 
-    def back_up(self, path: str) -> None:
-        """Copy the vault into a new file; refused where the database has tools of its own for that."""
+    def back_up(self, path: str) -> Row:
+        """Copy the vault into a new file; return the length and the hash of the copy's ledger.
+
+        Refused where the database has tools of its own for that.
+        """
         raise VaultError(f"{self.location!r} is backed up by the tools of its database{self.backup_hint}")
 
     def discard(self) -> None:

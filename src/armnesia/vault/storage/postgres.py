@@ -143,6 +143,7 @@ class PostgresDatabase(Database):
     """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, else `armnesia`."""
 
     backup_hint: ClassVar[str] = ", such as pg_dump"
+    erasure_steps: ClassVar[str] = "armnesia compact, then armnesia finish"
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
     )
@@ -171,6 +172,10 @@ class PostgresDatabase(Database):
             found = self._connection.execute("SELECT to_regclass(%s)", [f"{self.schema}.vault"]).fetchone()
         self._has_vault = bool(found and found[0])
         return self._has_vault
+
+    def vault_created(self) -> None:
+        """From here on writers lock its row."""
+        self._has_vault = True
 
     @contextmanager
     def reading(self) -> Iterator[PostgresSession]:

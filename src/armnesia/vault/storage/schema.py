@@ -25,6 +25,39 @@ COLUMNS = {
 """The columns of the tables with a digest of their own, except `record`."""
 
 
+class VaultRow(NamedTuple):
+    """The one row of the table `vault`, without the column that makes it the only one."""
+
+    id: str
+    schema_version: int
+    configuration: str
+    served: int | None
+    served_by: str
+    ledger_length: int
+    ledger_head: str
+    erased_through: int
+    digest_key: int
+    signing_key: int
+    tallies: str
+    """The table digests, under their mask."""
+    seal: bytes
+    """On all columns before it, and on the arms."""
+
+
+class ArmRow(NamedTuple):
+    """A row of the table `arm`, whose last columns are named `count`, `total` and `gone`."""
+
+    position: int
+    label: str
+    records: int
+    units: int
+    deleted: int
+
+
+VAULT_COLUMNS = ", ".join(VaultRow._fields)
+ARM_COLUMNS = "position, label, count, total, gone"
+
+
 class Column(NamedTuple):
     """A column; `{blob}` in its type is the type of bytes."""
 

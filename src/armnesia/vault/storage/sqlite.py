@@ -35,6 +35,7 @@ from armnesia.vault.storage.database import (
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
+from armnesia.vault.storage.tables import read_head
 from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE, _LARGE_CACHE = 4096, 65_536, 262_144  # KiB
@@ -121,6 +122,7 @@ class SqliteSession:
 class SqliteDatabase(Database):
     """A vault in one SQLite file, readable by its owner only."""
 
+    erasure_steps: ClassVar[str] = "armnesia finish"
     erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
@@ -158,7 +160,8 @@ class SqliteDatabase(Database):
             self._connection.execute("PRAGMA journal_mode = WAL")
         for setting in _SETTINGS:
             self._connection.execute(setting)
-        self.has_vault()  # reading creates the write-ahead log, which exists from now on
+        # Reading creates the write-ahead log, which exists from now on.
+        self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         self._files = self._present_files()
 
     def has_vault(self) -> bool:
@@ -291,7 +294,7 @@ class SqliteDatabase(Database):
         ((page_size,),) = self._connection.execute("PRAGMA page_size").fetchall()
         return int(pages * page_size)
 
-    def back_up(self, path: str) -> None:
+    def back_up(self, path: str) -> Row:
         """Copy one snapshot of the vault into a new private file, which appears only when it is complete."""
         with private_files.atomic_write(path) as temporary:
             try:
@@ -299,6 +302,9 @@ class SqliteDatabase(Database):
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
                     copy_pages(self._connection, copy, self._timeout)
                 self._check_same_files()
+                uri = f"file:{urllib.parse.quote(str(temporary))}?immutable=1"  # no log is made beside it
+                with closing(sqlite3.connect(uri, uri=True)) as written:
+                    return read_head(SqliteSession(written))
             except sqlite3.Error as error:
                 raise VaultError(
                     f"{path} cannot be written: {error} (is there room?); the vault is as it was"

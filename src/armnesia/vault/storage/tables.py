@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from armnesia.core.units import UNIT
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import (
+    ARM_COLUMNS,
     COLUMNS,
     DIGESTS_COLUMN,
     INCOMING_TYPES,
@@ -16,15 +17,12 @@ from armnesia.vault.storage.schema import (
     OWNER_TABLE,
     TABLES,
     TREE_TABLE,
+    VAULT_COLUMNS,
     VERSION,
+    ArmRow,
     RecordLayout,
+    VaultRow,
 )
-
-VAULT_COLUMNS = (
-    "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
-    " digest_key, signing_key, tallies, seal"
-)
-ARM_COLUMNS = "position, label, count, total, gone"
 
 _AT_ONCE = 500
 _AT_ONCE_IN_A_SCAN = 30_000
@@ -45,9 +43,9 @@ def read_identity(session: Session) -> list[Row]:
     return session.query("SELECT id, schema_version, configuration FROM vault")
 
 
-def read_vault(session: Session) -> list[Row]:
-    """The row of the state."""
-    return session.query(f"SELECT {VAULT_COLUMNS} FROM vault")
+def read_vault(session: Session) -> list[VaultRow]:
+    """The row of the state; a damaged vault may have none, or several."""
+    return [VaultRow(*row) for row in session.query(f"SELECT {VAULT_COLUMNS} FROM vault")]
 
 
 def read_stored_digests(session: Session) -> list[Row]:
@@ -80,18 +78,18 @@ _SEALED_COLUMNS = {
 }
 
 
-def insert_vault(values: Row) -> Statement:
+def insert_vault(row: VaultRow) -> Statement:
     """Store the first state."""
-    marks = ", ".join("?" * (len(values) + 1))
-    return f"INSERT INTO vault (one, {VAULT_COLUMNS}) VALUES ({marks})", (1, *values)
+    marks = ", ".join("?" * (len(row) + 1))
+    return f"INSERT INTO vault (one, {VAULT_COLUMNS}) VALUES ({marks})", (1, *row)
 
 
-def update_vault(values: Row) -> Statement:
+def update_vault(row: VaultRow) -> Statement:
     """Store a new state."""
-    return _UPDATE_VAULT, values
+    return _UPDATE_VAULT, row
 
 
-_UPDATE_VAULT = f"UPDATE vault SET {', '.join(f'{name} = ?' for name in VAULT_COLUMNS.split(', '))}"
+_UPDATE_VAULT = f"UPDATE vault SET {', '.join(f'{name} = ?' for name in VaultRow._fields)}"
 
 
 def set_vault(session: Session, column: str, value: object) -> None:
@@ -99,22 +97,21 @@ def set_vault(session: Session, column: str, value: object) -> None:
     session.execute(f"UPDATE vault SET {column} = ?", value)
 
 
-def read_arms(session: Session) -> list[Row]:
+def read_arms(session: Session) -> list[ArmRow]:
     """The arms in their order."""
-    return session.query(f"SELECT {ARM_COLUMNS} FROM arm ORDER BY position")
+    return [ArmRow(*row) for row in session.query(f"SELECT {ARM_COLUMNS} FROM arm ORDER BY position")]
 
 
-def insert_arm(row: Row) -> Statement:
+def insert_arm(arm: ArmRow) -> Statement:
     """Store a new arm."""
-    return f"INSERT INTO arm ({ARM_COLUMNS}) VALUES (?, ?, ?, ?, ?)", row
+    return f"INSERT INTO arm ({ARM_COLUMNS}) VALUES (?, ?, ?, ?, ?)", arm
 
 
-def update_arm(row: Row) -> Statement:
+def update_arm(arm: ArmRow) -> Statement:
     """Store the numbers of an arm."""
-    position, _, count, total, deleted = row
     return (
         "UPDATE arm SET count = ?, total = ?, gone = ? WHERE position = ?",
-        (count, total, deleted, position),
+        (arm.records, arm.units, arm.deleted, arm.position),
     )
 
 
@@ -172,7 +169,7 @@ def read_rotations(session: Session) -> list[str]:
     return [text for (text,) in found]
 
 
-def append_entry(sequence: int, text: str, hash_: str) -> Statement:
+def insert_entry(sequence: int, text: str, hash_: str) -> Statement:
     """Store the next entry."""
     return "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", (sequence, text, hash_)
 
@@ -499,12 +496,6 @@ def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> s
     """Which of these values any record has."""
     found = _with_keys(session, f"SELECT DISTINCT {column} FROM record WHERE ", column, keys)
     return {bytes(key) for (key,) in found}
-
-
-def count_keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> int:
-    """How many of these values any record has."""
-    found = _with_keys(session, f"SELECT count(DISTINCT {column}) FROM record WHERE ", column, keys)
-    return sum(int(number) for (number,) in found)
 
 
 def read_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 import json
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.ledger.certificate_check import Issue
 from armnesia.vault.ledger.public_keys import PublicKeys, key_history, rotation_problems
 from armnesia.vault.state.connection import VaultConnection
@@ -19,13 +19,12 @@ def read_public_keys(connection: VaultConnection, transaction: Transaction) -> P
             first = tables.read_entry(transaction.session, 1) or ("{}", "")
             later = tables.read_rotations(transaction.session) if state.signing_key > 1 else []
             entries = [json.loads(text) for text in [first[0], *later]]
-            for problem in rotation_problems(entries):
-                raise VaultError(f"ledger: {problem}; run armnesia verify")
+            refuse_first(rotation_problems(entries), "ledger: {}; run armnesia verify")
             found = key_history(entries)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise VaultError("ledger: its signing keys cannot be read; run armnesia verify") from None
-        ring = [transaction.ring.public_key(version + 1) for version in range(state.signing_key)]
-        if [key.public for key in found] != ring:
+        own = [transaction.keyring.public_key(version + 1) for version in range(state.signing_key)]
+        if [key.public for key in found] != own:
             raise VaultError(
                 "the signing keys in the ledger are not those in the keys' file; run armnesia verify"
             )

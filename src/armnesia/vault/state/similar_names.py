@@ -30,7 +30,7 @@ def refuse_similar_names(
     user_type = transaction.state.configuration.user_type
     if target.users and user_type is UserType.INTEGER:
         return  # all spellings of an integer are one name
-    keys = target.row_keys(transaction.ring)
+    keys = target.row_keys(transaction.keyring)
     own = set(keys)
     named = zip(target.names, keys, suppressed, strict=True)
     spellings = (
@@ -57,14 +57,14 @@ def _row_keys(
     excluded: Collection[bytes],
 ) -> dict[bytes, tuple[str, str]]:
     """The names and their spellings by the row keys of the spellings; several spellings may be one name."""
-    ring, user_type = transaction.ring, transaction.state.configuration.user_type or UserType.TEXT
+    keyring, user_type = transaction.keyring, transaction.state.configuration.user_type or UserType.TEXT
     keys: dict[bytes, tuple[str, str]] = {}
     for name, spelling in spellings:
         if target.users:
             spelled = user_type.normalised(spelling)
-            key = ring.owner_digest(spelled) if spelled else None
+            key = keyring.owner_digest(spelled) if spelled else None
         else:
-            key = ring.record_identity("id", spelling)
+            key = keyring.record_identity("id", spelling)
         if key is not None and key not in excluded:
             keys.setdefault(key, (name, spelling))
     return keys
@@ -72,9 +72,9 @@ def _row_keys(
 
 def similar_forgotten(transaction: Transaction, target: ErasureTarget, names: Iterable[str]) -> str:
     """Words on spellings of these names that are on the suppression list; empty if there are none."""
-    ring = transaction.ring
+    keyring = transaction.keyring
     spellings = ((name, spelling) for name in islice(names, _SHOWN) for spelling in near_spellings(name))
-    chained = ring.digest_of_owner if target.users else ring.suppressed_record_digest
+    chained = keyring.digest_of_owner if target.users else keyring.suppressed_record_digest
     digests = {
         chained(key): spelling
         for key, (_, spelling) in _row_keys(transaction, target, spellings, excluded=()).items()

@@ -1,0 +1,93 @@
+"""Certificates as they are handed out: with the present state of erasure, and opened for one name."""
+
+from armnesia.core.errors import VaultError
+from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.ledger.certificate import Certificate, Erasure
+from armnesia.vault.ledger.commitments import HashTree, Opening
+from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.signing_keys import read_public_keys
+from armnesia.vault.state.similar_names import similar_forgotten
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
+
+
+def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
+    """The certificate of a request, or of one name in a request, opened for that name alone."""
+    with connection.reading() as transaction:
+        target = target.normalised(transaction.state.configuration.user_type)
+        answer = answer_to(transaction, target)
+        if answer is None:
+            raise VaultError(
+                "there is no certificate for exactly this request: it was not made, or with other names"
+                + similar_forgotten(transaction, target, target.names)
+            )
+        sequence, opening = answer
+        tree = read_tree(transaction, sequence, opening)
+    certificate = certificate_of_entry(connection, sequence)
+    return (
+        certificate if opening is None else open_certificate(certificate, connection, target, opening, tree)
+    )
+
+
+def answer_to(transaction: Transaction, target: ErasureTarget) -> tuple[int, Opening | None] | None:
+    """The ledger entry that answered a request, and the opening of its commitment; None if none did."""
+    found = tables.read_request(transaction.session, transaction.keyring.request_digest(target.to_dict()))
+    if found is None:
+        return None
+    sequence, text = found
+    return int(sequence), Opening.read(text) if text else None
+
+
+def read_tree(transaction: Transaction, sequence: int, opening: Opening | None) -> HashTree | None:
+    """The hash tree of a request with several names, where the opening is a place in it."""
+    if opening is None or opening.place is None:
+        return None
+    return HashTree.of_bytes(tables.read_tree(transaction.session, sequence))
+
+
+def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certificate:
+    """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
+    with connection.reading() as transaction:
+        stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
+        keys = read_public_keys(connection, transaction)
+    erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
+    erasure: Erasure = "complete" if erased else "pending"
+    certificate = stored.issue(keyring, keys, erasure=erasure, covers=connection.erasure_covers(stored.kind))
+    if certificate is not stored.issued:
+        with connection.writing() as transaction:
+            transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
+            transaction.store(transaction.state)
+    return certificate
+
+
+def open_certificate(
+    certificate: Certificate,
+    connection: VaultConnection,
+    target: ErasureTarget,
+    opening: Opening,
+    tree: HashTree | None,
+) -> Certificate:
+    """The certificate with the opening of its commitment; the salt is made from the keys and the nonce.
+
+    The certificate of a request with several names stays closed: it is opened for one name at a time.
+    """
+    if len(target.names) > 1:
+        return certificate
+    entry = certificate.body["entry"]
+    salt = connection.all_keys.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
+    return certificate.with_opening(salt, opening.request(target.to_dict()), opening.path_in(tree))
+
+
+def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:
+    """The certificate of an entry as it is stored; refuse one that something else has changed."""
+    found = tables.read_certificate(transaction.session, sequence)
+    if found is None:
+        raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
+    body, signature, entry = found
+    try:
+        return StoredCertificate.read(sequence, body, signature, entry, transaction.keyring)
+    except VaultError:
+        raise VaultError(
+            f"certificate {sequence} was changed by something other than armnesia: run armnesia verify"
+        ) from None
