@@ -99,13 +99,16 @@ def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read b
                     done.uses["within_window"] += 1
                     values[key].append(row["value"] if with_value else 1)
     for key, found in values.items():
-        reward = {
-            "sum": lambda found=found: sum(round(value * 1e9) for value in found) / 1e9,
-            "any": lambda found=found: float(any(value != 0 for value in found)),
-            "count": lambda found=found: float(len(found)),
-        }[aggregate]()
+        reward = aggregated(aggregate, found)
         bounded = reward if clip is None else max(clip[0], min(clip[1], reward))
         done.clipped += bounded != reward
         done.open += kept[key] + window > max(times)
         done.rows[key] = (seen[key][0][1], bounded, len(seen[key]), len(found), kept[key])
     return done
+
+
+def aggregated(aggregate: str, values: Sequence[float]) -> float:
+    """The reward before it is clipped; a sum is one of whole multiples of 10⁻⁹."""
+    if aggregate == "sum":
+        return sum(round(value * 1e9) for value in values) / 1e9
+    return float(any(value != 0 for value in values) if aggregate == "any" else len(values))

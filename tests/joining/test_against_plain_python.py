@@ -163,14 +163,14 @@ def check_experiments(done: Joined, plain: PlainJoin) -> None:
         assert each.equal_shares_p_value == equal_shares_p_value([v.people for v in each.variants])
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables())
 def test_rows_and_counts_are_those_of_plain_python(tmp_path: Path, case: dict[str, Any]) -> None:
     check(case, tmp_path)
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables())
 def test_the_same_on_many_tables(tmp_path: Path, case: dict[str, Any]) -> None:
     check(case, tmp_path)
