@@ -18,16 +18,18 @@ from tests.joining.tables import TEXT_TIMES, TIMES, write
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WINDOW = timedelta(days=2)
-# Exposures and metric rows meet at the ends of the window, a microsecond before and after.
-MOMENTS = [START + step * WINDOW / 2 + shift for step in range(-2, 5) for shift in map(timedelta, (0,))] + [
+# Exposures and metric rows meet at both ends of the window, and a microsecond before and after.
+MOMENTS = [START + step * WINDOW / 2 for step in range(4)] + [
     START + step * WINDOW + timedelta(microseconds=shift) for step in (0, 1) for shift in (-1, 1)
 ]
+# What stands more than once is drawn more often, so that rows meet.
 USERS: dict[str, list[Any]] = {
-    "integers": [1, 2, 3, None],
-    "floats": [1.0, 2.0, 2.5, None, float("nan")],
-    "text": ["1", "2", "2.5", "1.0", "01", "ann, 'o\"", "ü", "", None],
+    "integers": [1, 1, 1, 2, 2, 3, None],
+    "floats": [1.0, 1.0, 1.0, 2.0, 2.5, None, float("nan")],
+    "text": ["1", "1", "1", "1", "1", "2", "2", "2.5", "1.0", "01", "ann, 'o\"", "ü", "", None],
 }
-LABELS = ["A", "B", "", "a:b", None]
+EXPERIMENTS = ["e", "e", "e", "e", "f", "a:b", "", None]
+ACTIONS = ["A", "A", "A", "A", "A", "B", "", None]
 VALUES = [0.0, 1.0, -2.5, 0.1, 0.2, 1e-10, 5e-10, 1.5e-9, 12345678.9, None, float("nan")]
 SUFFIXES = [".csv", ".parquet", ".jsonl"]
 
@@ -47,14 +49,14 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         columns = {
             "user": st.sampled_from(users),
             "time": moments,
-            "kind": st.sampled_from(["x", "x", "y", None]),
+            "kind": st.sampled_from(["x", "x", "x", "x", "y", None]),
         }
         if table == "exposures":
-            columns |= {"experiment": st.sampled_from(LABELS), "action": st.sampled_from(LABELS)}
+            columns |= {"experiment": st.sampled_from(EXPERIMENTS), "action": st.sampled_from(ACTIONS)}
         else:
             numbers = [value for value in VALUES if suffix == ".parquet" or value is None or text_of(value)]
             columns |= {"value": st.sampled_from(numbers)}
-        case[table] = draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=14))
+        case[table] = draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=25))
         case[f"{table}_suffix"] = suffix
         case[f"{table}_times"] = draw(st.sampled_from(list(TIMES) if suffix == ".parquet" else TEXT_TIMES))
     return case
