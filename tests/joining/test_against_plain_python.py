@@ -29,7 +29,7 @@ USERS: dict[str, list[Any]] = {
     "text": ["1", "1", "1", "1", "1", "2", "2", "2.5", "1.0", "01", "ann, 'o\"", "ü", "", None],
 }
 EXPERIMENTS = ["e", "e", "e", "e", "f", "a:b", "", None]
-ACTIONS = ["A", "A", "A", "A", "A", "B", "", None]
+ACTIONS = ["A", "A", "A", "A", "B", "", None]
 VALUES = [0.0, 1.0, -2.5, 0.1, 0.2, 1e-10, 5e-10, 1.5e-9, 12345678.9, None, float("nan")]
 SUFFIXES = [".csv", ".parquet", ".jsonl"]
 
@@ -42,6 +42,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
     case["with_value"] = case["aggregate"] == "sum" or draw(st.booleans())
     case["where"] = draw(st.booleans())
     moments = st.sampled_from([*MOMENTS, *MOMENTS, None])
+    fewest = draw(st.sampled_from([1, 15, 15]))
     for table in ("exposures", "metric"):
         suffix = draw(st.sampled_from(SUFFIXES))
         # JSON has no times and no NaN, and CSV has only text.
@@ -56,7 +57,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         else:
             numbers = [value for value in VALUES if suffix == ".parquet" or value is None or text_of(value)]
             columns |= {"value": st.sampled_from(numbers)}
-        case[table] = draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=25))
+        case[table] = draw(st.lists(st.fixed_dictionaries(columns), min_size=fewest, max_size=25))
         case[f"{table}_suffix"] = suffix
         case[f"{table}_times"] = draw(st.sampled_from(list(TIMES) if suffix == ".parquet" else TEXT_TIMES))
     return case
