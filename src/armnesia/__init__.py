@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from armnesia.core.request import DeletionRequest
     from armnesia.core.statistics import ArmStatistics
+    from armnesia.joining import Joined, join_metrics
     from armnesia.learners import (
         KLLCB,
         LCB,
@@ -76,6 +77,7 @@ else:
         " audit_jointly compare compare_jointly feasible_reference",
         "armnesia.core.request": "DeletionRequest",
         "armnesia.core.statistics": "ArmStatistics",
+        "armnesia.joining": "Joined join_metrics",
         "armnesia.learners": "KLLCB LCB LEARNERS ConfidenceLearner Decision FrozenPenalty Imitation Learner",
         "armnesia.logs": "Condition Decisions KeyColumn Log read_log",
         "armnesia.privacy": "Budget Guarantee JointLoss Level PrivacyCurve calibrate composed_delta"
@@ -86,7 +88,7 @@ else:
         "armnesia.unlearners.stream": "Stream",
     }
     _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
-    _PACKAGES = {"auditing", "core", "datasets", "learners", "logs", "privacy", "unlearners"}
+    _PACKAGES = {"auditing", "core", "datasets", "joining", "learners", "logs", "privacy", "unlearners"}
 
     def __getattr__(name):
         if name in _PACKAGES:
@@ -125,6 +127,7 @@ __all__ = [
     "Guarantee",
     "Imitation",
     "ImitationRollback",
+    "Joined",
     "JointAudit",
     "JointComparison",
     "JointLoss",
@@ -152,6 +155,7 @@ __all__ = [
     "datasets",
     "feasible_reference",
     "hockey_stick",
+    "join_metrics",
     "privacy_curve",
     "read_log",
     "release_jointly",

@@ -23,6 +23,7 @@ NEED_NO_EXAMPLE = {
     "Branch": "an enumeration",
     "Decision": "a result: shown where the learners are",
     "Feasibility": "a result: shown where `feasible_reference` is",
+    "Joined": "a result: shown where `join_metrics` is",
     "JointAudit": "a result: shown where `audit_jointly` is",
     "JointComparison": "a result: shown where `compare_jointly` is",
     "JointRelease": "a result: shown where `release_jointly` is",
