@@ -221,6 +221,11 @@ class ValueColumn:
             f" THEN CAST(round_even({number} * {VALUE_UNIT}::DOUBLE, 0) AS HUGEINT) END"
         )
 
+    @property
+    def nonzero(self) -> str:
+        """1 if the value is not 0, however small it is; NULL as in `units`."""
+        return f"CASE WHEN {self.units} IS NOT NULL THEN CAST({self.column.reward()} <> 0 AS INTEGER) END"
+
     def refused(self, table: EventTable, matches: str) -> InvalidLogError:
         """Name the first values that are no numbers."""
         condition = f"{matches} AND NOT ({self.is_missing}) AND ({self.units}) IS NULL"
