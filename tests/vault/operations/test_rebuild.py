@@ -359,6 +359,7 @@ def test_commitments_that_were_changed_are_not_sealed_again(place: Place, tmp_pa
 @pytest.mark.parametrize(
     ("leaves", "problem"),
     [(None, "has none for a name that it answered"), (bytes(96), "do not lead to its root in the ledger")],
+    ids=["none", "others"],
 )
 def test_verify_compares_commitments_with_the_ledger_also_where_they_are_sealed(
     place: Place, leaves: bytes | None, problem: str
