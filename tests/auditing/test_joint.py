@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from armnesia import (
     LCB,
@@ -125,6 +126,39 @@ class WholeBudgetForEach(Tilt):
 
     def reference(self, learner: Any, retained: Any, budget: Budget, **seen: Any) -> FloatArray:
         return super().reference(learner, retained, BUDGET, **seen)
+
+
+@dataclass(frozen=True)
+class NearlyRollback(Rollback):
+    """The planted fault: it claims (0, 0), but each release differs a little from its reference."""
+
+    difference: float = 2e-4
+
+    def release(self, learner: Any, statistics: Any, request: Any, budget: Budget) -> Any:
+        found = super().release(learner, statistics, request, budget)
+        probabilities = np.full(found.probabilities.shape, 0.5) + [self.difference, -self.difference]
+        return replace(found, probabilities=probabilities)
+
+    def reference(self, learner: Any, retained: Any, budget: Budget, **seen: Any) -> FloatArray:
+        return np.full(retained.counts.shape, 0.5)
+
+
+@pytest.mark.parametrize("number", [1000, 2500])  # convolved, and enclosed by composition
+def test_a_false_claim_below_the_budget_is_caught_in_many_decisions(number: int) -> None:
+    statistics, request = decisions(number, 6, touched=number, arms=2)
+    budget = Budget(epsilon=5.0, delta=0.0)
+    found = audit_jointly(NearlyRollback(), LEARNER, statistics, request, budget)
+    assert (found.guarantee.epsilon, found.guarantee.delta) == (0.0, 0.0)
+    # The sum of all outcomes is sufficient, so at ε = 0 the joint δ is the distance of two binomials.
+    arms = np.arange(number + 1)
+    distance = np.abs(binom.pmf(arms, number, 0.5002) - binom.pmf(arms, number, 0.5)).sum() / 2
+    assert distance > 0.004
+    least, most = found.delta_at_claim
+    assert least - 1e-12 <= distance <= most + 1e-12
+    assert found.is_refuted
+    assert not found.holds
+    assert found.delta == 0.0  # at the budget's ε all of them together are indistinguishable
+    assert audit_jointly(NearlyRollback(difference=0.0), LEARNER, statistics, request, budget).holds
 
 
 def two_close_races() -> tuple[ArmStatistics, DeletionRequest]:

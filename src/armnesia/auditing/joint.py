@@ -34,7 +34,7 @@ class JointAudit:
 
     `delta` is exact up to rounding where `delta_error` is 0; otherwise the true value is at most `delta` and
     at least `delta` − `delta_error`, and `smallest_epsilon` is an upper bound as well. `holds` says
-    whether the claimed guarantee of the request is true on these data sets.
+    whether the claimed guarantee of the request is shown to be true on these data sets.
     """
 
     release: JointRelease
@@ -44,7 +44,23 @@ class JointAudit:
     delta_backward: float
     delta_error: float
     smallest_epsilon: float
-    holds: bool
+    delta_at_claim: tuple[float, float]
+    """The lower and the upper end of the δ at the claim's ε; the same where it is exact up to rounding."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is true: the upper end of δ at the claim's ε is at most the claim's δ."""
+        return self.delta_at_claim[1] <= self.guarantee.delta + self._rounding
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the claim is false: the lower end of δ at the claim's ε is larger than the claim's δ."""
+        return self.delta_at_claim[0] > self.guarantee.delta + self._rounding
+
+    @property
+    def _rounding(self) -> float:
+        """What the floating-point errors of all releases may account for."""
+        return ROUNDING * max(1, len(self.reference))
 
     @property
     def delta(self) -> float:
@@ -92,11 +108,12 @@ def audited(release: JointRelease, reference: FloatArray, budget: Budget) -> Joi
     claim = release.guarantee
     if int((p != r).any(axis=-1).sum()) > MOST_CONVOLVED:
         bounded = _bounded(release, reference, budget)
-        if bounded.holds or bounded.delta - bounded.delta_error > claim.delta:
+        if bounded.holds or bounded.is_refuted:
             return bounded
     losses = JointLoss.of(p, r), JointLoss.of(r, p)
     forward, backward = (loss.delta(budget.epsilon) for loss in losses)
-    claimed = max(loss.delta(claim.epsilon) for loss in losses)
+    uppers = [loss.delta(claim.epsilon) for loss in losses]
+    lowers = [upper - loss.error(claim.epsilon) for upper, loss in zip(uppers, losses, strict=True)]
     return JointAudit(
         release=release,
         reference=reference,
@@ -105,7 +122,7 @@ def audited(release: JointRelease, reference: FloatArray, budget: Budget) -> Joi
         delta_backward=backward,
         delta_error=max(loss.error(budget.epsilon) for loss in losses),
         smallest_epsilon=max(loss.epsilon(budget.delta) for loss in losses),
-        holds=claimed <= claim.delta + _rounding(p),
+        delta_at_claim=(max(lowers), max(uppers)),
     )
 
 
@@ -173,13 +190,21 @@ def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> Jo
     """Enclose δ for many decisions: at least that of one, at most that of all if all were as the worst."""
     p, r, each = release.probabilities, reference, release.each
     number = int((p != r).any(axis=-1).sum())
-    uppers, lowers = [], []
-    for left, right in ((p, r), (r, p)):
-        worst = float(smallest_epsilon(left, right, each.delta).max())
-        uppers.append(
-            composed_delta(epsilon_each=worst, delta_each=each.delta, number=number, epsilon=budget.epsilon)
-        )
-        lowers.append(float(hockey_stick(left, right, budget.epsilon).max()))
+    directions = [
+        (left, right, float(smallest_epsilon(left, right, each.delta).max()))
+        for left, right in ((p, r), (r, p))
+    ]
+
+    def enclosed(epsilon: float) -> tuple[list[float], list[float]]:
+        lowers = [float(hockey_stick(left, right, epsilon).max()) for left, right, _ in directions]
+        uppers = [
+            composed_delta(epsilon_each=worst, delta_each=each.delta, number=number, epsilon=epsilon)
+            for _, _, worst in directions
+        ]
+        return lowers, uppers
+
+    lowers, uppers = enclosed(budget.epsilon)
+    lowers_at_claim, uppers_at_claim = enclosed(release.guarantee.epsilon)
     return JointAudit(
         release=release,
         reference=reference,
@@ -188,13 +213,8 @@ def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> Jo
         delta_backward=uppers[1],
         delta_error=max(upper - lower for upper, lower in zip(uppers, lowers, strict=True)),
         smallest_epsilon=budget.epsilon if max(uppers) <= budget.delta else float("inf"),
-        holds=max(uppers) <= release.guarantee.delta + _rounding(p),
+        delta_at_claim=(max(lowers_at_claim), max(uppers_at_claim)),
     )
-
-
-def _rounding(probabilities: FloatArray) -> float:
-    """What the floating-point errors of all releases may account for."""
-    return ROUNDING * max(1, len(probabilities))
 
 
 def _strictest_and_best_first(found: JointComparison) -> tuple[int, float]:
