@@ -31,8 +31,10 @@ from armnesia import (
     release_jointly,
 )
 from armnesia.auditing import joint
+from armnesia.auditing.joint import audited
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.privacy import joint_loss
 from armnesia.unlearners.joint import reference_jointly, request_of, rows_of
 
 UNIT = 10**9
@@ -79,6 +81,7 @@ def test_the_audit_is_that_of_the_product(name: str, composition: Any) -> None:
         assert found.delta_forward == pytest.approx(float(hockey_stick(p, r, epsilon)), abs=1e-12)
         assert found.delta_backward == pytest.approx(float(hockey_stick(r, p, epsilon)), abs=1e-12)
         assert found.delta_error == 0
+        assert found.is_exact
         assert found.holds
         assert found.guarantee.level is unlearner.level
         assert (found.guarantee.epsilon, found.guarantee.delta) in ((epsilon, 1e-3), (0.0, 0.0))
@@ -136,8 +139,8 @@ class NearlyRollback(Rollback):
 
     def release(self, learner: Any, statistics: Any, request: Any, budget: Budget) -> Any:
         found = super().release(learner, statistics, request, budget)
-        probabilities = np.full(found.probabilities.shape, 0.5) + [self.difference, -self.difference]
-        return replace(found, probabilities=probabilities)
+        one = np.array([0.5 + self.difference, 0.5 - self.difference])
+        return replace(found, probabilities=np.broadcast_to(one, found.probabilities.shape))
 
     def reference(self, learner: Any, retained: Any, budget: Budget, **seen: Any) -> FloatArray:
         return np.full(retained.counts.shape, 0.5)
@@ -319,6 +322,29 @@ def test_many_decisions_are_enclosed_and_settled_by_composition(monkeypatch: pyt
     two, asked = two_close_races()
     monkeypatch.setattr(joint, "MOST_CONVOLVED", 1)
     assert not audit_jointly(WholeBudgetForEach(), LEARNER, two, asked, BUDGET).holds
+
+
+def test_a_claim_within_the_enclosure_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics, request = decisions(8, 2, touched=8)
+    monkeypatch.setattr(joint_loss, "MOST_OUTCOMES", 16)  # so few that δ is only enclosed
+    found = audit_jointly(Gaussian(), LEARNER, statistics, request, BUDGET)
+    assert not found.is_exact
+
+    def claiming(delta: float) -> JointAudit:
+        """The audit of the same releases with a claim at ε = 0."""
+        claim = replace(found.guarantee, epsilon=0.0, delta=delta)
+        return audited(replace(found.release, guarantee=claim), found.reference, BUDGET)
+
+    least, most = claiming(1e-5).delta_at_claim
+    p, r = product(found.release.probabilities), product(found.reference)
+    assert least < max(float(hockey_stick(*both, 0.0)) for both in ((p, r), (r, p))) < most
+    for delta, verdict in ((most, "holds"), ((least + most) / 2, "not shown"), (least / 2, "does not hold")):
+        each = claiming(delta)
+        assert (each.verdict, each.holds, each.is_refuted) == (
+            verdict,
+            verdict == "holds",
+            verdict == "does not hold",
+        )
 
 
 def test_the_comparison_adds_up_the_decisions() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -27,14 +28,17 @@ from armnesia.unlearners.joint import Over, answers_jointly, reference_jointly
 MOST_CONVOLVED = 2000
 """Decisions whose privacy losses are convolved; of more only where composition does not settle the claim."""
 
+Verdict: TypeAlias = Literal["holds", "does not hold", "not shown"]
+"""What an audit says of a claim."""
+
 
 @dataclass(frozen=True, eq=False)
 class JointAudit:
     """The δ of all releases together at the budget's ε, and their ε at the budget's δ.
 
-    `delta` is exact up to rounding where `delta_error` is 0; otherwise the true value is at most `delta` and
-    at least `delta` − `delta_error`, and `smallest_epsilon` is an upper bound as well. `holds` says
-    whether the claimed guarantee of the request is shown to be true on these data sets.
+    Both are exact up to rounding where `is_exact`; otherwise the true δ is at most `delta` and at least
+    `delta` − `delta_error`, and `smallest_epsilon` is an upper bound. `holds` says whether the claimed
+    guarantee of the request is shown to be true on these data sets.
     """
 
     release: JointRelease
@@ -46,6 +50,8 @@ class JointAudit:
     smallest_epsilon: float
     delta_at_claim: tuple[float, float]
     """The lower and the upper end of the δ at the claim's ε; the same where it is exact up to rounding."""
+    is_exact: bool
+    """Whether no losses had to be put together, so that nothing is only enclosed."""
 
     @property
     def holds(self) -> bool:
@@ -56,6 +62,13 @@ class JointAudit:
     def is_refuted(self) -> bool:
         """Whether the claim is false: the lower end of δ at the claim's ε is larger than the claim's δ."""
         return self.delta_at_claim[0] > self.guarantee.delta + self._rounding
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is known of the claim; "not shown" if its δ lies between both ends of δ at its ε."""
+        if self.holds:
+            return "holds"
+        return "does not hold" if self.is_refuted else "not shown"
 
     @property
     def _rounding(self) -> float:
@@ -123,6 +136,7 @@ def audited(release: JointRelease, reference: FloatArray, budget: Budget) -> Joi
         delta_error=max(loss.error(budget.epsilon) for loss in losses),
         smallest_epsilon=max(loss.epsilon(budget.delta) for loss in losses),
         delta_at_claim=(max(lowers), max(uppers)),
+        is_exact=all(loss.is_exact for loss in losses),
     )
 
 
@@ -214,6 +228,7 @@ def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> Jo
         delta_error=max(upper - lower for upper, lower in zip(uppers, lowers, strict=True)),
         smallest_epsilon=budget.epsilon if max(uppers) <= budget.delta else float("inf"),
         delta_at_claim=(max(lowers_at_claim), max(uppers_at_claim)),
+        is_exact=False,
     )
 
 

@@ -120,7 +120,16 @@ def test_audit_agrees_with_the_library(run: Any, decisions: am.Decisions, name: 
     found = am.audit_jointly(
         am.UNLEARNERS[name](), learner, decisions.statistics, request, am.Budget(epsilon=1.0, delta=1e-5)
     )
-    measured = ("delta_forward", "delta_backward", "delta", "delta_error", "smallest_epsilon", "holds")
+    measured = (
+        "delta_forward",
+        "delta_backward",
+        "delta",
+        "delta_error",
+        "smallest_epsilon",
+        "holds",
+        "verdict",
+        "is_exact",
+    )
     assert {each: result[each] for each in measured} == {each: getattr(found, each) for each in measured}
     assert result["holds"]
     references = [list(each["reference"].values()) for each in result["decisions"]]
@@ -141,6 +150,33 @@ def test_an_audit_of_a_false_claim_ends_with_one(
     done = run("audit", *LOG, *BY, "--epsilon", "0.02", "--delta", "1e-9", "--unlearner", "gaussian")
     assert done.code == 1
     assert "The claim does not hold on this log and request." in done.out
+
+
+def test_a_claim_that_is_only_enclosed_is_not_shown(
+    run: Any, decisions: am.Decisions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claiming(delta: float) -> Any:
+        return lambda unlearner, *rest: am.Guarantee(0.0, delta, unlearner.level)
+
+    monkeypatch.setattr("armnesia.privacy.joint_loss.MOST_OUTCOMES", 4)
+    learner, request = am.LCB().bind(decisions.pooled), decisions.request(user="u7")
+    monkeypatch.setattr("armnesia.unlearners.joint.joint_guarantee", claiming(1e-5))
+    found = am.audit_jointly(am.Gaussian(), learner, decisions.statistics, request, BUDGET_VALUE)
+    least, most = found.delta_at_claim
+    arguments = ("audit", *LOG, *BY, *BUDGET, "--unlearner", "gaussian")
+    monkeypatch.setattr("armnesia.unlearners.joint.joint_guarantee", claiming((least + most) / 2))
+    done = run(*arguments)
+    assert done.code == 1
+    assert (
+        f"The claim is not shown on this log and request: δ is between {least:.6g} and {most:.6g} at ε = 0."
+        in done.out
+    )
+    assert f" ε ≤ {found.smallest_epsilon:.6g} at δ = 1e-05" in done.out
+    result = run(*arguments, "--json").json
+    assert (result["holds"], result["verdict"], result["is_exact"]) == (False, "not shown", False)
+    monkeypatch.setattr("armnesia.unlearners.joint.joint_guarantee", claiming(most))
+    done = run(*arguments)
+    assert (done.code, "The claim holds on this log and request." in done.out) == (0, True)
 
 
 def test_compare_agrees_with_the_library(run: Any, decisions: am.Decisions) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from armnesia.auditing import audit_jointly, compare_jointly
+from armnesia.auditing import JointAudit, audit_jointly, compare_jointly
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import Case, LogRequest
 from armnesia.cli.output import print_result, table
@@ -48,7 +48,7 @@ def print_joint_release(case: Case, decisions: Decisions, draw: bool, as_json: b
 
 
 def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
-    """Compare the releases of all decisions with their references; exit code 1 if the claim does not hold."""
+    """Compare the releases of all decisions with their references; exit code 1 unless the claim holds."""
     on, budget = case.on, case.budget
     found = audit_jointly(case.unlearner, on.learner, on.statistics, on.request, budget, over=case.over)
     references = _by_action(on, found.reference) if as_json else []
@@ -64,6 +64,8 @@ def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
             "delta_error": found.delta_error,
             "smallest_epsilon": found.smallest_epsilon,
             "holds": found.holds,
+            "verdict": found.verdict,
+            "is_exact": found.is_exact,
             "decisions": facts,
         },
         as_json,
@@ -79,8 +81,8 @@ def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
         *_promise(found.release),
         f"Measured here, all releases together: δ = {found.delta:.6g}{about} at ε = {budget.epsilon:.6g}"
         f" (release → reference {found.delta_forward:.6g}, back {found.delta_backward:.6g});"
-        f" ε = {found.smallest_epsilon:.6g} at δ = {budget.delta:.3g}",
-        f"The claim {'holds' if found.holds else 'does not hold'} on this log and request.",
+        f" ε {'=' if found.is_exact else '≤'} {found.smallest_epsilon:.6g} at δ = {budget.delta:.3g}",
+        _verdict(found),
     )
     if not found.holds:
         raise typer.Exit(1)
@@ -219,6 +221,17 @@ def _promise(release: JointRelease) -> list[str]:
         f"; each of {number} decisions gets (ε = {each.epsilon:.6g}, δ = {each.delta:.3g})" if shared else ""
     )
     return [f"Guarantee of all releases together: {release.guarantee}{divided}"]
+
+
+def _verdict(found: JointAudit) -> str:
+    """Whether the claim holds; δ is only enclosed in some audits of many decisions."""
+    if found.verdict != "not shown":
+        return f"The claim {found.verdict} on this log and request."
+    lower, upper = found.delta_at_claim
+    return (
+        f"The claim is not shown on this log and request: δ is between {lower:.6g} and {upper:.6g}"
+        f" at ε = {found.guarantee.epsilon:.6g}."
+    )
 
 
 def _by_action(on: LogRequest, probabilities: FloatArray) -> list[dict[Any, float]]:
