@@ -84,6 +84,7 @@ def test_the_audit_is_that_of_the_product(name: str, composition: Any) -> None:
         assert found.is_exact
         assert found.holds
         assert found.guarantee.level is unlearner.level
+        assert ("in each" in str(found.guarantee)) == unlearner.level.sees_shape
         assert (found.guarantee.epsilon, found.guarantee.delta) in ((epsilon, 1e-3), (0.0, 0.0))
 
 

@@ -74,6 +74,9 @@ def release_jointly(
     that add Gaussian noise are composed as Gaussian mechanisms, with √d times the noise of the whole budget;
     the budget of the others is split by `composition` (see `split_budget`).
 
+    The keys of the decisions are public, like the actions. Except at level `retained`, so is which decisions
+    lose how many records of each arm: where keys describe people, it tells their country or age group.
+
     >>> from armnesia import LCB, Tilt
     >>> ones = np.array([[410, 365]] * 3)
     >>> statistics = ArmStatistics(("A", "B"), np.array([[900, 800]] * 3), ones * 10**9)
@@ -84,7 +87,8 @@ def release_jointly(
     >>> found.probabilities.round(3), found.n_sharing, found.each
     (array([[0.622, 0.378], [1. , 0. ], [0.771, 0.229]]), 2, Budget(epsilon=0.5, delta=5e-06))
     >>> print(found.guarantee)
-    (ε = 1, δ = 1e-05) at level request_shape: the rewards are forgotten; ...
+    (ε = 1, δ = 1e-05) at level request_shape: the rewards are forgotten; how many records of each arm in
+    each decision were deleted is not
     """
     check_decisions(statistics, request)
     probabilities = decision_distribution(learner, statistics)
@@ -131,7 +135,7 @@ def answers_jointly(
     number = len(touched) if every else int(touched.sum())
     each = budget_of_each(unlearner, budget, number, composition)
     guarantee = joint_guarantee(unlearner, request, budget, number, composition)
-    guarantee = replace(guarantee, reveals=learner.reveals)
+    guarantee = replace(guarantee, reveals=learner.reveals, is_joint=True)
     rows = np.arange(len(touched)) if every else np.flatnonzero(touched)
     release = None
     if rows.size:
