@@ -296,13 +296,25 @@ def test_a_budget_at_retained_is_refused_or_split_over_all_decisions() -> None:
         if c.refused and c.name == "tilt"
     )
     assert refused.refused.startswith("tilt at level retained cannot split")
+    (compared,) = (
+        c
+        for c in compare_jointly(
+            LEARNER, statistics, request, BUDGET, variants=[tilt], over="all", composition="even"
+        )
+        if c.name == "tilt"
+    )
     found = audit_jointly(tilt, LEARNER, statistics, request, BUDGET, over="all", composition="even")
     assert found.holds
     assert found.release.n_sharing == 6
     assert found.release.each == Budget(epsilon=1 / 6, delta=1e-5 / 6)
+    served = LEARNER.decide(statistics).index
+    assert compared.guarantee == found.guarantee
+    assert compared.changes == pytest.approx(6 - found.release.probabilities[range(6), served].sum())
     assert found.guarantee.level is Level.RETAINED
     with pytest.raises(InvalidInputError, match="over must be 'touched' or 'all'; got 'some'"):
         release_jointly(tilt, LEARNER, statistics, request, BUDGET, over="some")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="over must be 'touched' or 'all'; got 'some'"):
+        compare_jointly(LEARNER, statistics, request, BUDGET, over="some")  # type: ignore[arg-type]
 
 
 def test_many_decisions_are_enclosed_and_settled_by_composition(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from armnesia.privacy import (
     smallest_epsilon,
 )
 from armnesia.unlearners import UNLEARNERS, JointRelease, Unlearner, release_jointly
-from armnesia.unlearners.joint import Over, answers_jointly, reference_jointly
+from armnesia.unlearners.joint import Over, answers_jointly, check_over, reference_jointly
 
 MOST_CONVOLVED = 2000
 """Decisions whose privacy losses are convolved; of more only where composition does not settle the claim."""
@@ -161,10 +161,12 @@ def compare_jointly(
     *,
     variants: Iterable[Unlearner] = (),
     composition: Composition = "best",
+    over: Over = "touched",
 ) -> list[JointComparison]:
     """Compare all unlearners on a request in all decisions: strictest level first, then the smallest loss.
 
-    Each has its default options, unless `variants` holds another instance of its name. The loss is judged as
+    Each has its default options, unless `variants` holds another instance of its name, and each splits its
+    budget over the same decisions: those that lose records, or with `over="all"` all of them. The loss is judged as
     `compare` judges it; it is an estimate for the operator and must not be published.
 
     >>> from armnesia import LCB
@@ -176,6 +178,7 @@ def compare_jointly(
     >>> [(each.name, round(each.changes, 2)) for each in found[1:6:2]]
     [('strict_adaptive', 2.0), ('gaussian', 1.0), ('tilt', 0.61)]
     """
+    check_over(over)
     old = learner.decide(statistics).index
     posterior = posterior_means(statistics.without(request))
     low, high = statistics.reward_range
@@ -186,7 +189,7 @@ def compare_jointly(
     for name, unlearner in unlearners.items():
         try:
             answers = answers_jointly(
-                unlearner, learner, statistics, request, budget, composition=composition
+                unlearner, learner, statistics, request, budget, composition=composition, over=over
             )
         except ArmnesiaError as reason:
             found.append(JointComparison(name, None, float("nan"), float("nan"), str(reason)))

@@ -9,7 +9,7 @@ with a budget has to split it over all decisions, touched or not.
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -209,6 +209,12 @@ def check_decisions(statistics: ArmStatistics, request: DeletionRequest) -> None
         )
 
 
+def check_over(over: Over) -> None:
+    """Refuse what does not say over which decisions a budget is split."""
+    if over not in get_args(Over):
+        raise InvalidInputError(f"over must be 'touched' or 'all'; got {over!r}")
+
+
 def rows_of(statistics: ArmStatistics, rows: Any) -> ArmStatistics:
     """The statistics of some of the decisions."""
     return ArmStatistics(
@@ -226,8 +232,7 @@ def _as_gaussian(unlearner: Unlearner, composition: Composition) -> bool:
 
 
 def _shares_over_all(unlearner: Unlearner, over: Over) -> bool:
-    if over not in ("touched", "all"):
-        raise InvalidInputError(f"over must be 'touched' or 'all'; got {over!r}")
+    check_over(over)
     if over == "all":
         return True
     if unlearner.needs_budget and not unlearner.level.sees_shape:

@@ -111,6 +111,9 @@ def test_a_budget_at_retained_is_refused_unless_it_is_split_over_all(
     (tilted,) = [each for each in compared if each["name"] == "tilt"]
     assert tilted["guarantee"] is None
     assert tilted["refused"].startswith("tilt at level retained cannot split its budget")
+    compared = run("compare", *LOG, *BY, *BUDGET, "--assumed-share", "0.1", "--over", "all", "--json").json
+    (tilted,) = [each for each in compared["unlearners"] if each["name"] == "tilt"]
+    assert (tilted["guarantee"]["level"], tilted["refused"]) == ("retained", None)
 
 
 @pytest.mark.parametrize("name", ["rollback", "gaussian", "tilt"])
@@ -200,6 +203,10 @@ def test_compare_agrees_with_the_library(run: Any, decisions: am.Decisions) -> N
         (("unlearn", *LOG, "--by", "planet"), "key column 'planet' is not in the source; it has 'action', "),
         (("unlearn", *LOG, *BY, "--picture", "x.png"), "--picture draws the arms of one decision; leave it "),
         (("unlearn", *LOG, "--over", "all"), "--over is about the decisions of --by, which was not given"),
+        (
+            ("compare", *LOG, *BUDGET, "--over", "all"),
+            "--over is about the decisions of --by, which was not ",
+        ),
         (("audit", *LOG, *BY, "--over", "some"), "--over must be touched or all; got 'some'"),
         (("compare", *LOG, *BUDGET, "--by", "reward"), "a key must be another column than those of the "),
         (("audit", *LOG, *BY, "--unlearner", "tilt"), "a budget is --epsilon with --delta, or --gamma with "),

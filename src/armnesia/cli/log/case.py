@@ -146,11 +146,17 @@ def read_case(
     kind, learner = opt.chosen_kinds(unlearner, request.learner, request.parameters)
     method = opt.make_unlearner(kind, request.parameters)
     budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
-    if over == "all" and not request.by:
+    checked = checked_over(over, request.by)
+    return Case(request.read(learner), method, budget, checked)
+
+
+def checked_over(over: str, by: list[str] | None) -> Over:
+    """The value of --over, which is about the decisions of --by."""
+    if over == "all" and not by:
         raise InvalidInputError("--over is about the decisions of --by, which was not given")
     if over not in get_args(Over):
         raise InvalidInputError(f"--over must be touched or all; got {over!r}")
-    return Case(request.read(learner), method, budget, cast(Over, over))
+    return cast(Over, over)
 
 
 def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, Any]]:

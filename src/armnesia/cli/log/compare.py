@@ -5,7 +5,7 @@ from typing import Any
 from armnesia.auditing import Comparison
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import RequestOptions, request_options
+from armnesia.cli.log.case import RequestOptions, checked_over, request_options
 from armnesia.cli.log.jointly import print_joint_comparison
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
@@ -22,6 +22,7 @@ def compare(
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,
+    over: opt.Over = "touched",
     as_json: opt.AsJson = False,
 ) -> None:
     """Compare all unlearners on one request.
@@ -29,6 +30,7 @@ def compare(
     By level, exact probabilities, probability of a change and expected loss; with --by, in all decisions.
     """
     budget = opt.make_budget(epsilon, delta, gamma)
+    split_over = checked_over(over, request.by)
     learner = opt.learner_kind(request.learner)
     check_owners(request.parameters, (UNLEARNERS, UNLEARNERS), (LEARNERS, [learner.name]))
     variants = [
@@ -38,7 +40,7 @@ def compare(
     ]
     on = request.read(learner)
     if on.decisions is not None:
-        print_joint_comparison(on, budget, variants, as_json)
+        print_joint_comparison(on, budget, variants, split_over, as_json)
         return
     found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
     actions = on.statistics.actions

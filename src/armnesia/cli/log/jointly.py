@@ -16,6 +16,7 @@ from armnesia.logs import Decisions
 from armnesia.plotting import margins
 from armnesia.privacy import Budget
 from armnesia.unlearners import JointRelease, Unlearner, release_jointly
+from armnesia.unlearners.joint import Over
 
 _SHOWN = 20
 _LEAST_SHOWN = 0.0005
@@ -89,10 +90,10 @@ def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
 
 
 def print_joint_comparison(
-    on: LogRequest, budget: Budget, variants: Iterable[Unlearner], as_json: bool
+    on: LogRequest, budget: Budget, variants: Iterable[Unlearner], over: Over, as_json: bool
 ) -> None:
     """Compare all unlearners on a request in all decisions."""
-    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants)
+    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants, over=over)
     touched = int((~on.request.is_empty).sum())
     shown = table(
         f"Forgetting {counted(int(on.request.counts.sum()), 'record')} in {counted(touched, 'decision')},"
