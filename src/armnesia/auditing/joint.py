@@ -166,8 +166,8 @@ def compare_jointly(
     """Compare all unlearners on a request in all decisions: strictest level first, then the smallest loss.
 
     Each has its default options, unless `variants` holds another instance of its name, and each splits its
-    budget over the same decisions: those that lose records, or with `over="all"` all of them. The loss is judged as
-    `compare` judges it; it is an estimate for the operator and must not be published.
+    budget over the same decisions: those that lose records, or with `over="all"` all of them. The loss is
+    judged as `compare` judges it; it is an estimate for the operator and must not be published.
 
     >>> from armnesia import LCB
     >>> ones = np.array([[410, 365]] * 3)
