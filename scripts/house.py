@@ -36,7 +36,16 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "armnesia.paper": (
         ("__init__",),
         ("*",),
-        ("figures", "bounds", "phase", "dependent_requests", "tradeoff", "year", "level_costs"),
+        (
+            "figures",
+            "bounds",
+            "phase",
+            "dependent_requests",
+            "tradeoff",
+            "year",
+            "level_costs",
+            "many_decisions",
+        ),
         ("claims", "beyond"),
         ("parts",),
         ("reproduce",),

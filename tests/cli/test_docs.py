@@ -73,9 +73,13 @@ ON_CLICKS = ("clicks.csv", *INGEST[2:6])
 REQUEST = (*ON_CLICKS, "--actions", "A,B", "--user-column", "person", "--user", "u1")
 EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
     ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
+    ("decide", " with `--by`", (*ON_CLICKS, "--actions", "A,B", "--by", "row")),
     ("unlearn", "", (*REQUEST, "--draw")),
+    ("unlearn", " with `--by`", (*REQUEST, "--by", "row")),
     ("audit", "", REQUEST),
+    ("audit", " with `--by`", (*REQUEST, "--by", "row")),
     ("compare", "", (*REQUEST, *BUDGET)),
+    ("compare", " with `--by`", (*REQUEST, *BUDGET, "--by", "row")),
     (
         "join",
         "",

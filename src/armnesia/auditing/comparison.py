@@ -58,8 +58,7 @@ def compare(
     old = learner.decide(statistics)
     retained = statistics.without(request)
     low, high = statistics.reward_range
-    sums = np.asarray(retained.sums / UNIT, dtype=np.float64)
-    posterior = (1 + sums) / (2 + retained.counts)
+    posterior = posterior_means(retained)
     found = []
     unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
     for name, unlearner in unlearners.items():
@@ -73,6 +72,16 @@ def compare(
         loss = float((high - low) * (posterior.max() - p @ posterior))
         found.append(Comparison(name, release.guarantee, p, max(change, 0.0), max(loss, 0.0)))
     return sorted(found, key=_strictest_and_best_first)
+
+
+def posterior_means(retained: ArmStatistics) -> FloatArray:
+    """The mean (1 + S)/(2 + N) of each arm's posterior given a uniform prior, on the [0, 1] scale.
+
+    >>> posterior_means(ArmStatistics.from_rewards({"A": [1, 1, 0], "B": []}))
+    array([0.6, 0.5])
+    """
+    sums = np.asarray(retained.sums / UNIT, dtype=np.float64)
+    return np.asarray((1 + sums) / (2 + retained.counts))
 
 
 def _strictest_and_best_first(found: Comparison) -> tuple[int, float]:

@@ -107,14 +107,15 @@ class LogFiles:
         )
         self.check_unchanged()
 
-    def check_count(self, n_read: int) -> None:
-        """Refuse files of which not every row was read."""
-        if n_read != self.n_rows:
+    def check_count(self, n_read: int, n_rows: int | None = None) -> None:
+        """Refuse files of which not every row was read, or not each of `n_rows` rows."""
+        n_rows = self.n_rows if n_rows is None else n_rows
+        if n_read != n_rows:
             others = f" and {len(self.paths) - 1} more files" if self.parts else ""
             quotes = ", with every field of text in quotes" if self.format.delimiter else ""
             raise InvalidLogError(
                 f"source {self.paths[0]!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
-                f" read where there are {self.n_rows}; write it again{quotes}"
+                f" read where there are {n_rows}; write it again{quotes}"
             )
 
     def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
