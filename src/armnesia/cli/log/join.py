@@ -55,7 +55,8 @@ def join(
 ) -> None:
     """Make a log of exposures and a metric.
 
-    One row per person and experiment, with the variant and what the person did in a window afterwards. People who saw several variants of an experiment are left out and counted.
+    One row per person and experiment, with the variant and what the person did in a window afterwards.
+    People who saw several variants of an experiment are left out and counted.
     """
     import_before_work("duckdb")
     try:
