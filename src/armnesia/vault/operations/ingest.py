@@ -13,8 +13,10 @@ from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensi
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -72,11 +74,18 @@ def ingest(
         actions_fixed=actions if fixes_actions else None,
         user_type_fixed=user_type if state.configuration.user_type is None else None,
     )
+    suppression: SuppressionList | None = None
+    float_id_row: int | None = None
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
-            loader = RecordLoader(transaction, connection.records, source, actions, user_type)
+            id_index = IdIndexCheck(_records_in(transaction.state), connection.database.integrity_problems)
+            suppression = SuppressionList.read(transaction, suppression)
+            loader = RecordLoader(
+                transaction, connection.records, source, actions, user_type, id_index, suppression
+            )
             for rows in batch:
+                loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
                     progress(result.rows + loader.n_rows)
@@ -90,7 +99,15 @@ def ingest(
             served=state.served_action,
             head=state.head,
         )
+        if float_id_row is None:
+            float_id_row = loader.float_id_row
     _warn_of_names(names, source)
+    if float_id_row is not None:
+        warnings.warn(
+            f"{source.described('id')} looks like integers that became floats, such as 7.0 for 7, first in"
+            f" row {float_id_row}: 7 and 7.0 are two ids",
+            stacklevel=3,
+        )
     return result
 
 
@@ -107,6 +124,11 @@ def _check_before_reading(connection: VaultConnection, source: Source, users: Us
             stacklevel=4,
         )
     return transaction.state
+
+
+def _records_in(state: State) -> int:
+    """How many records the vault holds."""
+    return 0 if state.stream is None else int(state.stream.statistics.total)
 
 
 def _refuse_unknown_users(session: Session, users: UserColumn) -> None:
