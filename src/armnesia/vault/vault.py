@@ -133,6 +133,7 @@ class Vault:
         id: str | None = None,  # noqa: A002 (the usual name)
         table: str | None = None,
         no_user: bool = False,
+        other_columns: bool = False,
         batch_rows: int | None = None,
         progress: Progress | None = None,
     ) -> Ingested:
@@ -140,7 +141,8 @@ class Vault:
 
         `user` is by default the column named `user`, if there is one; None stands for no user column. Once
         people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
-        user.
+        user. Actions and rewards come from the same columns as before, unless `other_columns` states that
+        others mean the same.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
@@ -148,6 +150,7 @@ class Vault:
             self._connection,
             rows,
             users=users,
+            other_columns=other_columns,
             batch_rows=batch_rows,
             progress=progress,
         )

@@ -40,6 +40,12 @@ def ingest(
     no_user: Annotated[
         bool, typer.Option("--no-user", help="The rows belong to no user; needed if people were forgotten.")
     ] = False,
+    other_columns: Annotated[
+        bool,
+        typer.Option(
+            "--other-columns", help="Action and reward have other columns than before, but mean the same."
+        ),
+    ] = False,
     batch_rows: Annotated[
         int | None, typer.Option(min=1, help="Commit after this many rows; by default all at once.")
     ] = None,
@@ -69,7 +75,14 @@ def ingest(
     try:
         with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
             records = vault.status().records
-            done = vault.ingest(log, **columns, no_user=no_user, batch_rows=batch_rows, progress=progress)
+            done = vault.ingest(
+                log,
+                **columns,
+                no_user=no_user,
+                other_columns=other_columns,
+                batch_rows=batch_rows,
+                progress=progress,
+            )
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted; {_what_was_added(url, keys, timeout, records, batch_rows)}"

@@ -15,6 +15,7 @@ from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_columns import refuse_other_columns
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -33,6 +34,7 @@ def ingest(
     source: Source,
     *,
     users: UserColumn = "named",
+    other_columns: bool = False,
     batch_rows: int | None = None,
     progress: Progress | None = None,
 ) -> Ingested:
@@ -41,12 +43,13 @@ def ingest(
     A batch that fails leaves nothing. Rows that came in with earlier batches of the same source are not added
     twice when it is ingested again. Once people were forgotten, a source whose user column was not named
     could bring their rows back unnoticed: it is refused, unless `users` states that its rows belong to none.
+    So is a source with another action or reward column, unless `other_columns` states that it means the same.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
-    state = _check_before_reading(connection, source, users)
+    state = _check_before_reading(connection, source, users, other_columns)
     warn_of_propensities(source.varying_propensity(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
@@ -75,6 +78,8 @@ def ingest(
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
+            if not other_columns:
+                refuse_other_columns(transaction.session, source)
             loader = RecordLoader(transaction, connection.records, source, actions, user_type)
             for rows in batch:
                 loader.add(rows)
@@ -94,10 +99,14 @@ def ingest(
     return result
 
 
-def _check_before_reading(connection: VaultConnection, source: Source, users: UserColumn) -> State:
+def _check_before_reading(
+    connection: VaultConnection, source: Source, users: UserColumn, other_columns: bool
+) -> State:
     """Refuse a source that cannot be ingested, before its rows are read."""
     with connection.reading() as transaction:
         _refuse_unknown_users(transaction.session, users)
+        if not other_columns:
+            refuse_other_columns(transaction.session, source)
         unrecognised = source.columns.id is None and tables.suppresses_any(transaction.session, "record")
     connection.records.check_source(source)
     if unrecognised:

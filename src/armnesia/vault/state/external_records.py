@@ -16,7 +16,6 @@ from armnesia.logs import Rows, Source, reopen_source, source_name
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
@@ -31,7 +30,7 @@ from armnesia.vault.state.records import (
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
-from armnesia.vault.state.table_digests import TableDigests, compute_digests
+from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
@@ -134,13 +133,9 @@ class ExternalRecords(Records):
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
 
-    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
-        """The number of the source; the same source keeps its number."""
-        description, digests = canonical(source.description), transaction.state.digests
-        number, is_new = tables.add_source(transaction.session, description)
-        if is_new:
-            digests = digests.update(transaction.keyring, "source", [(number, description)])
-        return number, digests
+    def source_description(self, source: Source) -> Mapping[str, Any]:
+        """Where the source is, and all its columns: it is opened again from this."""
+        return source.description
 
     def incoming_row(
         self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
