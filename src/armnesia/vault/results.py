@@ -30,7 +30,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Ingested:
-    """What an ingest did with the rows of a source.
+    """What an ingest did with the rows of a source, or with `dry_run` would do: then nothing was written.
 
     `user_column` is the column of the user, None if the rows have none; `actions_fixed` are the actions, and
     `user_type_fixed` is how people are named, that this ingest fixed, if the vault had none declared.
@@ -45,6 +45,7 @@ class Ingested:
     user_column: str | None = None
     actions_fixed: tuple[Hashable, ...] | None = None
     user_type_fixed: UserType | None = None
+    dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All fields; `user_type_fixed` and `head` as text."""

@@ -135,6 +135,7 @@ class Vault:
         no_user: bool = False,
         other_columns: bool = False,
         batch_rows: int | None = None,
+        dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Ingested:
         """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
@@ -142,7 +143,7 @@ class Vault:
         `user` is by default the column named `user`, if there is one; None stands for no user column. Once
         people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
         user. Actions and rewards come from the same columns as before, unless `other_columns` states that
-        others mean the same.
+        others mean the same. With `dry_run` the result says what would be done, and nothing is written.
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
@@ -152,6 +153,7 @@ class Vault:
             users=users,
             other_columns=other_columns,
             batch_rows=batch_rows,
+            dry_run=dry_run,
             progress=progress,
         )
 

@@ -128,7 +128,9 @@ def test_an_id_that_means_another_row_is_located(place: Place) -> None:
     with filled(place) as vault:
         before = dumped(vault)
         changed = LOG | {"reward": [1.0, 0.5, 0.25, 0.0, 0.5, 0.0]}
-        with pytest.raises(VaultError, match=r"2 rows have an id .* the first is row 3; an id must"):
+        with pytest.raises(
+            VaultError, match=r"at least 2 rows of this source have an id .* the first is row 3; an id must"
+        ):
             vault.ingest(changed, user="who", id="id")
         assert dumped(vault) == before
 

@@ -13,9 +13,10 @@ from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensi
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.record_loader import RecordLoader, user_type_for
+from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -36,6 +37,7 @@ def ingest(
     users: UserColumn = "named",
     other_columns: bool = False,
     batch_rows: int | None = None,
+    dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Ingested:
     """Add the rows of a source, in one transaction or in one per `batch_rows` rows.
@@ -44,6 +46,7 @@ def ingest(
     twice when it is ingested again. Once people were forgotten, a source whose user column was not named
     could bring their rows back unnoticed: it is refused, unless `users` states that its rows belong to none.
     So is a source with another action or reward column, unless `other_columns` states that it means the same.
+    With `dry_run` the rows are read and compared, and nothing is written.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
@@ -59,8 +62,9 @@ def ingest(
         state.configuration.reward_range,
         chunk=min(batch_rows or CHUNK, CHUNK),
         user_names=names,
+        plain_booleans=state.configuration.plain_booleans,
     )
-    if batch_rows is not None:  # a bad row far down must not leave the batches before it
+    if batch_rows is not None and not dry_run:  # a bad row far down must not leave the batches before it
         for _ in chunks():
             pass
     fixes_actions = state.configuration.actions is None
@@ -74,7 +78,21 @@ def ingest(
         user_column=source.columns.named().get("user"),
         actions_fixed=actions if fixes_actions else None,
         user_type_fixed=user_type if state.configuration.user_type is None else None,
+        dry_run=dry_run,
     )
+    people = _PeopleWithRows(state, source)
+    if dry_run:
+        for rows in chunks():
+            with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
+                people.look_up(transaction, rows)
+                compared = RecordComparison(transaction, connection.records, source)
+                compared.add(rows)
+            result = _with_counts(result, compared)
+            if progress is not None:
+                progress(result.rows)
+        _warn_of_names(names, source)
+        people.warn_if_nothing_was_known(result)
+        return result
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
@@ -82,21 +100,65 @@ def ingest(
                 refuse_other_columns(transaction.session, source)
             loader = RecordLoader(transaction, connection.records, source, actions, user_type)
             for rows in batch:
+                people.look_up(transaction, rows)
                 loader.add(rows)
                 if progress is not None:
                     progress(result.rows + loader.n_rows)
             state = loader.store()
-        result = replace(
-            result,
-            rows=result.rows + loader.n_rows,
-            added=result.added + loader.added,
-            already_there=result.already_there + loader.already_there,
-            suppressed=result.suppressed + loader.suppressed,
-            served=state.served_action,
-            head=state.head,
-        )
+        result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
     _warn_of_names(names, source)
+    people.warn_if_nothing_was_known(result)
     return result
+
+
+def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:
+    return replace(
+        result,
+        rows=result.rows + compared.n_rows,
+        added=result.added + compared.added,
+        already_there=result.already_there + compared.already_there,
+        suppressed=result.suppressed + compared.suppressed,
+    )
+
+
+class _PeopleWithRows:
+    """How many of the first people of a source have rows in the vault before it is ingested.
+
+    If nearly all of them have, but no row is recognised, the source may be an earlier one in another form.
+    """
+
+    most, fewest, share = 10_000, 20, 0.9
+
+    def __init__(self, state: State, source: Source) -> None:
+        filled = state.stream is not None and state.stream.statistics.total > 0
+        self._asked = filled and source.columns.id is None and source.columns.user is not None
+        self._people: set[str] = set()
+        self._known = 0
+
+    def look_up(self, transaction: Transaction, rows: Rows) -> None:
+        """Look up the people of a chunk who are new in the source, before its rows are added."""
+        if not self._asked or len(self._people) >= self.most:
+            return
+        new = [user for user in dict.fromkeys(rows.users) if user is not None and user not in self._people]
+        new = new[: self.most - len(self._people)]
+        self._people.update(new)
+        owners = [transaction.keyring.owner_digest(user) for user in new]
+        self._known += len(tables.keys_with_records(transaction.session, "owner", owners))
+
+    def warn_if_nothing_was_known(self, result: Ingested) -> None:
+        """Say that the rows may be counted twice."""
+        number = len(self._people)
+        if number < self.fewest or self._known < self.share * number:
+            return
+        if result.added and not result.already_there:
+            looked_up = f"the first {number}" if number == self.most else str(number)
+            warnings.warn(
+                f"none of the {result.added} rows is known, but {self._known} of {looked_up} people have rows"
+                " already: if this is the same log in another form, every row"
+                f" {'would count' if result.dry_run else 'now counts'} twice (no id column to recognise them"
+                " by)",
+                stacklevel=4,
+            )
 
 
 def _check_before_reading(

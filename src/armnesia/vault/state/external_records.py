@@ -70,6 +70,7 @@ def _rows_at(
             ids=target.records or None,
             user_names=user_names_of(state),
             every_spelling=every_spelling,
+            plain_booleans=state.configuration.plain_booleans,
         ):
             for place, identity in enumerate(identities(keyring.record_identity, rows)):
                 arm, units = rows.arms[place], rows.units[place]
@@ -144,6 +145,10 @@ class ExternalRecords(Records):
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
         return (identity, owner, keyring.record_content(identity, user, arm, units), source, arm, units)
 
+    def contradicts(self, incoming: Row, held: Row) -> bool:
+        """Whether the content digests differ."""
+        return bool(bytes(held[2]) != incoming[2])
+
     def scan(
         self,
         session: Session,
@@ -208,7 +213,12 @@ class ExternalRecords(Records):
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
             names = UserNames.of(user_type)
-            for rows in source.rows(nothing.actions, nothing.reward_range, user_names=names):
+            for rows in source.rows(
+                nothing.actions,
+                nothing.reward_range,
+                user_names=names,
+                plain_booleans=state.configuration.plain_booleans,
+            ):
                 loader.add(rows)
                 if counter is not None:
                     counter.add(len(rows))
@@ -274,7 +284,10 @@ class _SourceComparison:
         """Read a source and compare each of its rows."""
         statistics = self._state.require_stream().statistics
         for rows in _reopened(description).rows(
-            statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
+            statistics.actions,
+            statistics.reward_range,
+            user_names=user_names_of(self._state),
+            plain_booleans=self._state.configuration.plain_booleans,
         ):
             names = identities(self._keyring.record_identity, rows)
             # An id that occurred before names the same row again.

@@ -82,6 +82,11 @@ class ManagedRecords(Records):
         """Identity, owner, arm and units."""
         return (identity, owner, rows.arms[place], rows.units[place])
 
+    def contradicts(self, incoming: Row, held: Row) -> bool:
+        """Whether owner, arm or units differ."""
+        owner = None if held[1] is None else bytes(held[1])
+        return (owner, *held[2:]) != tuple(incoming[1:])
+
     def scan(
         self,
         session: Session,

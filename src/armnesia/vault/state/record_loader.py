@@ -7,6 +7,7 @@ import numpy as np
 
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
+from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
@@ -15,13 +16,92 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.owner_tallies import add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import KINDS
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
 
-class RecordLoader:
+class RecordComparison:
+    """Takes chunks of rows, and counts which of them the vault would add; nothing is written."""
+
+    def __init__(self, transaction: Transaction, records: Records, source: Source) -> None:
+        self._transaction, self._session, self._records = transaction, transaction.session, records
+        self._layout = records.layout
+        self._keyring: Keyring = transaction.keyring
+        self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
+        self._user_column, self._source = source.columns.user, 0
+        self.n_rows = self.added = self.already_there = self.suppressed = 0
+
+    def add(self, rows: Rows) -> None:
+        """Count the rows of a chunk that are new, that are there already, and that are left out."""
+        names = identities(self._keyring.record_identity, rows)
+        incoming = self._incoming(rows, names)
+        new = {row[0]: row for row in incoming}
+        held = tables.read_records(self._session, self._layout, "identity", list(new))
+        known = {bytes(row[0]) for row in held}
+        differing = {bytes(row[0]) for row in held if self._records.contradicts(new[bytes(row[0])], row)}
+        self._refuse_contradictions(differing, rows, names)
+        # An id that occurred before, perhaps in an earlier chunk, names the same row again.
+        again = rows.ordinals if rows.ids is not None else [0] * len(names)
+        first = {name for name, earlier in zip(names, again, strict=True) if not earlier}
+        added = len((new.keys() & first) - known)
+        self.n_rows += len(names)
+        self.added += added
+        self.already_there += len(incoming) - added
+        self.suppressed += len(names) - len(incoming)
+
+    def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
+        """The rows to compare with the vault, without those of forgotten people."""
+        forgotten = self._forgotten(rows, names)
+        owners = {
+            user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
+        }
+        return [
+            self._records.incoming_row(
+                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source
+            )
+            for place in range(len(names))
+            if place not in forgotten
+        ]
+
+    def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
+        """The places of rows that are suppressed, by their user or by themselves."""
+        places: set[int] = set()
+        if "user" in self._suppressing:
+            digests = {user: self._keyring.user_digest(user) for user in set(rows.users) if user is not None}
+            listed = tables.suppressed_among(self._session, list(digests.values()))
+            places |= {
+                place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
+            }
+        if "record" in self._suppressing:
+            of_rows = [self._keyring.suppressed_record_digest(name) for name in names]
+            listed = tables.suppressed_among(self._session, of_rows)
+            places |= {place for place, digest in enumerate(of_rows) if digest in listed}
+        return places
+
+    def _refuse_contradictions(self, contradicted: set[bytes], rows: Rows, names: list[bytes]) -> None:
+        """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
+        if contradicted:
+            first = next(place for place, name in enumerate(names) if name in contradicted)
+            number = f"at least {counted(len(contradicted), 'row')}"
+            if rows.ids is None:
+                others = [name for name in known_columns(self._session, "user") if name != self._user_column]
+                option = f"--user-column {' or '.join(others)}" if others else "the same --user-column"
+                raise VaultError(
+                    f"{number} of this source are in the vault already with another user column, or without"
+                    f" one: the first is row {rows.positions[first]}; give {option}, as before, or make a"
+                    " new vault; nothing was ingested"
+                )
+            raise VaultError(
+                f"{number} of this source have an id that the vault holds with another action, reward or"
+                f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
+                " nothing was ingested"
+            )
+
+
+class RecordLoader(RecordComparison):
     """Takes chunks of rows; each row is added once, and rows of forgotten people are left out."""
 
     def __init__(
@@ -32,16 +112,12 @@ class RecordLoader:
         actions: tuple[Any, ...],
         user_type: UserType | None,
     ) -> None:
-        self._transaction, self._session, self._records = transaction, transaction.session, records
-        self._layout = records.layout
-        self._keyring: Keyring = transaction.keyring
+        super().__init__(transaction, records, source)
         self._before = transaction.state
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
-        self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
         self._source, self._digests = records.register_source(transaction, source)
         self._counts = np.zeros(len(actions), dtype=np.int64)
         self._sums = np.zeros(len(actions), dtype=object)
-        self.n_rows = self.added = self.already_there = self.suppressed = 0
         tables.create_incoming(self._session, self._layout)
 
     def add(self, rows: Rows) -> None:
@@ -53,7 +129,7 @@ class RecordLoader:
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
         tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
-        self._refuse_contradictions(rows, names)
+        self._refuse_contradictions(tables.contradicted_identities(session, layout), rows, names)
         if tables.drop_known_incoming(session):
             new = {identity: new[identity] for identity in tables.incoming_identities(session)}
         for arm, count, total in tables.sum_incoming(session):
@@ -87,51 +163,6 @@ class RecordLoader:
             transaction.store(state)
         tables.drop_incoming(self._session)
         return transaction.state
-
-    def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
-        """The rows to compare with the vault, without those of forgotten people."""
-        forgotten = self._forgotten(rows, names)
-        owners = {
-            user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
-        }
-        return [
-            self._records.incoming_row(
-                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source
-            )
-            for place in range(len(names))
-            if place not in forgotten
-        ]
-
-    def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
-        """The places of rows that are suppressed, by their user or by themselves."""
-        places: set[int] = set()
-        if "user" in self._suppressing:
-            digests = {user: self._keyring.user_digest(user) for user in set(rows.users) if user is not None}
-            listed = tables.suppressed_among(self._session, list(digests.values()))
-            places |= {
-                place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
-            }
-        if "record" in self._suppressing:
-            of_rows = [self._keyring.suppressed_record_digest(name) for name in names]
-            listed = tables.suppressed_among(self._session, of_rows)
-            places |= {place for place, digest in enumerate(of_rows) if digest in listed}
-        return places
-
-    def _refuse_contradictions(self, rows: Rows, names: list[bytes]) -> None:
-        contradicted = tables.contradicted_identities(self._session, self._layout)
-        if contradicted:
-            first = next(place for place, name in enumerate(names) if name in contradicted)
-            if rows.ids is None:
-                raise VaultError(
-                    f"{len(contradicted)} rows are in the vault already with another user column, or without"
-                    f" one: the first is row {rows.positions[first]}; ingest them as before, or make a new"
-                    " vault; nothing was ingested"
-                )
-            raise VaultError(
-                f"{len(contradicted)} rows have an id that the vault holds with another action, reward or"
-                f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
-                " nothing was ingested"
-            )
 
 
 def _with_actions(state: State, actions: tuple[Any, ...]) -> State:

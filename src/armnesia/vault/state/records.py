@@ -107,6 +107,10 @@ class Records(ABC):
         """The row at a place of a chunk, as `layout.incoming` holds it."""
 
     @abstractmethod
+    def contradicts(self, incoming: Row, held: Row) -> bool:
+        """Whether an incoming row differs from the record of the same identity, as `layout.differs` says."""
+
+    @abstractmethod
     def scan(
         self,
         session: Session,

@@ -8,24 +8,28 @@ from armnesia.logs import Source
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
-ROLES = ("action", "reward")
-"""What is compared; the user column is compared row by row."""
+ROLES = ("action", "reward", "user")
 
 
 def columns_of(source: Source) -> dict[str, str]:
-    """The columns of a source that later sources are compared with."""
-    named = source.columns.named()
-    return {role: named[role] for role in ROLES}
+    """The columns of a source that later sources are compared with; a source may have no user column."""
+    return {role: name for role, name in source.columns.named().items() if role in ROLES}
+
+
+def known_columns(session: Session, role: str) -> list[str]:
+    """The columns that have had a role in the sources so far."""
+    columns = (json.loads(description)["columns"] for _, description in tables.read_table(session, "source"))
+    return sorted({each[role] for each in columns if each.get(role)})
 
 
 def refuse_other_columns(session: Session, source: Source) -> None:
     """Refuse a source whose actions or rewards are in another column than those of earlier sources.
 
-    A vault that was filled before columns were stored has none, and accepts any.
+    A vault that was filled before columns were stored has none, and accepts any. Users are compared row by
+    row.
     """
-    known = [json.loads(description)["columns"] for _, description in tables.read_table(session, "source")]
-    for role, name in columns_of(source).items():
-        names = sorted({columns[role] for columns in known})
+    for role, name in (("action", source.columns.action), ("reward", source.columns.reward)):
+        names = known_columns(session, role)
         if names and name not in names:
             raise VaultError(
                 f"the vault has its {role}s from column {listed(names)}, and this source would bring them"
