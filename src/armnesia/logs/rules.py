@@ -201,6 +201,14 @@ def contradicting_ids(what: str, rows: tuple[int, int]) -> InvalidLogError:
     )
 
 
+def repeated_user_ids(what: str, row: int) -> InvalidLogError:
+    """Refuse a second row of a person where the user column gives the ids: equal rows would be one row."""
+    return InvalidLogError(
+        f"{what} is the user column as well, so each person must have one row; row {row} is a second one of"
+        " the same person: name another column of ids, or none"
+    )
+
+
 def not_numbers(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are not numbers."""
     return InvalidLogError(f"{what} must hold numbers; got {at_rows(offences)}")

@@ -248,6 +248,9 @@ class Source(ABC):
             if rows.ids is not None:
                 decisions = zip(rows.arms, rows.units, rows.users, strict=True)
                 ordinals, contradiction = occurrences.number_decisions(rows.ids, decisions, rows.positions)
+                if self.columns.id == self.columns.user and any(ordinals):
+                    second = next(place for place, earlier in enumerate(ordinals) if earlier)
+                    raise rules.repeated_user_ids(self.described("id"), rows.positions[second])
                 if contradiction is not None:
                     raise rules.contradicting_ids(self.described("id"), contradiction)
                 rows = replace(rows, ordinals=ordinals)
@@ -334,7 +337,8 @@ class _Check:
         others = raw.others
         if others is not None and source._user_place is not None:
             others = with_users(others, source._user_place, raw.users, users)
-        return replace(raw, users=users, others=others)
+        ids = users if source.columns.id == source.columns.user else raw.ids  # one spelling for both
+        return replace(raw, users=users, ids=ids, others=others)
 
     def _arms(self, raw: RawRows) -> list[int]:
         what = self._described("action")

@@ -50,6 +50,14 @@ def test_the_log_in_any_form_comes_in_once(sqlite_place: Place, tmp_path: Path) 
         assert [(each.added, each.already_there) for each in done] == [(PEOPLE, 0)] + [(0, PEOPLE)] * 4
 
 
+def test_in_any_form_the_user_column_may_be_the_id_column(sqlite_place: Place, tmp_path: Path) -> None:
+    forms = write_forms(tmp_path)
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        done = [vault.ingest(source, table=table, id="userid", **ROLES) for source, table in forms]
+        assert [(each.added, each.already_there) for each in done] == [(PEOPLE, 0)] + [(0, PEOPLE)] * 4
+        assert vault.forget(users=[3]).records == 1
+
+
 def test_an_external_vault_finds_rows_with_booleans_again(sqlite_place: Place, tmp_path: Path) -> None:
     (capitals, _), *_ = write_forms(tmp_path)
     with sqlite_place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
