@@ -72,9 +72,8 @@ class ArrayLog(Log):
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         codes = [self._user_code(user) for user in users]
         if MISSING in codes:
-            raise rules.unknown_users(
-                user for user, code in zip(users, codes, strict=True) if code == MISSING
-            )
+            unknown = [user for user, code in zip(users, codes, strict=True) if code == MISSING]
+            raise rules.unknown_users(unknown, self.user_labels)
         return self._request(np.flatnonzero(np.isin(self.user_codes, codes)))
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:

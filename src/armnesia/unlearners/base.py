@@ -116,7 +116,7 @@ class Unlearner(ABC):
     needs_budget: ClassVar[bool] = True
     """Whether the release depends on the budget; the other unlearners guarantee (0, 0)."""
     conceals_empty_requests: ClassVar[bool] = False
-    """Whether an empty request is answered like any other, instead of by π(D)."""
+    """Whether the branch of an empty request is as `answer` says; otherwise it is `UNCHANGED`: π(D)."""
     needs: ClassVar[type[Any]] = Learner
     """The kind of learner that it works with: `Learner` or one of its abstract subclasses."""
     default_learner: ClassVar[type[Learner]] = LCB

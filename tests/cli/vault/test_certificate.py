@@ -219,7 +219,8 @@ def test_names_of_separate_requests_are_shown_one_by_one(run: Any, folder: Path)
     assert refused.code == 2
     assert refused.err == (
         "armnesia: there is no certificate of '337', '377' together: they were forgotten in separate"
-        " requests, or together with others; show the certificate of each alone, or of all with --out-folder\n"
+        " requests, or together with others; show the certificate of each alone, or of all with"
+        " --out-folder\n"
     )
     assert "'337' were forgotten" in run("certificate", "show", "--user", "337", "--user", "338").err
     unknown = run("certificate", "show", "--user", "338")

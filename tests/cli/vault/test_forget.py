@@ -54,7 +54,7 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
     assert checked.json["certificate"]["level"] == "retained"
     shown = run("certificate", "verify", "u1.json", "--public-key", Path("public").read_text().strip()).out
     assert "1 user: 'u1'" in shown
-    assert shown.startswith("The certificate is valid\nEntry ")
+    assert shown.startswith("The certificate is valid\nNote: ")
 
 
 def test_the_same_request_twice_has_one_answer(run: Any, vault: Path) -> None:
