@@ -22,7 +22,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "armnesia": (
         ("core",),
         ("logs",),
-        ("datasets",),
+        ("datasets", "joining"),
         ("learners", "privacy"),
         ("unlearners",),
         ("auditing",),
@@ -36,7 +36,16 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "armnesia.paper": (
         ("__init__",),
         ("*",),
-        ("figures", "bounds", "phase", "dependent_requests", "tradeoff", "year", "level_costs"),
+        (
+            "figures",
+            "bounds",
+            "phase",
+            "dependent_requests",
+            "tradeoff",
+            "year",
+            "level_costs",
+            "many_decisions",
+        ),
         ("claims", "beyond"),
         ("parts",),
         ("reproduce",),
@@ -70,7 +79,7 @@ APART = ("armnesia.vault.operations",)
 
 SQL = re.compile("SELECT|INSERT|UPDATE|DELETE FROM")
 """Statements in capitals, as everywhere in this project."""
-SQL_FOLDERS = ("armnesia.logs", "armnesia.vault.storage")
+SQL_FOLDERS = ("armnesia.logs", "armnesia.joining", "armnesia.vault.storage")
 
 LONGEST = 12
 """How many of the longest files and functions are printed."""

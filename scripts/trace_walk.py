@@ -32,8 +32,8 @@ COMMANDS = (
     ("decide", "--url", URL),
 )
 LIMITS = {
-    "forget": {"functions": 286, "files": 56, "reads": 1, "writes": 1, "signatures": 1},
-    "decide": {"functions": 85},
+    "forget": {"functions": 289, "files": 57, "reads": 1, "writes": 1, "signatures": 1},
+    "decide": {"functions": 86},
 }
 
 

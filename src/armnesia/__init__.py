@@ -14,13 +14,18 @@ if TYPE_CHECKING:
         Audit,
         Comparison,
         Feasibility,
+        JointAudit,
+        JointComparison,
         Witness,
         audit,
+        audit_jointly,
         compare,
+        compare_jointly,
         feasible_reference,
     )
     from armnesia.core.request import DeletionRequest
     from armnesia.core.statistics import ArmStatistics
+    from armnesia.joining import Joined, join_metrics
     from armnesia.learners import (
         KLLCB,
         LCB,
@@ -31,16 +36,19 @@ if TYPE_CHECKING:
         Imitation,
         Learner,
     )
-    from armnesia.logs import Log, read_log
+    from armnesia.logs import Condition, Decisions, KeyColumn, Log, read_log
     from armnesia.privacy import (
         Budget,
         Guarantee,
+        JointLoss,
         Level,
         PrivacyCurve,
         calibrate,
+        composed_delta,
         hockey_stick,
         privacy_curve,
         smallest_epsilon,
+        split_budget,
     )
     from armnesia.unlearners import (
         UNLEARNERS,
@@ -50,6 +58,7 @@ if TYPE_CHECKING:
         FrozenRollback,
         Gaussian,
         ImitationRollback,
+        JointRelease,
         Mixing,
         MultiSource,
         Release,
@@ -57,25 +66,29 @@ if TYPE_CHECKING:
         StrictAdaptive,
         Tilt,
         Unlearner,
+        release_jointly,
     )
     from armnesia.unlearners.stream import Stream
 else:
     # Each name is loaded when it is first used (PEP 562), so that the command line starts without numpy. Type
     # checkers read the imports above; a test compares the two lists.
     _NAMES_OF = {
-        "armnesia.auditing": "Audit Comparison Feasibility Witness audit compare feasible_reference",
+        "armnesia.auditing": "Audit Comparison Feasibility JointAudit JointComparison Witness audit"
+        " audit_jointly compare compare_jointly feasible_reference",
         "armnesia.core.request": "DeletionRequest",
         "armnesia.core.statistics": "ArmStatistics",
+        "armnesia.joining": "Joined join_metrics",
         "armnesia.learners": "KLLCB LCB LEARNERS ConfidenceLearner Decision FrozenPenalty Imitation Learner",
-        "armnesia.logs": "Log read_log",
-        "armnesia.privacy": "Budget Guarantee Level PrivacyCurve calibrate hockey_stick privacy_curve"
-        " smallest_epsilon",
+        "armnesia.logs": "Condition Decisions KeyColumn Log read_log",
+        "armnesia.privacy": "Budget Guarantee JointLoss Level PrivacyCurve calibrate composed_delta"
+        " hockey_stick privacy_curve smallest_epsilon split_budget",
         "armnesia.unlearners": "UNLEARNERS Adaptive Branch CentredGaussian FrozenRollback Gaussian"
-        " ImitationRollback Mixing MultiSource Release Rollback StrictAdaptive Tilt Unlearner",
+        " ImitationRollback JointRelease Mixing MultiSource Release Rollback StrictAdaptive Tilt Unlearner"
+        " release_jointly",
         "armnesia.unlearners.stream": "Stream",
     }
     _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
-    _PACKAGES = {"auditing", "core", "datasets", "learners", "logs", "privacy", "unlearners"}
+    _PACKAGES = {"auditing", "core", "datasets", "joining", "learners", "logs", "privacy", "unlearners"}
 
     def __getattr__(name):
         if name in _PACKAGES:
@@ -102,8 +115,10 @@ __all__ = [
     "Budget",
     "CentredGaussian",
     "Comparison",
+    "Condition",
     "ConfidenceLearner",
     "Decision",
+    "Decisions",
     "DeletionRequest",
     "Feasibility",
     "FrozenPenalty",
@@ -112,6 +127,12 @@ __all__ = [
     "Guarantee",
     "Imitation",
     "ImitationRollback",
+    "Joined",
+    "JointAudit",
+    "JointComparison",
+    "JointLoss",
+    "JointRelease",
+    "KeyColumn",
     "Learner",
     "Level",
     "Log",
@@ -126,12 +147,18 @@ __all__ = [
     "Unlearner",
     "Witness",
     "audit",
+    "audit_jointly",
     "calibrate",
     "compare",
+    "compare_jointly",
+    "composed_delta",
     "datasets",
     "feasible_reference",
     "hockey_stick",
+    "join_metrics",
     "privacy_curve",
     "read_log",
+    "release_jointly",
     "smallest_epsilon",
+    "split_budget",
 ]

@@ -33,6 +33,16 @@ def write_clicks(path: Path) -> Path:
     return path
 
 
+def write_exposures(folder: Path) -> None:
+    """Write shown.csv and bought.csv: two people saw a variant of checkout, and bob saw both."""
+    shown = ["ann,A,2026-01-01T10:00:00Z", "bob,A,2026-01-01T10:00:00Z", "bob,B,2026-01-02T10:00:00Z"]
+    lines = ["user,action,time,experiment", *(f"{line},checkout" for line in shown)]
+    lines.append("cleo,B,2026-01-03T10:00:00Z,checkout")
+    (folder / "shown.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    bought = "user,time,value\nann,2026-01-02T10:00:00Z,120\nann,2026-02-02T10:00:00Z,7\n"
+    (folder / "bought.csv").write_text(bought, encoding="utf-8")
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, byte for byte."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -24,7 +24,7 @@ from tests.cli.documentation import (
     assert_documented,
     documented_keys,
 )
-from tests.cli.examples import BUDGET, INGEST, write_clicks
+from tests.cli.examples import BUDGET, INGEST, write_clicks, write_exposures
 
 
 def test_every_command_is_documented_in_its_panel() -> None:
@@ -73,9 +73,18 @@ ON_CLICKS = ("clicks.csv", *INGEST[2:6])
 REQUEST = (*ON_CLICKS, "--actions", "A,B", "--user-column", "person", "--user", "u1")
 EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
     ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
+    ("decide", " with `--by`", (*ON_CLICKS, "--actions", "A,B", "--by", "row")),
     ("unlearn", "", (*REQUEST, "--draw")),
+    ("unlearn", " with `--by`", (*REQUEST, "--by", "row")),
     ("audit", "", REQUEST),
+    ("audit", " with `--by`", (*REQUEST, "--by", "row")),
     ("compare", "", (*REQUEST, *BUDGET)),
+    ("compare", " with `--by`", (*REQUEST, *BUDGET, "--by", "row")),
+    (
+        "join",
+        "",
+        ("--exposures", "shown.csv", "--metric", "bought.csv", "--window", "14d", "--out", "log.csv"),
+    ),
     ("init", "", ("--actions", "A,B")),
     ("ingest", "", INGEST[1:]),
     ("decide", " without `LOG`", ()),
@@ -110,6 +119,7 @@ EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
 
 def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> None:
     write_clicks(folder / "clicks.csv")
+    write_exposures(folder)
     for command, variant, arguments in EXAMPLES:
         done = run(*command.split(), *arguments, "--json")
         assert done.code == 0, done.err

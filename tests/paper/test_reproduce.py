@@ -24,7 +24,7 @@ def test_one_part_writes_the_report_and_the_results(tmp_path: Path) -> None:
 
 
 def test_an_unknown_part_or_protocol_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"part must be one of 1, 2, .*, year or all; got '4'"):
+    with pytest.raises(InvalidInputError, match=r"part must be one of 1, .*, many_decisions or all; got '4'"):
         reproduce(tmp_path, parts=["4"])
     with pytest.raises(InvalidInputError, match="protocol must be one of exact, sampled, paper; got 'best'"):
         reproduce(tmp_path, protocol="best")
@@ -65,18 +65,20 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
         "What a guarantee level costs",
         "predictive",
         "A year of monthly deletions",
+        "One person in many decisions",
     ):
         assert sum(expected in title for title in titles) == 1
-    assert page.count("data:image/png;base64,") == 11
+    assert page.count("data:image/png;base64,") == 12
     pictures = {path.name for path in (tmp_path / "figures").iterdir()}
     names = ["figure-1", "figure-2", "figure-3", "bounds", "phase", "dependent-requests"]
-    names += ["beyond", "beyond-distance", "beyond-epsilon", "tradeoff", "year"]
+    names += ["beyond", "beyond-distance", "beyond-epsilon", "tradeoff", "year", "many_decisions"]
     assert pictures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     rows = read_csv(tmp_path / "results.csv")
     assert {row["figure"] for row in rows} == {
-        *("1", "2", "3", "table2", "dependent_requests", "beyond", "level_costs", "tradeoff", "year")
+        *("1", "2", "3", "table2", "dependent_requests", "beyond", "level_costs", "tradeoff", "year"),
+        "many_decisions",
     }
     assert len(read_parquet(tmp_path / "results.parquet")) == len(rows)
     assert len(found.claims) == 18
     assert {name for name, _, _ in steps} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}
-    assert len(PARTS) == 12
+    assert len(PARTS) == 13

@@ -4,7 +4,7 @@ import argparse
 import sys
 from itertools import islice
 
-from tests.red_team import crashes, flips, retired_keys, tampering
+from tests.red_team import crashes, flips, retired_keys, spellings, tampering
 from tests.red_team.attacks import Attack, Score, table
 
 ATTACKS: dict[str, tuple[Attack, int]] = {
@@ -14,8 +14,10 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "bit flips in a certificate": (flips.certificates, 1000),
     "certificates of a retired key": (retired_keys.retired_keys, 1000),
     "changes of rows": (tampering.rows, 300),
-    "changes of the schema": (tampering.schema, 12),
+    "changes of the schema": (tampering.schema, 15),
+    "changes under an open vault": (tampering.schema_of_an_open_vault, 30),
     "rows of yesterday": (tampering.replays, 60),
+    "other spellings": (spellings.spellings, 230),
     "kills at a system call": (crashes.kills, 150),
     "errors of the disk": (crashes.disk_faults, 80),
 }

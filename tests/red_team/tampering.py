@@ -8,13 +8,19 @@ from contextlib import closing, suppress
 from itertools import cycle, islice
 from pathlib import Path
 
-from tests.red_team.attacks import Trial
+from armnesia.core.errors import ArmnesiaError
+from armnesia.vault import Vault
+from tests.red_team.attacks import Trial, Verdict
 from tests.red_team.target import Target, dump
 
 COPYING = (
     "CREATE TABLE copied (identity, owner)",
     "CREATE TRIGGER copying AFTER DELETE ON record BEGIN"
     " INSERT INTO copied VALUES (old.identity, old.owner); END",
+)
+_AS_STATISTICS = (
+    "CREATE TRIGGER sqlite_stat1 AFTER DELETE ON record BEGIN INSERT INTO sqlite_stat1 (tbl, idx, stat)"
+    " VALUES (''kept'', NULL, hex(old.identity) || '' '' || hex(old.owner)); END"
 )
 SCHEMA_CHANGES = {
     "a trigger that copies deleted rows": COPYING,
@@ -40,6 +46,18 @@ SCHEMA_CHANGES = {
         "PRAGMA writable_schema = ON",
         "CREATE TABLE samples AS SELECT owner FROM record",
     ),
+    "statistics": ("ANALYZE",),
+    "a trigger with the name of statistics": (
+        "ANALYZE",
+        "PRAGMA writable_schema = ON",
+        f"INSERT INTO sqlite_master VALUES ('trigger', 'sqlite_stat1', 'record', 0, '{_AS_STATISTICS}')",
+        "PRAGMA schema_version = 900",
+    ),
+    "an index without a statement": (
+        "PRAGMA writable_schema = ON",
+        "INSERT INTO sqlite_master VALUES ('index', 'sqlite_autoindex_spy_1', 'record', 0, NULL)",
+        "PRAGMA schema_version = 900",
+    ),
     "a constraint less": (
         "ALTER TABLE request RENAME TO old_request",
         "CREATE TABLE request (digest BLOB PRIMARY KEY, sequence BIGINT, opening TEXT NOT NULL)",
@@ -58,6 +76,41 @@ def schema(trials: int, seed: int) -> Iterator[Trial]:
             copy = target.copy(target.folder / "attacked")
             _run(copy.path, statements)
             yield copy.verdict(what, draw.choice(sorted(target.rows)))
+
+
+def schema_of_an_open_vault(trials: int, seed: int) -> Iterator[Trial]:
+    """Change the schema while a process has checked it, and set SQLite's counter of changes back."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Target.create(Path(folder), seed)
+        for what, statements in islice(cycle(SCHEMA_CHANGES.items()), trials):
+            copy = target.copy(target.folder / "attacked")
+            with copy.open() as vault:
+                vault.decide()
+                with closing(sqlite3.connect(copy.path)) as other:
+                    ((number,),) = other.execute("PRAGMA schema_version").fetchall()
+                _run(copy.path, statements)
+                refused_before = draw.random() < 0.5
+                if refused_before:
+                    with suppress(ArmnesiaError):
+                        vault.decide()
+                _run(copy.path, (f"PRAGMA schema_version = {number}",))
+                yield _forget_and_verify(vault, what, draw.choice(sorted(target.rows)))
+
+
+def _forget_and_verify(vault: Vault, what: str, victim: str) -> Trial:
+    try:
+        vault.forget(users=[victim])
+        return Trial(what, Verdict.MISSED, "somebody was forgotten under a changed schema")
+    except ArmnesiaError:
+        pass
+    try:
+        problems = vault.verify().problems
+    except ArmnesiaError as error:
+        return Trial(what, Verdict.REFUSED, str(error))
+    if problems:
+        return Trial(what, Verdict.CAUGHT, problems[0])
+    return Trial(what, Verdict.MISSED, "verify found nothing")
 
 
 def rows(trials: int, seed: int) -> Iterator[Trial]:

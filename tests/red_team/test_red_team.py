@@ -3,7 +3,7 @@
 import pytest
 
 from armnesia.vault.ledger import certificate_check
-from armnesia.vault.state import owner_tallies
+from armnesia.vault.state import owner_tallies, similar_names
 from tests.red_team import flips
 from tests.red_team.__main__ import ATTACKS, run
 from tests.red_team.attacks import Verdict, table
@@ -16,7 +16,9 @@ SHORT = {
     "certificates of a retired key": 100,
     "changes of rows": 24,
     "changes of the schema": 1,
+    "changes under an open vault": 6,
     "rows of yesterday": 6,
+    "other spellings": 23,
     "kills at a system call": 6,
     "errors of the disk": 4,
 }
@@ -35,6 +37,13 @@ def test_without_tallies_false_certificates_are_signed(monkeypatch: pytest.Monke
     monkeypatch.setattr(owner_tallies, "remove_from_tallies", lambda *_: [])
     missed = (trial for trial in flips.pages(400, 2) if trial.verdict is Verdict.MISSED)
     assert any("rows are left" in trial.detail or "statistics" in trial.detail for trial in missed)
+
+
+def test_without_near_spellings_misspelt_people_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: only the spelling of the request is looked up."""
+    monkeypatch.setattr(similar_names, "near_spellings", lambda _: [])
+    score = run("other spellings", 23, seed=2)
+    assert len(score.missed) > 15
 
 
 def test_without_the_ledger_invented_entries_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:

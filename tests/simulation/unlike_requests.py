@@ -105,3 +105,38 @@ def sampled(
     statistics, request = world(n, k, 0, kept, deleted, others)
     loss = unlearner.release(learner_for(n), statistics, request, budget).probabilities @ GAPS
     return float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets))
+
+
+def of_several_arms(
+    n: int,
+    deletions: Mapping[int, tuple[int, float]],
+    unlearners: Mapping[str, Unlearner | None],
+    budget: Budget,
+    data_sets: int,
+    seed: int,
+) -> dict[str, tuple[float, float]]:
+    """Losses and standard errors on the same data sets; `deletions` has k and the deleted mean per arm.
+
+    The mean of all records of an arm stays what it is, as far as the mean of the others is not below 0.
+    """
+    rng, m = np.random.default_rng(seed), len(MEANS)
+    k, deleted_means = np.array([deletions.get(arm, (0, 0.0)) for arm in LABELS]).T
+    k = k.astype(np.int64)
+    kept_means = np.maximum((n * MEANS - k * deleted_means) / (n - k), 0.0)
+    removed = ArmStatistics(
+        LABELS, np.tile(k, (data_sets, 1)), rng.binomial(k, deleted_means, size=(data_sets, m)) * UNIT
+    )
+    left = ArmStatistics(
+        LABELS,
+        np.tile(n - k, (data_sets, 1)),
+        rng.binomial(n - k, kept_means, size=(data_sets, m)) * UNIT,
+    )
+    statistics, request = left.merge(removed), DeletionRequest(removed, binary=True)
+    found = {}
+    for name, unlearner in unlearners.items():
+        if unlearner is None:
+            loss = GAPS[learner_for(n).decide(statistics).index]
+        else:
+            loss = unlearner.release(learner_for(n), statistics, request, budget).probabilities @ GAPS
+        found[name] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets))
+    return found

@@ -3,6 +3,7 @@
 import itertools
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from armnesia import LCB, ArmStatistics, Tilt
+from armnesia import LCB, ArmStatistics, DeletionRequest, Tilt
 from armnesia.core.arrays import IntArray, one_hot
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.privacy import Budget
@@ -25,7 +26,14 @@ from armnesia.theory import (
 )
 from armnesia.unlearners.contenders import contenders
 from armnesia.unlearners.predictive import flat
-from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price, knee
+from armnesia.unlearners.tilt import (
+    among_contenders,
+    best_reference,
+    highest_allowed,
+    insurance_price,
+    insured_arms,
+    knee,
+)
 from tests.simulation.all_data_sets import AllDataSets
 from tests.theory.domination import Case, check
 
@@ -194,6 +202,150 @@ def test_the_insured_bound_is_what_the_knee_leaves(contenders: int, epsilon: flo
     assert bound.holds == (contenders * h <= 1 and (contenders - 1) * math.exp(-epsilon) * h <= 0.02)
     assert bound.holds == bool(insurance_price(np.array(contenders), budget) <= 0.02)
     assert not insured_upper(contenders=contenders, budget=budget, insurance=0).holds
+
+
+def test_the_insured_bound_has_the_price_that_tilt_compares() -> None:
+    """To the last bit: at this insurance and ε tilt does not insure four contenders."""
+    budget, insurance = Budget(epsilon=2.22, delta=0.0), 0.03192091358221213
+    assert insurance_price(np.array(4), budget) > insurance
+    assert not insured_upper(contenders=4, budget=budget, insurance=insurance).holds
+    rng = np.random.default_rng(9)
+    for epsilon, c in zip(rng.uniform(0.5, 6, size=500), rng.integers(1, 30, size=500), strict=True):
+        budget = Budget(epsilon=float(epsilon), delta=float(rng.choice([0.0, 1e-5])))
+        price = float(insurance_price(np.array(c), budget))
+        for limit in (np.nextafter(price, 0), price, np.nextafter(price, 1)):
+            if 0 < limit <= 1:
+                bound = insured_upper(contenders=int(c), budget=budget, insurance=float(limit))
+                assert bound.holds == (price <= limit)
+
+
+def one_sided(*given: object) -> NDArray[np.float64]:
+    return np.array([1.0, 0.0])
+
+
+def two_of_three(*given: object) -> NDArray[np.float64]:
+    return np.array([0.5, 0.5, 0.0])
+
+
+def test_the_bound_counts_the_contenders_and_not_the_arms_that_the_predictive_names() -> None:
+    """The predictive is right about π(D), but contenders that it excludes are insured, at their price."""
+    learner, budget = LCB(confidence=0.01), Budget(epsilon=3.0, delta=0.0)
+    retained = ArmStatistics.from_rewards({"A": [1] * 50, "B": [0] * 50})
+    deleted = ArmStatistics.from_rewards({"A": [], "B": [0] * 500})
+    request = DeletionRequest(deleted, binary=True)
+    possible = contenders(learner, retained, request.counts)
+    assert possible.all()
+    release = Tilt(predictive=one_sided).release(learner, retained.merge(deleted), request, budget)
+    lost = 1 - float(release.probabilities[0])
+    assert tilt_upper(contenders=1, budget=budget, predictive_error=0.0).value < 0.002 < lost
+    assert lost <= tilt_upper(contenders=2, budget=budget, predictive_error=0.0).value
+    assert lost == pytest.approx(1 - chance_of_keeping([1.0, 0.0], budget, insured=possible), abs=1e-12)
+
+    three = np.ones(3, dtype=bool)
+    lost = 1 - chance_of_keeping(two_of_three(), budget, insured=three)
+    assert tilt_upper(contenders=2, budget=budget, predictive_error=0.0).value < lost
+    assert lost <= tilt_upper(contenders=3, budget=budget, predictive_error=0.0).value
+    assert "contenders counts every arm that can have been" in tilt_upper(contenders=2, budget=budget).note
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=2, max_size=6).filter(
+        lambda rows: sum(q for q, _, _ in rows) > 0.01 and sum(t for _, t, c in rows if c) > 0.01
+    ),
+    budgets,
+)
+def test_the_bound_holds_for_insured_references(
+    rows: list[tuple[float, float, bool]], budget: Budget
+) -> None:
+    """Any q; π(D) follows another distribution on the contenders; tilt's own steps with them insured."""
+    q, true, possible = (np.array(column) for column in zip(*rows, strict=True))
+    q, true = q / q.sum(), np.where(possible, true, 0.0) / true[possible].sum()
+    c = int((possible | (q > 0)).sum())
+    if possible.sum() * knee(budget) > 1:
+        return
+    kept = float(
+        true @ highest_allowed(best_reference(among_contenders(q, possible), budget, possible), budget)
+    )
+    error = min(float(np.abs(q - true).sum() / 2), 1.0)
+    assert 1 - kept <= tilt_upper(contenders=c, budget=budget, predictive_error=error).value + 1e-12
+
+
+def test_the_bound_holds_where_some_contenders_are_insured() -> None:
+    """Many contenders, few of them likely: all are more than can be insured."""
+    rng, partly = np.random.default_rng(10), 0
+    for _ in range(400):
+        budget = Budget(epsilon=float(rng.uniform(0, 3)), delta=float(rng.choice([0.0, 1e-5, 0.1])))
+        c = int(rng.integers(2, 60))
+        likely = np.where(rng.random(c) < rng.choice([0.1, 0.9]), math.exp(-2 * budget.epsilon), 1e-9)
+        q = likely * rng.choice([0.99, 1.01], size=c)
+        q[int(rng.integers(c))] = rng.choice([1.0, 2.0])
+        q /= q.sum()
+        insured = insured_arms(q, np.ones(c, dtype=bool), rng.random(c), budget, float(rng.uniform(0, 0.5)))
+        kept = float(q @ highest_allowed(best_reference(q, budget, insured), budget))
+        assert 1 - kept <= tilt_upper(contenders=c, budget=budget, predictive_error=0.0).value + 1e-12
+        partly += int(insured.any() and not insured.all())
+    assert partly > 40
+
+
+def test_what_the_bounds_do_not_cover_is_in_their_notes() -> None:
+    """If nothing is left, the default arm is served; larger requests than assumed are not insured."""
+    budget, learner = Budget(epsilon=3.0, delta=0.0), LCB(confidence=0.1)
+    data = ArmStatistics.from_rewards({"A": [0] * 5, "B": [1] * 5})
+    everything = DeletionRequest.from_rewards({"A": [0] * 5, "B": [1] * 5})
+    assert Tilt().release(learner, data, everything, budget).probabilities.tolist() == [1.0, 0.0]
+    for bound in (tilt_upper(contenders=2, budget=budget), insured_upper(contenders=2, budget=budget)):
+        assert "that leave" in bound.note
+        assert "a record" in bound.note
+    assert (
+        "with assumed_share, only for requests of at most that share"
+        in insured_upper(contenders=2, budget=budget).note
+    )
+
+
+def test_with_a_large_delta_the_worst_case_keeps_always() -> None:
+    """1 − e^{−ε}(1 − 1/c − δ) would be above 1."""
+    budget = Budget(epsilon=1.0, delta=0.6)
+    assert worst_chance_of_keeping(contenders=2, budget=budget) == 1.0
+    assert kept_in_the_worst_case([0, 1], 2, 1.0, 0.6) == pytest.approx(1.0)
+    assert highest_allowed(np.array([0.45, 0.55]), budget).tolist() == [1.0, 1.0]  # not only the uniform one
+
+
+@pytest.mark.parametrize("bad", ["2", None, 2.5, True, math.nan, 0])
+def test_bad_numbers_of_contenders(bad: Any) -> None:
+    budget = Budget(epsilon=1, delta=0)
+    for call in (tilt_upper, insured_upper, worst_chance_of_keeping):
+        with pytest.raises(InvalidInputError, match=r"contenders must be .*at least 1; got"):
+            call(contenders=bad, budget=budget)
+
+
+@pytest.mark.parametrize("bad", [5, -1, "x", math.nan, None, True])
+def test_bad_insurances_and_gaps(bad: Any) -> None:
+    budget = Budget(epsilon=1, delta=0)
+    with pytest.raises(InvalidInputError, match="insurance must be a number between 0 and 1; got"):
+        insured_upper(contenders=2, budget=budget, insurance=bad)
+    if bad not in (5, -1):
+        for call in (tilt_upper, insured_upper):
+            with pytest.raises(InvalidInputError, match="largest_gap must be a finite number; got"):
+                call(contenders=2, budget=budget, largest_gap=bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [[0.7, 0.7], [math.nan, 1.0], "ab", [], [[0.5, 0.5]], [[1.0], [0.5, 0.5]], [2, -1]]
+)
+def test_bad_predictives_of_the_chance_of_keeping(bad: Any) -> None:
+    with pytest.raises(InvalidInputError, match="predictive must be one probability per arm, with the sum 1"):
+        chance_of_keeping(bad, Budget(epsilon=1, delta=0))
+
+
+@pytest.mark.parametrize("bad", [[1, 0], [True], [True, True]])
+def test_bad_insured_arms(bad: Any) -> None:
+    with pytest.raises(
+        InvalidInputError, match="insured must be a truth value per arm, for 3 arms, at most 2"
+    ):
+        chance_of_keeping([0.5, 0.3, 0.2], Budget(epsilon=0.0, delta=0), insured=[True, True, True])
+    with pytest.raises(InvalidInputError, match="insured must be a truth value per arm, for 3 arms"):
+        chance_of_keeping([0.5, 0.3, 0.2], Budget(epsilon=1, delta=0), insured=bad)
 
 
 def kept_in_the_worst_case(served: list[int], m: int, epsilon: float, delta: float) -> float:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.optimize import linprog
 from armnesia import (
     LCB,
     ArmStatistics,
+    Branch,
     Budget,
     DeletionRequest,
     FrozenRollback,
@@ -176,8 +178,12 @@ def test_a_bad_predictive_costs_quality_and_never_privacy(
     world = random_worlds(rng, BATCH, 5, 0.3)
     old = np.eye(5)[LEARNER.decide(world[0]).index] > 0
     good_p = Tilt().release(LEARNER, *world, MODERATE).probabilities[old].mean()
-    bad_p = bad.release(LEARNER, *world, MODERATE).probabilities[old].mean()
+    uninsured = replace(bad, insurance=0)  # with insurance, arms that cannot have been served do not count
+    bad_p, less_bad_p = (
+        each.release(LEARNER, *world, MODERATE).probabilities[old].mean() for each in (uninsured, bad)
+    )
     assert bad_p < good_p - 0.05
+    assert less_bad_p >= bad_p
 
 
 class OneOtherArmPaysForAll(Tilt):
@@ -308,6 +314,31 @@ def test_an_empty_request_releases_the_decision_exactly_at_any_budget() -> None:
         np.testing.assert_array_equal(p, np.eye(3)[LEARNER.decide(statistics).index])
 
 
+@pytest.mark.parametrize("insurance", [0, 0.02])
+def test_an_empty_request_releases_the_decision_also_if_the_predictive_does_not_know_it(
+    insurance: float,
+) -> None:
+    """In a batch with other requests; where nothing is left, the predictive may return anything."""
+    counts, ones = np.array([[9, 8, 7]] * 3), np.array([[8, 3, 2]] * 3)
+    statistics = ArmStatistics((0, 1, 2), counts, ones * UNIT)
+    some = np.array([[0] * 3, [1, 1, 0], [9, 8, 7]])
+    removed = ArmStatistics((0, 1, 2), some, np.where(some == counts, ones, 0) * UNIT)
+    guess = np.array([[0.2, 0.3, 0.5], [0.2, 0.3, 0.5], [math.nan] * 3])
+    tilt = Tilt(predictive=lambda *_: guess, insurance=insurance)
+    release = tilt.release(LEARNER, statistics, DeletionRequest(removed), Budget(epsilon=3.0, delta=1e-5))
+    assert release.branch.tolist() == [Branch.UNCHANGED, Branch.TILT, Branch.NO_DATA_LEFT]
+    assert release.probabilities[0].tolist() == release.probabilities[2].tolist() == [1.0, 0.0, 0.0]
+    assert release.probabilities[1, 0] < 1 or insurance > 0  # insured, it is the only contender
+
+
+@pytest.mark.parametrize("share", [1 - 1e-16, 1 - 1e-15, 1 - 1e-13])
+def test_a_share_so_large_that_counts_overflow_is_refused_in_one_sentence(share: float) -> None:
+    data = ArmStatistics((0, 1), np.array([10**6, 10**6]), np.array([10**15, 0]))
+    request = DeletionRequest.from_rewards({0: [1], 1: []})
+    with pytest.raises(InvalidInputError, match=r"assumed_share must be so small that .* 1e\+18 records"):
+        Tilt(assumed_share=share).release(LEARNER, data, request, MODERATE)
+
+
 @pytest.mark.parametrize("predictive", quick_only([at_random], [flat, at_random]))
 def test_without_delta_nothing_is_released_that_the_reference_excludes(
     predictive: Callable[[Learner, ArmStatistics, Ints], Floats],
@@ -326,16 +357,29 @@ def test_without_delta_nothing_is_released_that_the_reference_excludes(
 def test_a_predictive_without_a_name_is_refused() -> None:
     with pytest.raises(
         InvalidInputError,
-        match="must be one of flat, empirical_bayes, nothing_or_share, or a function; got 'x'",
+        match="must be one of flat, empirical_bayes, nothing_or_share, equal_counts, by_counts, "
+        "or a function; got 'x'",
     ):
         Tilt(predictive="x")
 
 
-@pytest.mark.parametrize("guess", [[0.5, 0.5, 0.0], np.array([1.0]), 1.0, "a", None])
+@pytest.mark.parametrize("predictive", [[], {}, None, 3])
+def test_a_predictive_that_is_neither_a_name_nor_a_function_is_refused(predictive: Any) -> None:
+    with pytest.raises(InvalidInputError, match="predictive must be one of flat, "):
+        Tilt(predictive=predictive)
+
+
+BAD_GUESSES = [
+    *([0.5, 0.5, 0.0], np.array([1.0]), 1.0, "a", None, [[0.5, 0.5]], [["0.5", "0.5"]], ["a", "b"]),
+    *([0.5, math.nan], [1.0, -0.1], [math.inf, 0.0], [0.0, 0.0], [0.5, 0.5j], [[0.5], [0.5, 0.5]]),
+]
+
+
+@pytest.mark.parametrize("guess", BAD_GUESSES)
 def test_a_predictive_that_is_not_one_probability_per_arm_is_refused(guess: object) -> None:
     data = ArmStatistics.from_rewards({"a": [1] * 9, "b": [0] * 9})
     request = DeletionRequest.from_rewards({"a": [1], "b": []})
-    with pytest.raises(InvalidInputError, match="one probability per arm, for 2 arms; got"):
+    with pytest.raises(InvalidInputError, match=r"one number per arm, finite, .*, for 2 arms; got"):
         Tilt(predictive=lambda *_: guess).release(LEARNER, data, request, MODERATE)  # type: ignore[arg-type]
     a_list = Tilt(predictive=lambda *_: [1, 0])  # type: ignore[arg-type]
     assert a_list.release(LEARNER, data, request, MODERATE).probabilities[0] == 1

@@ -21,6 +21,8 @@ from armnesia import (
     feasible_reference,
 )
 from armnesia.auditing import small_worlds
+from armnesia.unlearners.contenders import contenders
+from armnesia.unlearners.tilt import knee
 from tests.quick import quick_only
 from tests.unlearners.tilt_cases import LEARNER, MODERATE, Floats, Ints, uniform
 
@@ -29,13 +31,14 @@ World = tuple[ArmStatistics, DeletionRequest]
 BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
 
 
-RECOMMENDED = Tilt(assumed_share=0.95, predictive="nothing_or_share")
+RECOMMENDED = Tilt(assumed_share=0.95, predictive="by_counts")
 TILTS = [
     Tilt(),
     Tilt(predictive="empirical_bayes"),
     Tilt(predictive=uniform),
     Tilt(assumed_share=0.3),
     RECOMMENDED,
+    Tilt(assumed_share=0.95, predictive="nothing_or_share"),
     Tilt(predictive=uniform, insurance=1),
     Tilt(assumed_share=0.3, insurance=1),
 ]
@@ -87,6 +90,22 @@ def test_its_level_holds_with_three_arms(unlearner: Unlearner, budget: Budget) -
         assert found.holds, found.delta
 
 
+def test_its_level_holds_with_three_arms_some_of_which_are_insured() -> None:
+    """By linear programming; the insurance pays for one of two contenders at this ε."""
+    learner, budget = LCB(confidence=0.5), Budget(epsilon=2.0, delta=1e-5)
+    instances = same_rest(np.random.default_rng(6), n_groups=8)
+    partly = Tilt(predictive=lambda *_: np.array([1.0, 0.0, 0.0]))
+    found = feasible_reference(partly, learner, level=partly.level, budget=budget, instances=instances)
+    assert found.holds, found.delta
+    insured = set()
+    for data, request in instances:
+        left = data.without(request)
+        if left.total > 0 and contenders(learner, left, request.counts).all():
+            r = partly.reference(learner, left, budget, shape=request.counts)
+            insured.add(tuple((r >= knee(budget) - 1e-12).tolist()))
+    assert insured & {(True, True, False), (True, False, True)}
+
+
 class TheNextBestTakesAll(Tilt):
     """A planted fault: all that is left goes to the best of the other arms, more than e^ε·r_a or not."""
 
@@ -126,7 +145,7 @@ def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_
 
     for shape in (None, request.counts, 5 * request.counts):
         Tilt(assumed_share=0.3, predictive=recording).reference(LEARNER, retained, MODERATE, shape=shape)
-        np.testing.assert_array_equal(seen_shapes.pop(), np.round(retained.counts * 3 / 7))
+        np.testing.assert_array_equal(seen_shapes.pop(), retained.counts * 3 // 7)
 
 
 def test_with_an_assumed_share_an_empty_request_is_answered_like_any_other() -> None:

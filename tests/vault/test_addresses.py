@@ -165,14 +165,14 @@ def with_password(address: str) -> str:
 
 
 def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path) -> None:
-    schema = fresh_schema()
+    schema, others = fresh_schema(), fresh_schema()
     server = with_password(postgres_url())
     url, keys = f"{server}&schema={schema}", str(tmp_path / "keys")
     with psycopg.connect(postgres_url(), autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {schema}")
-        connection.execute(f"CREATE TABLE {schema}.log AS SELECT 'A' AS action, 1 AS reward, 'ann' AS who")
+        connection.execute(f"CREATE SCHEMA {others}")
+        connection.execute(f"CREATE TABLE {others}.log AS SELECT 'A' AS action, 1 AS reward, 'ann' AS who")
         ours = ("--url", url, "--keys", keys)
-        source = (server, "--table", f"{schema}.log", "--user-column", "who")
+        source = (server, "--table", f"{others}.log", "--user-column", "who")
         for command in (
             ("init", "--external", "--actions", "A,B", *ours, "--json"),
             ("ingest", *source, *ours),
@@ -189,7 +189,7 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
                 descriptions = session.query("SELECT description FROM source")
             assert len(descriptions) == 1
             assert_unshown(vault.status(), vault._connection.database.location, descriptions)
-        connection.execute(f"DROP TABLE {schema}.log")
+        connection.execute(f"DROP TABLE {others}.log")
         for words, code in ((("verify",), 1), (("forget", "--user", "ann"), 2), (("init",), 2)):
             refused = run(*words, *ours)
             assert refused.code == code

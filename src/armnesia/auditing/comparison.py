@@ -60,8 +60,7 @@ def compare(
     old = learner.decide(statistics)
     retained = statistics.without(request)
     low, high = statistics.reward_range
-    sums = np.asarray(retained.sums / UNIT, dtype=np.float64)
-    posterior = (1 + sums) / (2 + retained.counts)
+    posterior = posterior_means(retained)
     found = []
     for unlearner in _instances(unlearners, variants):
         name = unlearner.name
@@ -91,6 +90,16 @@ def _instances(
                 f"unlearners must be instances of Unlearner, or names: {', '.join(by_name)}; got {each!r}"
             )
     return [each if isinstance(each, Unlearner) else by_name[each] for each in asked]
+
+
+def posterior_means(retained: ArmStatistics) -> FloatArray:
+    """The mean (1 + S)/(2 + N) of each arm's posterior given a uniform prior, on the [0, 1] scale.
+
+    >>> posterior_means(ArmStatistics.from_rewards({"A": [1, 1, 0], "B": []}))
+    array([0.6, 0.5])
+    """
+    sums = np.asarray(retained.sums / UNIT, dtype=np.float64)
+    return np.asarray((1 + sums) / (2 + retained.counts))
 
 
 def _strictest_and_best_first(found: Comparison) -> tuple[int, float]:

@@ -24,6 +24,7 @@ COMMANDS = {
         "unlearn": "log.unlearn",
         "audit": "log.audit",
         "compare": "log.compare",
+        "join": "log.join",
         "demo": "demo",
     },
     _VAULT: {

@@ -33,6 +33,14 @@ ActionsFile = Annotated[
     Path | None, typer.Option(help="A UTF-8 file of the whole action set, one label per line.")
 ]
 RewardRange = Annotated[str, typer.Option(help="Lowest and highest possible reward: 0,1.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Read only rows such as 'country = DE', 'age >= 18' (repeatable).",
+    ),
+]
 LearnerName = Annotated[
     str | None,
     typer.Option(
@@ -48,6 +56,18 @@ Delta = Annotated[float | None, typer.Option(help="Privacy δ.")]
 Gamma = Annotated[float | None, typer.Option(help="Noise γ = σ/Δ instead of ε.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is sampled.")]
 Picture = Annotated[Path | None, typer.Option(help="Save a picture to this file (.png, .svg or .pdf).")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by", help="A key of decisions: a column, or one of numbers with edges, age:18,30 (repeatable)."
+    ),
+]
+Over = Annotated[
+    str,
+    typer.Option(
+        "--over", metavar="touched|all", help="With --by: the decisions that the budget is split over."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 
@@ -62,6 +82,7 @@ class LogOptions:
     actions: Actions = None
     actions_file: ActionsFile = None
     reward_range: RewardRange = "0,1"
+    where: Where = None
 
     def read(self, log: str, *, with_users: bool) -> Log:
         """Read the log that a command names."""
@@ -69,8 +90,8 @@ class LogOptions:
             if self != LogOptions():
                 raise InvalidInputError(
                     f"the bundled log {BUNDLED!r} has its own columns, actions and rewards: leave --table,"
-                    " --action-column, --reward-column, --user-column, --actions, --actions-file and"
-                    " --reward-range out"
+                    " --action-column, --reward-column, --user-column, --actions, --actions-file,"
+                    " --reward-range and --where out"
                 )
             return datasets.flights()
         actions = declared_actions(self.actions, self.actions_file)
@@ -83,6 +104,7 @@ class LogOptions:
             user=self.user_column or (IF_PRESENT if with_users else None),
             table=self.table,
             actions=actions,
+            where=self.where,
             reward_range=two_numbers(self.reward_range),
         )
 

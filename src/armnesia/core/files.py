@@ -1,15 +1,46 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all, and read only if they are plain files."""
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from armnesia.core.randomness import secret_bytes
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # the latter on Windows alone
+
+
+def open_plain(path: str | PathLike[str]) -> BinaryIO:
+    """Open a plain file for reading; a folder, a device or a pipe raises an OSError.
+
+    Opening a pipe in the usual way waits until somebody writes into it.
+
+    >>> open_plain("/")
+    Traceback (most recent call last):
+    IsADirectoryError: [Errno 21] Is a directory: '/'
+    """
+    descriptor = os.open(path, os.O_RDONLY | _NO_WAITING)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+
+
+def read_plain(path: str | PathLike[str], largest: int) -> bytes:
+    """Read a plain file of at most so many bytes; any other raises an OSError."""
+    with open_plain(path) as file:
+        data = file.read(largest + 1)
+    if len(data) > largest:
+        raise OSError(errno.EFBIG, f"it has more than {largest:,} bytes", str(path))
+    return data
 
 
 @contextmanager

@@ -29,6 +29,11 @@ class KLLCB(ConfidenceLearner):
 
     name: ClassVar[str] = "kl_lcb"
 
+    @property
+    def score_rounding(self) -> float:
+        """10⁻⁷. A divergence is computed with an error of about 10⁻¹⁶, and its root is the distance of μ."""
+        return 1e-7
+
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """The bounds by bisection: kl(μ̂, μ) falls from infinity to 0 as μ rises from 0 to μ̂."""
         allowed = self.log_term(n_actions) / np.asarray(counts)

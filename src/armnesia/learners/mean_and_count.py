@@ -25,7 +25,15 @@ class MeanAndCountLearner(Learner):
 
     @abstractmethod
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
-        """The scores of arms with these means and positive counts. They must not fall as a mean rises."""
+        """The scores of arms with these means and positive counts.
+
+        They must not fall as a mean rises, by more than `score_rounding`.
+        """
+
+    @property
+    def score_rounding(self) -> float:
+        """How far a score, as it is computed, can fall where the mean rises: 0 unless it is rounded."""
+        return 0.0
 
     def unit_scores(self, statistics: ArmStatistics) -> FloatArray:
         """The lower bounds on the [0, 1] scale, and −1 for arms without records."""
@@ -42,8 +50,13 @@ class MeanAndCountLearner(Learner):
         low = self.lower_bounds(np.maximum(means - spread, 0.0), counts, n_actions)
         return np.asarray((high - low) / 2)
 
-    def for_rows(self, rows: IntArray, shape: tuple[int, ...]) -> "MeanAndCountLearner":
-        """The learner for these data sets of a batch whose counts have this shape."""
+    def for_rows(
+        self, rows: IntArray, shape: tuple[int, ...], arms: IntArray | None = None
+    ) -> "MeanAndCountLearner":
+        """The learner for these data sets of a batch whose counts have this shape, and for some arms of each.
+
+        `arms` has a row for each of the data sets; None stands for all arms.
+        """
         return self
 
     def with_frozen_penalty(self, deleted_counts: ArrayLike) -> "FrozenPenalty":
@@ -159,18 +172,29 @@ class FrozenPenalty(PenaltyLearner):
         """The inner learner with these counts instead."""
         return self.inner.with_frozen_penalty(deleted_counts)
 
-    def for_rows(self, rows: IntArray, shape: tuple[int, ...]) -> MeanAndCountLearner:
-        """With the counts of these data sets, if every data set has its own.
+    def for_rows(
+        self, rows: IntArray, shape: tuple[int, ...], arms: IntArray | None = None
+    ) -> MeanAndCountLearner:
+        """With the counts of these data sets, if every data set has its own, or of some arms of each.
 
         >>> from armnesia import LCB
         >>> batch = LCB(confidence=0.01).with_frozen_penalty([[5, 0], [7, 1]])
         >>> batch.for_rows(np.array([1]), shape=(2, 2)).deleted_counts
         array([[7, 1]])
+        >>> batch.for_rows(np.array([1]), shape=(2, 2), arms=np.array([[1]])).deleted_counts
+        array([[1]])
         """
-        if self.deleted_counts.ndim == 1:
+        if self.deleted_counts.ndim == 1 and arms is None:
             return self
         counts = np.broadcast_to(self.deleted_counts, shape).reshape(-1, shape[-1])[rows]
+        if arms is not None:
+            counts = np.take_along_axis(counts, arms, -1)
         return replace(self, deleted_counts=counts)
+
+    @property
+    def score_rounding(self) -> float:
+        """That of the inner learner."""
+        return self.inner.score_rounding
 
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """Those of the inner learner at N + g records."""

@@ -5,6 +5,9 @@ rows a vault reads. Optional dependencies are imported when a source needs them.
 """
 
 from armnesia.logs.columns import IF_PRESENT, Columns
+from armnesia.logs.conditions import Condition
+from armnesia.logs.decisions import Decisions
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source, reopen_source, source_name
@@ -17,6 +20,9 @@ __all__ = [
     "CHUNK",
     "IF_PRESENT",
     "Columns",
+    "Condition",
+    "Decisions",
+    "KeyColumn",
     "Log",
     "Rows",
     "Source",

@@ -3,15 +3,19 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
+from armnesia.logs.conditions import Condition
+from armnesia.logs.decisions import ArrayDecisions, Decisions, InMemoryRows, part_rows
+from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.log import Log
 from armnesia.logs.values import is_missing, label_text
 
@@ -38,17 +42,34 @@ class LabelCodes(dict[Hashable, int]):
         self[label] = code
         return code
 
-    def encode(self, labels: Sequence[Any], what: str, first: int = 0) -> IntArray:
-        """Give the code of each label, of which the first is at row `first`; refuse what cannot be hashed."""
+    def encode(self, labels: Sequence[Any], what: str, positions: Sequence[int] | None = None) -> IntArray:
+        """Give the code of each label; refuse what cannot be hashed, found by `positions`."""
         try:
             return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
         except TypeError:
-            offences = ((row, label) for row, label in enumerate(labels, first) if not _is_hashable(label))
+            rows = range(len(labels)) if positions is None else positions
+            offences = (
+                (row, label) for row, label in zip(rows, labels, strict=True) if not _is_hashable(label)
+            )
             raise rules.unusable_labels(what, offences) from None
 
 
+class KeyedSource(Protocol):
+    """A source of which further columns can be read."""
+
+    where: tuple[Condition, ...]
+
+    def with_keys(self, names: tuple[str, ...]) -> "KeyedSource":
+        """The same source, of which key columns are read as well."""
+
+    def read_keyed(
+        self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
+    ) -> "tuple[ArrayLog, list[IntArray]]":
+        """Read the log again, with the code of each row's value in each key column."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ArrayLog(Log):
+class ArrayLog(Log, InMemoryRows):
     """Action and user of each row as positions in lists of labels, the reward in units."""
 
     action_codes: IntArray
@@ -57,6 +78,8 @@ class ArrayLog(Log):
     user_labels: tuple[Hashable, ...]
     users_by_text: bool = False
     """Whether the labels of users are their text, as in a table; otherwise they are Python values."""
+    source: KeyedSource | None = None
+    """Where the log was read, if it has further columns."""
 
     def __post_init__(self) -> None:
         for array in (self.action_codes, self.units, self.user_codes):
@@ -65,16 +88,29 @@ class ArrayLog(Log):
     def __len__(self) -> int:
         return len(self.units)
 
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions that the rows satisfy."""
+        return () if self.source is None else self.source.where
+
     def statistics(self) -> ArmStatistics:
         """Count the rows and add up the rewards of each action, in exact integers."""
         return self._records(np.arange(len(self)))
 
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
+        return self._request(self.rows_of_users(users))
+
+    def rows_of_users(self, users: list[Hashable]) -> IntArray:
+        """The positions of all rows of these users; refuse a user without rows."""
         codes = [self._user_code(user) for user in users]
         if MISSING in codes:
             unknown = [user for user, code in zip(users, codes, strict=True) if code == MISSING]
             raise rules.unknown_users(unknown, self.user_labels)
-        return self._request(np.flatnonzero(np.isin(self.user_codes, codes)))
+        return np.flatnonzero(np.isin(self.user_codes, codes))
+
+    def all_binary(self, rows: IntArray) -> bool:
+        """Whether each of these rows has the lowest or the highest reward."""
+        return bool(np.isin(self.units[rows], [0, UNIT]).all())
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(np.array(rows))
@@ -86,9 +122,19 @@ class ArrayLog(Log):
         rows = np.bincount(self.user_codes[chosen], minlength=len(self.user_labels))
         return {user: int(n) for user, n in zip(self.user_labels, rows, strict=True) if n}
 
+    def _decisions(self, keys: tuple[KeyColumn, ...], at_most: int) -> Decisions:
+        if self.source is None:
+            raise InvalidInputError("this log was made without a source, so it has no columns to part it by")
+        codes = [KeyCodes(key) for key in keys]
+        named = self.source.with_keys(tuple(key.name for key in keys))
+        log, code_columns = named.read_keyed(self.actions, self.reward_range, codes)
+        if log.statistics() != self.statistics():
+            raise InvalidLogError("the source has changed since the log was read; read it again")
+        found, decision_of_row = part_rows(keys, [key.texts for key in codes], code_columns, at_most)
+        return ArrayDecisions.of_log(keys, found, log, decision_of_row)
+
     def _request(self, rows: IntArray) -> DeletionRequest:
-        binary = bool(np.isin(self.units[rows], [0, UNIT]).all())
-        return DeletionRequest(self._records(rows), binary)
+        return DeletionRequest(self._records(rows), self.all_binary(rows))
 
     def _records(self, rows: IntArray) -> ArmStatistics:
         codes = self.action_codes[rows]

@@ -59,6 +59,22 @@ class Columns:
                 raise rules.missing_column(role, name, available)
         return resolved
 
+    def check_keys(self, names: Sequence[str]) -> None:
+        """Refuse keys that are the action, the reward or the user: keys are public.
+
+        >>> Columns("arm", "click", None).check_keys(["click"])
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: a key must be another column than those of the action, the
+        reward and the user; got 'click', the reward column
+        """
+        role_of = {name: role for role, name in self.named().items() if role != "id"}
+        taken = [name for name in names if name in role_of]
+        if taken:
+            raise InvalidInputError(
+                "a key must be another column than those of the action, the reward and the user;"
+                f" got {taken[0]!r}, the {role_of[taken[0]]} column"
+            )
+
     def wanted(self) -> set[str]:
         """The names that are looked for in a source."""
         return {*self.named().values(), *([IF_PRESENT.value] if self.user is IF_PRESENT else [])}

@@ -1,7 +1,10 @@
-"""DuckDB behind two functions: a new connection for each query, and errors in one sentence."""
+"""DuckDB behind a few functions: a new connection for each query, and errors in one sentence."""
 
+import os
 import re
+import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +24,7 @@ _PIECE = 256
 
 def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
     """Run one query in a new database in memory; `shown` and `format_name` are for messages."""
-    with _connected(shown, format_name) as connection:
+    with _connected(unreadable(shown, format_name)) as connection:
         rows: list[tuple[Any, ...]] = connection.execute(sql, parameters).fetchall()
         return rows
 
@@ -30,7 +33,7 @@ def stream(
     sql: str, parameters: dict[str, Any], *, size: int, shown: str, format_name: str
 ) -> Iterator[list[tuple[Any, ...]]]:
     """Run one query and yield its rows in chunks, in order, in constant memory."""
-    with _connected(shown, format_name) as connection:
+    with _connected(unreadable(shown, format_name)) as connection:
         # Each thread reads ahead; the consumer is slower than one thread anyway.
         connection.execute("SET threads = 1")
         # Otherwise the columns of a whole row group are in memory, compressed.
@@ -39,26 +42,84 @@ def stream(
         yield from in_chunks(iter(lambda: connection.fetchmany(_PIECE), []), size)
 
 
+class ScratchDatabase:
+    """A database in memory for several statements; what does not fit in goes to a private folder.
+
+    The folder is made inside another one, readable by its owner only, and removed at the end.
+
+    >>> with ScratchDatabase.opened(tempfile.gettempdir(), memory_limit="100MB") as database:
+    ...     _ = database.run("CREATE TABLE t AS SELECT unnest($n) AS n", {"n": [1, 2]}, failed="no table")
+    ...     database.run("SELECT sum(n) FROM t", {}, failed="no sum")
+    [(3,)]
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, folder: str | os.PathLike[str], *, memory_limit: str, time_zone: str = "UTC"
+    ) -> Iterator["ScratchDatabase"]:
+        """Open an empty one; `time_zone` is that of times without a zone."""
+        with tempfile.TemporaryDirectory(prefix=".armnesia-", dir=folder) as spilled:
+            settings = {**_SETTINGS, "temp_directory": spilled, "memory_limit": memory_limit}
+            with _connected("the database in memory cannot be used", settings) as connection:
+                connection.execute("SET preserve_insertion_order = false")  # order would cost memory
+                connection.execute(f"SET TimeZone = '{time_zone}'")
+                yield cls(connection)
+
+    def run(self, sql: str, parameters: dict[str, Any], *, failed: str) -> list[tuple[Any, ...]]:
+        """Run a statement; `failed` says what cannot be done if it fails, such as `unreadable` writes it."""
+        remedy = "allow more memory, or split the files"
+        # In a thread: a statement that runs in the main thread keeps Ctrl-C waiting until it has ended.
+        with _errors_in_words(failed, remedy), ThreadPoolExecutor(max_workers=1) as thread:
+            running = thread.submit(self._fetch, sql, parameters)
+            try:
+                return running.result()
+            except BaseException:
+                self._connection.interrupt()
+                raise
+
+    def _fetch(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._connection.execute(sql, parameters).fetchall()
+        return rows
+
+
 @contextmanager
-def _connected(shown: str, format_name: str) -> Iterator[Any]:
+def _connected(failed: str, settings: dict[str, str] | None = None) -> Iterator[Any]:
     try:
         import duckdb  # noqa: PLC0415 (an extra)
     except ImportError as error:
         raise MissingExtraError.naming("Reading CSV and Parquet files", "engines") from error
+    with (
+        _errors_in_words(failed, "split the file, or write it with smaller row groups and shorter texts"),
+        duckdb.connect(config=_SETTINGS if settings is None else settings) as connection,
+    ):
+        connection.execute("SET enable_progress_bar = false")  # it would be printed into the output
+        yield connection
+
+
+def unreadable(shown: str, format_name: str) -> str:
+    """Begin a message about a source.
+
+    >>> unreadable("clicks.csv", "CSV")
+    "source 'clicks.csv' cannot be read as CSV"
+    """
+    return f"source {shown!r} cannot be read as {format_name}"
+
+
+@contextmanager
+def _errors_in_words(failed: str, remedy: str) -> Iterator[None]:
+    import duckdb  # noqa: PLC0415 (an extra)
+
     try:
-        with duckdb.connect(config=_SETTINGS) as connection:
-            connection.execute("SET enable_progress_bar = false")  # it would be printed into the output
-            yield connection
+        yield
     except (duckdb.OutOfMemoryException, MemoryError):
-        raise InvalidLogError(
-            f"source {shown!r} cannot be read as {format_name}: there is not enough memory; split the file,"
-            " or write it with smaller row groups and shorter texts"
-        ) from None
+        raise InvalidLogError(f"{failed}: there is not enough memory; {remedy}") from None
     except duckdb.Error as error:
         # Not chained: DuckDB's message quotes the broken line, and a line of a log is personal data.
-        raise InvalidLogError(
-            f"source {shown!r} cannot be read as {format_name}: {_reason(str(error))}"
-        ) from None
+        raise InvalidLogError(f"{failed}: {_reason(str(error))}") from None
 
 
 def _reason(message: str) -> str:
@@ -66,10 +127,14 @@ def _reason(message: str) -> str:
 
     >>> _reason("CSV Error on Line: 3\\nOriginal Line: x\\nExpected Number of Columns: 2 Found: 1")
     'line 3 has 1 columns where the header has 2'
+    >>> _reason('Invalid Input Error: Malformed JSON at byte 0 of input: unexpected character.  Input: "ann"')
+    'Malformed JSON at byte 0 of input: unexpected character.'
     """
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if line is None:
-        return message.splitlines()[0].partition("Error: ")[2] or "DuckDB cannot read it"
+        # After "Input:", a message quotes the value.
+        first_line = message.splitlines()[0].partition("  Input: ")[0]
+        return first_line.partition("Error: ")[2] or "DuckDB cannot read it"
     columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if columns:
         return f"line {line[1]} has {columns[2]} columns where the header has {columns[1]}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.identifiers import LARGEST_EXACT
+from armnesia.logs.conditions import NUMBER, Condition
 
 _NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _FLOATS = {"FLOAT", "DOUBLE"}
@@ -96,6 +97,31 @@ class FileColumn:
         if self.type in _WIDE_NUMBERS:  # text is rounded correctly whatever the number of digits
             return f"CAST(CAST({self.name} AS VARCHAR) AS DOUBLE)"
         return f"CAST({self.name} AS DOUBLE)"
+
+    def number(self) -> str:
+        """The number that a value reads as, whatever its type; NULL where it is missing or no number."""
+        if not self.is_text and self.type in _NUMBERS | {"BOOLEAN"}:
+            return self.reward()
+        text = self.text()
+        return (
+            f"CASE lower({text}) WHEN 'true' THEN 1 WHEN 'false' THEN 0"
+            f" ELSE CASE WHEN regexp_full_match({text}, '{NUMBER}', 'i') THEN CAST({text} AS DOUBLE) END END"
+        )
+
+    def holds(self, condition: Condition, parameter: str) -> str:
+        """Whether a value satisfies a condition, whose values are given as a list in a parameter.
+
+        >>> FileColumn("c0", "VARCHAR", is_text=False).holds(Condition.parse("page = home"), "where_0")
+        'coalesce(CAST(c0 AS VARCHAR) = CAST($where_0 AS VARCHAR[])[1], false)'
+        """
+        value, type_ = (self.number(), "DOUBLE") if condition.compares_numbers else (self.text(), "VARCHAR")
+        values = f"CAST(${parameter} AS {type_}[])"
+        if condition.operator == "in":
+            compared = f"list_contains({values}, {value})"
+        else:
+            compared = f"{value} {condition.operator} {values}[1]"
+        # DuckDB takes NaN for a number that is equal to itself.
+        return f"coalesce({f'NOT isnan({value}) AND ' * condition.compares_numbers}{compared}, false)"
 
     def propensity(self) -> str:
         """The value as a float; NULL where it is no finite number."""

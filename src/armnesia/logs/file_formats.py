@@ -37,6 +37,7 @@ FORMATS = {
     ".tsv.gz": Format("\t", "gzip"),
     ".parquet": Format(),
     ".pq": Format(),
+    ".parquet.zst": Format(),  # compressed inside, as every Parquet file; PostHog names them so
 }
 
 
@@ -63,7 +64,11 @@ class LogFiles:
 
     @property
     def table(self) -> str:
-        """The files as a table in SQL, with the parameter $files and columns c0, c1, … by position.
+        """The files as a table in SQL, with the parameter $files and columns c0, c1, … by position."""
+        return self.table_of("files")
+
+    def table_of(self, parameter: str) -> str:
+        """The files as a table in SQL, with a parameter of this name for their paths.
 
         Numbers instead of names: nothing to quote, and no trouble with names that differ only in case.
         CSV is read by fixed rules, without DuckDB's guessing of delimiters, types and header.
@@ -75,24 +80,24 @@ class LogFiles:
             options = "can_have_nan = true, hive_partitioning = false"
             if self.parts:  # for one file it would only copy every text
                 options += ", union_by_name = true"
-            return f"read_parquet($files, {options}) AS t({', '.join(numbered)})"
+            return f"read_parquet(${parameter}, {options}) AS t({', '.join(numbered)})"
         types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
         options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"
         if self.mixed_line_ends:
             options += ", strict_mode = false"
         rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
-        return f"read_csv($files, {rules_of_csv}, {options}, columns = {{{types}}})"
+        return f"read_csv(${parameter}, {rules_of_csv}, {options}, columns = {{{types}}})"
 
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
-        self._check_unchanged()
+        self.check_unchanged()
         rows = query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
-        self._check_unchanged()
+        self.check_unchanged()
         return rows
 
     def stream(self, sql: str, size: int, **parameters: Any) -> Iterator[list[tuple[Any, ...]]]:
         """Run SQL over the files and yield the rows in chunks; refuse files that change meanwhile."""
-        self._check_unchanged()
+        self.check_unchanged()
         yield from stream(
             sql,
             self._parameters(parameters),
@@ -100,24 +105,31 @@ class LogFiles:
             shown=self.paths[0],
             format_name=self.format.name,
         )
-        self._check_unchanged()
+        self.check_unchanged()
 
-    def check_count(self, n_read: int) -> None:
-        """Refuse files of which not every row was read."""
-        if n_read != self.n_rows:
+    def check_count(self, n_read: int, n_rows: int | None = None) -> None:
+        """Refuse files of which not every row was read, or not each of `n_rows` rows."""
+        n_rows = self.n_rows if n_rows is None else n_rows
+        if n_read != n_rows:
             others = f" and {len(self.paths) - 1} more files" if self.parts else ""
             quotes = ", with every field of text in quotes" if self.format.delimiter else ""
             raise InvalidLogError(
                 f"source {self.paths[0]!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
-                f" read where there are {self.n_rows}; write it again{quotes}"
+                f" read where there are {n_rows}; write it again{quotes}"
             )
 
     def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
-        # Escaped, because DuckDB would take "a[1].csv" for a pattern and read "a1.csv".
-        return {"files": [glob.escape(path) for path in self.paths], **others}
+        return {"files": self.escaped_paths(), **others}
 
-    def _check_unchanged(self) -> None:
-        changed = [path for path, stamp in zip(self.paths, self.stamps, strict=True) if _stamp(path) != stamp]
+    def escaped_paths(self) -> list[str]:
+        """The paths as DuckDB takes them, which would read "a1.csv" for "a[1].csv"."""
+        return [glob.escape(path) for path in self.paths]
+
+    def check_unchanged(self) -> None:
+        """Refuse files that have changed since the log was read."""
+        changed = [
+            path for path, stamp in zip(self.paths, self.stamps, strict=True) if stamp_of(path) != stamp
+        ]
         if changed:
             raise InvalidLogError(f"source {changed[0]!r} has changed since the log was read; read it again")
 
@@ -127,7 +139,7 @@ def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFi
 
     Parquet files need to agree only in the `wanted` columns; None stands for all.
     """
-    paths = _paths(os.path.expanduser(os.fspath(source)))
+    paths = find_paths(source)
     formats = set(map(_format, paths))
     if len(formats) > 1:
         raise InvalidLogError(
@@ -159,8 +171,9 @@ def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFi
     return LogFiles(tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files))
 
 
-def _paths(path: str) -> list[str]:
+def find_paths(source: str | os.PathLike[str]) -> list[str]:
     """Expand a glob in sorted order, so that row positions are the same on every machine."""
+    path = os.path.expanduser(os.fspath(source))
     found = (
         [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
     )
@@ -179,7 +192,8 @@ def _format(path: str) -> Format:
     raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {os.path.basename(path)!r}")
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def stamp_of(path: str) -> tuple[int, int]:
+    """Size and time of change of a file."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -189,7 +203,7 @@ def _stamp(path: str) -> tuple[int, int]:
 
 def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFiles:
     """Ask for the columns and for the number of rows; refuse wanted columns that expand too much."""
-    stamp = _stamp(path)
+    stamp = stamp_of(path)
 
     def ask(sql: str) -> list[tuple[Any, ...]]:
         return query(sql, {"file": [glob.escape(path)]}, shown=path, format_name=format_.name)
@@ -214,9 +228,9 @@ def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFil
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
     """Scan the file and read its header; this reads all of a compressed file and checks its checksum."""
-    stamp = _stamp(path)
+    stamp = stamp_of(path)
     try:
-        with _opened(path, format_) as stream:
+        with opened(path, format_) as stream:
             records = scan_csv(stream, format_.delimiter or ",", lenient=lenient)
             stream.seek(0)
             lines = (line.decode("utf-8-sig") for line in stream)
@@ -233,7 +247,8 @@ def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
     return LogFiles((path,), format_, columns, records.count, (stamp,), records.mixed_line_ends)
 
 
-def _opened(path: str, format_: Format) -> IO[bytes] | gzip.GzipFile:
+def opened(path: str, format_: Format) -> IO[bytes] | gzip.GzipFile:
+    """Open a file for reading, through its compression."""
     return gzip.open(path) if format_.compression == "gzip" else Path(path).open("rb")
 
 

@@ -4,10 +4,11 @@ A log stays in its files. Rewards become units before they are added: a sum of f
 addition, which differs from run to run when several threads read; a sum of integers does not.
 """
 
+import copy
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,8 +20,12 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
+from armnesia.logs.conditions import Condition
+from armnesia.logs.decisions import Decisions
 from armnesia.logs.duckdb_values import FileColumn
+from armnesia.logs.file_decisions import FileDecisions, interval_sql
 from armnesia.logs.file_formats import LogFiles, open_files
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT
 from armnesia.logs.log import Log
 from armnesia.logs.source import RawRows, Selection, Source
@@ -65,32 +70,128 @@ class FileSource(Source):
         in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
         others = [column for column in in_order if column != self._column_of["reward"]]
         self._others = others if self.reads_whole_rows else None
+        named = self.columns.named()
         if not self._is_csv:
-            self._check_sizes()
+            self._check_sizes(
+                {name: self.described(role) for role, name in named.items() if role != "reward"}
+            )
+        self._keys: tuple[tuple[FileColumn, KeyColumn], ...] = ()
+        self._further: list[str] = []
+        self._conditions: tuple[FileColumn, ...] = ()
+        self._n_rows = self._files.n_rows
+
+    def filtered(self, where: tuple[Condition, ...]) -> Self:
+        """The same files without the rows that do not satisfy these conditions, which one query counts."""
+        chosen = copy.copy(self)
+        chosen.where, chosen._known_ranges = (*self.where, *where), {}
+        columns = chosen._further_columns("where", [condition.column for condition in chosen.where])
+        for column, condition in zip(columns, chosen.where, strict=True):
+            column.check("key", condition.described)
+        chosen._conditions = tuple(columns)
+        wrong = chosen._no_numbers()
+        asked = ["count(*)", f"count(*) FILTER ({chosen._kept})"]
+        asked += [f"count(*) FILTER ({condition})" for condition in wrong.values()]
+        sql, parameters = f"SELECT {', '.join(asked)} FROM {chosen._files.table}", chosen._where_parameters
+        ((n_read, n_kept, *n_wrong),) = chosen._files.query(sql, **parameters)
+        chosen._files.check_count(n_read)
+        for (place, is_wrong), number in zip(wrong.items(), n_wrong, strict=True):
+            if number:
+                offences = chosen._files.query(
+                    f"SELECT position, {columns[place].text()} FROM (SELECT *, row_number() OVER () - 1 AS"
+                    f" position FROM {chosen._files.table}) WHERE {is_wrong} ORDER BY position LIMIT 4",
+                    **{name: parameters[name] for name in list(parameters)[:place]},
+                )
+                raise chosen.where[place].no_numbers([(row, text) for row, text in offences])
+        chosen._n_rows = n_kept
+        return chosen
+
+    @property
+    def _kept(self) -> str:
+        """Whether a row is read, in SQL; its parameters are `_where_parameters`."""
+        return self._satisfied(len(self.where))
+
+    def _satisfied(self, number: int) -> str:
+        """Whether a row satisfies the first conditions, in SQL."""
+        pairs = zip(self._conditions[:number], self.where, strict=False)
+        held = [column.holds(condition, f"where_{place}") for place, (column, condition) in enumerate(pairs)]
+        return " AND ".join(held) or "true"
+
+    @property
+    def _where_parameters(self) -> dict[str, Any]:
+        return {f"where_{place}": list(condition.values) for place, condition in enumerate(self.where)}
+
+    def _no_numbers(self) -> dict[int, str]:
+        """By condition: whether a row that satisfies those before it has no number to compare, in SQL."""
+        return {
+            place: f"{self._satisfied(place)} AND {column.text()} IS NOT NULL AND {column.number()} IS NULL"
+            for place, (column, condition) in enumerate(zip(self._conditions, self.where, strict=True))
+            if condition.compares_numbers
+        }
+
+    @property
+    def _table(self) -> str:
+        """The rows that are read, in SQL."""
+        table = self._files.table
+        return f"(SELECT * FROM {table} WHERE {self._kept})" if self.where else table
+
+    def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
+        """The same files with key columns; refuse files that have changed."""
+        keyed = super().with_keys(tuple(key.name for key in keys))
+        columns = keyed._further_columns("key", [key.name for key in keys])
+        for column, key in zip(columns, keys, strict=True):
+            column.check("reward" if key.edges else "key", key.described)
+        keyed._keys = tuple(zip(columns, keys, strict=True))
+        keyed._check_sizes({key.name: key.described for key in keys})
+        return keyed
+
+    def _further_columns(self, role: str, wanted: Sequence[str]) -> list[FileColumn]:
+        """Find further columns; Parquet files, which need not agree in all columns, are opened again."""
+        if not self._is_csv and not self.reads_whole_rows:
+            before, others = self._files, [*self._further, *wanted]
+            self._files = open_files(self._location, {*self.columns.wanted(), *others})
+            self._further = others
+            if (self._files.paths, self._files.stamps) != (before.paths, before.stamps):
+                raise InvalidLogError(
+                    f"source {self._location!r} has changed since the log was read; read it again"
+                )
+        names = [name for name, _ in self._files.columns]
+        rules.check_found(role, wanted, names)
+        found = []
+        for name in wanted:
+            if names.count(name) > 1:
+                raise InvalidLogError(f"{rules.described(role, name)} is in the source more than once")
+            place = names.index(name)
+            found.append(FileColumn(f"c{place}", self._files.columns[place][1], self._is_csv))
+        return found
 
     @property
     def description(self) -> Mapping[str, Any]:
         """The absolute path or glob."""
-        return {"kind": "file", "location": self._location, "table": None, "columns": vars(self.columns)}
+        place = {"kind": "file", "location": self._location, "table": None}
+        return {**place, "columns": vars(self.columns), **self.described_filter()}
 
     def n_rows(self) -> int:
         """Take what was counted when the files were opened."""
-        return self._files.n_rows
+        return self._n_rows
 
     def distinct_actions(self) -> Iterable[Any]:
         """Ask DuckDB for the distinct actions, in an order that does not depend on its threads."""
         label = self._column_of["action"].label()
-        sql = f"SELECT DISTINCT {label} AS label FROM {self._files.table} ORDER BY label"
-        return [label for (label,) in self._files.query(sql)]
+        sql = f"SELECT DISTINCT {label} AS label FROM {self._table} ORDER BY label"
+        return [label for (label,) in self._files.query(sql, **self._where_parameters)]
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows in the order of the files."""
-        columns = ", ".join(self._streamed())
+        columns = ", ".join([*self._streamed(), *([self._kept] if self.where else [])])
         if selection is None:
             first = 0
-            for rows in self._files.stream(f"SELECT {columns} FROM {self._files.table}", chunk):
-                yield self._raw(range(first, first + len(rows)), rows)
+            # All rows, also those that are not kept: their number shows that all were read.
+            sql = f"SELECT {columns} FROM {self._files.table}"
+            for rows in self._files.stream(sql, chunk, **self._where_parameters):
+                raw = self._kept_raw(range(first, first + len(rows)), rows)
                 first += len(rows)
+                if raw is not None:
+                    yield raw
             self._files.check_count(first)
             return
         # Rows in another spelling of a user are among those that are not plain; `selected` finds them.
@@ -99,14 +200,17 @@ class FileSource(Source):
         # Numbered before they are selected: a message must name the row of the file.
         numbered = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
         # The last row is read in any case, and shows that all were.
-        condition = f"{selection.role}_text IN (SELECT unnest($texts)){other_spellings} OR position >= $last"
-        sql = f"SELECT {columns}, position FROM ({numbered}) WHERE {condition} ORDER BY position"
+        chosen = f"({selection.role}_text IN (SELECT unnest($texts)){other_spellings}) AND {self._kept}"
+        sql = (
+            f"SELECT {columns}, position FROM ({numbered})"
+            f" WHERE {chosen} OR position >= $last ORDER BY position"
+        )
         n_read = 0
-        parameters["last"] = self._files.n_rows - 1
+        parameters |= {"last": self._files.n_rows - 1, **self._where_parameters}
         for rows in self._files.stream(sql, chunk, texts=sorted(selection.texts), **parameters):
             n_read = rows[-1][-1] + 1
-            raw = self._raw([row[-1] for row in rows], [row[:-1] for row in rows]).selected(selection)
-            if raw.positions:
+            raw = self._kept_raw([row[-1] for row in rows], [row[:-1] for row in rows])
+            if raw is not None and (raw := raw.selected(selection)).positions:
                 yield raw
         if n_read != self._files.n_rows:
             ((n_read,),) = self._files.query(f"SELECT coalesce(max(position) + 1, 0) FROM ({numbered})")
@@ -115,8 +219,8 @@ class FileSource(Source):
     def user_texts(self) -> Iterator[list[str | None]]:
         """Stream the user column, without the rest of long names: they are no integers."""
         text = self._column_of["user"].text()
-        sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._files.table}"
-        for rows in self._files.stream(sql, CHUNK):
+        sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._table}"
+        for rows in self._files.stream(sql, CHUNK, **self._where_parameters):
             yield [user for (user,) in rows]
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
@@ -124,7 +228,7 @@ class FileSource(Source):
         declared = None if actions is None else arm_of_text(actions)
         found = self._sums_of_actions(reward_range)
         if not found:
-            raise rules.empty_log()
+            raise rules.empty_log(self.where)
         what = self.described("action")
         labels = [label for label, *_ in found if label is not None]
         if len(labels) < len(found):
@@ -151,7 +255,7 @@ class FileSource(Source):
         asked += [f"max(strlen({role}_text))" for role in sized]
         asked += [f"min({name}), max({name})" for name in self._propensity_names().values()]
         found = self.query(f"SELECT {', '.join(asked)} FROM decisions GROUP BY action_label", reward_range)
-        self._files.check_count(sum(count for _, count, *_ in found))
+        self._files.check_count(sum(count for _, count, *_ in found), self._n_rows)
         for at, role in enumerate(sized):
             if max((row[4 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
                 condition = f"strlen({role}_text) > {LONGEST_TEXT}"
@@ -165,8 +269,9 @@ class FileSource(Source):
         """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
 
         A decision has action_label, action_text, reward, reward_text, units and, if there is a user column,
-        user_label and user_text. A label is NULL where it is missing; `units` is NULL where the reward is not
-        a number of the range. Numbering reads the files in order; leave it out where order does not matter.
+        user_label and user_text; with key columns also key_0, key_0_text, key_1, …. A label is NULL where it
+        is missing; `units` is NULL where the reward is not a number of the range. Numbering
+        reads the files in order; leave it out where order does not matter.
         """
         reward = self._column_of["reward"]
         refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
@@ -174,16 +279,24 @@ class FileSource(Source):
         for role in self._column_of.keys() - {"reward"}:
             expressions[f"{role}_label"] = self._column_of[role].label()
             expressions[f"{role}_text"] = self._column_of[role].text()
-        for column, name in self._propensity_names().items():
-            expressions[name] = self._propensity_of[column].propensity()
+        for place, (column, key) in enumerate(self._keys):
+            expressions[f"key_{place}_text"] = column.text()
+            expressions[f"key_{place}"] = interval_sql(key, column.reward()) if key.edges else column.text()
+        for propensity, name in self._propensity_names().items():
+            expressions[name] = self._propensity_of[propensity].propensity()
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
         low, high = reward_range
+        numbered = "SELECT *, row_number() OVER () - 1 AS position FROM decisions"
+        if self.where:  # numbered before they are chosen: a message must name the row of the file
+            in_order = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
+            chosen = f"SELECT {columns}, position FROM ({in_order}) WHERE {self._kept}"
+            numbered = f"SELECT *, {_UNITS} AS units FROM ({chosen})"
         return self._files.query(
-            f"WITH parsed AS (SELECT {columns} FROM {self._files.table}),"
-            f" decisions AS (SELECT *, {_UNITS} AS units FROM parsed),"
-            f" numbered AS (SELECT *, row_number() OVER () - 1 AS position FROM decisions) {sql}",
+            f"WITH parsed AS (SELECT {columns} FROM {self._table}),"
+            f" decisions AS (SELECT *, {_UNITS} AS units FROM parsed), numbered AS ({numbered}) {sql}",
             low=low,
             high=high,
+            **self._where_parameters,
             **parameters,
         )
 
@@ -198,16 +311,17 @@ class FileSource(Source):
         """Ask DuckDB, if `read` has not done so."""
         if name not in self._known_ranges:
             value, label = self._propensity_of[name].propensity(), self._column_of["action"].label()
-            sql = f"SELECT min({value}), max({value}) FROM {self._files.table} GROUP BY {label}"
-            self._known_ranges[name] = [(low, high) for low, high in self._files.query(sql)]
+            sql = f"SELECT min({value}), max({value}) FROM {self._table} GROUP BY {label}"
+            found = self._files.query(sql, **self._where_parameters)
+            self._known_ranges[name] = [(low, high) for low, high in found]
         return self._known_ranges[name]
 
     def _propensity_names(self) -> dict[str, str]:
         """The columns of propensities, and their names among the decisions."""
         return {name: f"propensity_{at}" for at, name in enumerate(self._propensities)}
 
-    def _check_sizes(self) -> None:
-        """Refuse Parquet files with long texts before any is read.
+    def _check_sizes(self, described: Mapping[str, str]) -> None:
+        """Refuse Parquet files with long texts in these columns before any is read.
 
         A text that many rows share is in such a file once, but in every reading once per row.
         """
@@ -215,11 +329,7 @@ class FileSource(Source):
         for file in self._files.parts or (self._files,):
             names = [name for name, _ in file.columns]
             every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.columns)]
-            sizes = {
-                role: every[names.index(name)].size()
-                for role, name in self.columns.named().items()
-                if role != "reward"
-            }
+            sizes = {what: every[names.index(name)].size() for name, what in described.items()}
             if self.reads_whole_rows:  # not a sum, whose expression would be nested too deeply
                 content = ", ".join(filter(None, (column.size() for column in every)))
                 sizes["content"] = f"list_sum([{content}])" if content else None
@@ -228,7 +338,7 @@ class FileSource(Source):
                 what, row = found
                 if what == "content":
                     raise rules.long_content(first + row)
-                raise rules.long_label(self.described(what), first + row)
+                raise rules.long_label(what, first + row)
             first += file.n_rows
 
     @staticmethod
@@ -273,6 +383,13 @@ class FileSource(Source):
             parts = ", ".join(f"coalesce(length({text}) || ':', '-'), {text}" for text in texts)
             yield f"concat({parts})"
 
+    def _kept_raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows | None:
+        """The rows of a chunk that satisfy the conditions, as the last column says; None if none does."""
+        if self.where:
+            places = [place for place, row in enumerate(rows) if row[-1]]
+            positions, rows = [positions[place] for place in places], [rows[place][:-1] for place in places]
+        return self._raw(positions, rows) if rows else None
+
     def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
         actions, rewards, refused, users, ids, *others = (list(column) for column in zip(*rows, strict=True))
         if refused.count(None) < len(refused):
@@ -294,12 +411,21 @@ class FileLog(Log):
     source: FileSource
     totals: ArmStatistics
 
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions that the rows satisfy."""
+        return self.source.where
+
     def __len__(self) -> int:
         return int(self.totals.total)
 
     def statistics(self) -> ArmStatistics:
         """Count the rows and add up the rewards of each action, in exact integers."""
         return self.totals
+
+    def _decisions(self, keys: tuple[KeyColumn, ...], at_most: int) -> Decisions:
+        files = self.source.keyed_by(keys)
+        return FileDecisions.of_files(keys, files, self.totals, has_users=self.has_users, at_most=at_most)
 
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}

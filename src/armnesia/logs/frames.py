@@ -3,10 +3,11 @@
 Dataframes are read through narwhals: pandas, polars, pyarrow and whatever else it supports.
 """
 
+import copy
 import importlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from armnesia.core.units import to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
+from armnesia.logs.conditions import Condition, rows_that_satisfy
+from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.limits import LONGEST_TEXT, in_chunks, is_longer
-from armnesia.logs.log import Log
 from armnesia.logs.source import RawRows, Selection, Source, joined
 from armnesia.logs.values import joined_texts, label_text, python_values, sorted_if_comparable
 
@@ -41,17 +43,12 @@ class FrameSource(Source):
         frame = _as_mapping(frame)
         wrapped: _Mapping | _Frame = _Mapping(frame) if isinstance(frame, Mapping) else _Frame(frame)
         super().__init__(columns, wrapped.names(), whole_rows=whole_rows)
+        self._wrapped = wrapped
         named = self.columns.named()
         chosen = list(dict.fromkeys(wrapped.names() if self.reads_whole_rows else named.values()))
-        given = wrapped.columns([*chosen, *(name for name in self._propensities if name not in chosen)])
-        what_of = {name: self.described(role) for role, name in named.items()}
-        self._columns = {
-            name: _sliceable(given[name], what_of.setdefault(name, f"column {name!r}")) for name in chosen
-        }
+        self._load(chosen)
         self.user_integers_below = _exact_below(self._columns.get(named.get("user", "")))
-        rules.check_lengths({what_of[name]: len(column) for name, column in self._columns.items()})
         self._others = sorted(set(chosen) - {self.columns.reward}) if self.reads_whole_rows else None
-        self._propensity_of = {name: given[name] for name in self._propensities}
         if is_bandit_feedback(frame):
             if self.n_rows() != frame["n_rounds"]:
                 raise InvalidLogError(
@@ -63,7 +60,73 @@ class FrameSource(Source):
     @property
     def description(self) -> Mapping[str, Any]:
         """The kind of dataframe; it cannot be found again."""
-        return {"kind": "frame", "location": self._kind, "table": None, "columns": vars(self.columns)}
+        place = {"kind": "frame", "location": self._kind, "table": None}
+        return {**place, "columns": vars(self.columns), **self.described_filter()}
+
+    def _load(self, names: Sequence[str]) -> None:
+        """Take these columns and the propensities, of the rows that satisfy the conditions.
+
+        All of them at once: a lazy frame may give its rows in another order when it is asked again.
+        """
+        compared = [condition.column for condition in self.where]
+        given = self._wrapped.columns(dict.fromkeys([*names, *compared, *self._propensities]))
+        role_of = {name: role for role, name in self.columns.named().items()}
+        role_of |= {name: "where" for name in compared if name not in role_of}
+        role_of |= {name: "key" for name in self.keys if name not in role_of}
+        what_of = {name: self._what(role, name) for name, role in role_of.items()}
+        columns = {
+            name: _sliceable(given[name], what_of.setdefault(name, f"column {name!r}"))
+            for name in dict.fromkeys([*names, *compared])
+        }
+        rules.check_lengths({what_of[name]: len(column) for name, column in columns.items()})
+        self._columns = columns
+        self._positions: Sequence[int] = range(len(columns[self.columns.reward]))
+        self._propensity_of = {name: given[name] for name in self._propensities}
+        if self.where:
+            kept = self._places_kept()
+            self._columns = {name: _taken(columns[name], kept) for name in names}
+            self._positions = kept
+
+    def _what(self, role: str, name: str) -> str:
+        """Name a column in a message."""
+        return self.described(role) if role in self.columns.named() else rules.described(role, name)
+
+    def _places_kept(self) -> list[int]:
+        """The rows that satisfy the conditions."""
+        compared = dict.fromkeys(condition.column for condition in self.where)
+        kept: list[int] = []
+        for pieces in zip(*map(self._pieces, compared), strict=True):
+            first, values = pieces[0][0], dict(zip(compared, (piece for _, piece in pieces), strict=True))
+            positions = range(first, first + len(pieces[0][1]))
+            kept += [positions[place] for place in rows_that_satisfy(self.where, values, positions)]
+        return kept
+
+    def filtered(self, where: tuple[Condition, ...]) -> Self:
+        """The same dataframe without the rows that do not satisfy these conditions."""
+        rules.check_found("where", [condition.column for condition in where], self._wrapped.names())
+        chosen = copy.copy(self)
+        chosen.where = (*self.where, *where)
+        chosen._load(list(self._columns))
+        return chosen
+
+    def with_keys(self, names: tuple[str, ...]) -> Self:
+        """The same dataframe, of which key columns are read as well."""
+        keyed = super().with_keys(names)
+        rules.check_found("key", names, self._wrapped.names())
+        keyed._load(list(dict.fromkeys([*self._columns, *names])))
+        return keyed
+
+    def read_keyed(
+        self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
+    ) -> tuple[ArrayLog, list[IntArray]]:
+        """Check the columns as a whole, and number the values of the key columns."""
+        log = self.read(actions, reward_range)
+        codes = []
+        for key in keys:
+            pieces = self._pieces(key.column.name)
+            parts = [key.encode(values, self._positions[first:][: len(values)]) for first, values in pieces]
+            codes.append(joined(parts))
+        return log, codes
 
     def n_rows(self) -> int:
         """Take the length of a column."""
@@ -74,7 +137,7 @@ class FrameSource(Source):
         found: dict[str | None, Any] = {}
         what = self.described("action")
         for first, values in self._pieces(self.columns.action):
-            positions = range(first, first + len(values))
+            positions = self._positions[first : first + len(values)]
             texts = rules.label_texts(values, what, positions)
             rules.check_label_lengths(texts, what, positions)
             for text, value in zip(texts, values, strict=True):
@@ -86,7 +149,8 @@ class FrameSource(Source):
         first = 0
         for rows in in_chunks(self._rows(), chunk):
             values = dict(zip(self._columns, map(list, zip(*rows, strict=True)), strict=True))
-            raw = raw_rows_of(values, self.columns, first, self._others).selected(selection)
+            positions = self._positions[first : first + len(rows)]
+            raw = raw_rows_of(values, self.columns, positions, self._others, self.keys).selected(selection)
             first += len(rows)
             if raw.positions:
                 yield raw
@@ -95,7 +159,7 @@ class FrameSource(Source):
         """Cut the user column into chunks."""
         user, what = self.columns.named()["user"], self.described("user")
         for first, values in self._pieces(user):
-            yield rules.label_texts(values, what, range(first, first + len(values)))
+            yield rules.label_texts(values, what, self._positions[first : first + len(values)])
 
     def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
         """Take the lowest and the highest of each action; none if the column does not hold numbers."""
@@ -103,7 +167,11 @@ class FrameSource(Source):
         column = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
         if column.dtype == object and all(isinstance(value, Real | None) for value in column):
             column = column.astype(np.float64)  # None becomes NaN
-        if column.shape != (self.n_rows(),) or column.dtype.kind not in "biuf":
+        if column.ndim != 1 or column.dtype.kind not in "biuf":
+            return []
+        if self.where and len(column) > max(self._positions, default=-1):
+            column = column[self._positions]
+        if len(column) != self.n_rows():
             return []
         codes, ranges = LabelCodes(), dict[int, tuple[float, float]]()
         for first, values in self._pieces(self.columns.action):
@@ -116,22 +184,24 @@ class FrameSource(Source):
                     ranges[arm] = min(low, float(some.min())), max(high, float(some.max()))
         return list(ranges.values())
 
-    def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
+    def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> ArrayLog:
         """Check the columns as a whole; labels stay Python values."""
         names = self.columns.named()
         column_of = {role: self._columns[name] for role, name in names.items()}
         rewards = column_of["reward"]
         rewards = rewards.to_numpy() if hasattr(rewards, "to_numpy") else rewards  # a series of narwhals
-        rewards = rules.reward_numbers(rewards, self.described("reward"))
+        rewards = rules.reward_numbers(rewards, self.described("reward"), self._positions)
         if not rewards.size:
-            raise rules.empty_log()
+            raise rules.empty_log(self.where)
         declared, arms = self._encoded_actions(actions)
-        rules.check_rewards(rewards, self.described("reward"), reward_range, range(rewards.size))
+        rules.check_rewards(rewards, self.described("reward"), reward_range, self._positions)
         users, user_codes = LabelCodes(), np.empty(0, np.int64)
         if "user" in names:
             user_codes = self._encoded("user", users)
         units = to_units(rewards, reward_range)
-        return ArrayLog(declared, reward_range, "user" in names, arms, units, user_codes, tuple(users.labels))
+        return ArrayLog(
+            declared, reward_range, "user" in names, arms, units, user_codes, tuple(users.labels), source=self
+        )
 
     def _encoded_actions(
         self, declared: tuple[Hashable, ...] | None
@@ -141,13 +211,13 @@ class FrameSource(Source):
         codes = self._encoded("action", seen)
         missing = np.flatnonzero(codes == MISSING)
         if missing.size:
-            raise rules.missing_actions(what, ((int(row), None) for row in missing))
+            raise rules.missing_actions(what, ((self._positions[int(row)], None) for row in missing))
         actions = checked_actions(sorted_if_comparable(seen.labels)) if declared is None else declared
         arm_of = {action: arm for arm, action in enumerate(actions)}
         arms = np.array([arm_of.get(label, MISSING) for label in seen.labels])[codes]
         undeclared = np.flatnonzero(arms == MISSING)
         if undeclared.size:
-            offences = ((int(row), seen.labels[codes[row]]) for row in undeclared)
+            offences = ((self._positions[int(row)], seen.labels[codes[row]]) for row in undeclared)
             raise rules.undeclared_actions(what, offences, actions)
         return actions, arms
 
@@ -156,10 +226,11 @@ class FrameSource(Source):
         what, parts = self.described(role), []
         for first, values in self._pieces(self.columns.named()[role]):
             n_known = len(seen.labels)
-            parts.append(seen.encode(values, what, first))
+            positions = self._positions[first : first + len(values)]
+            parts.append(seen.encode(values, what, positions))
             long = [n for n, label in enumerate(seen.labels[n_known:], n_known) if _is_long(label)]
             if long:
-                raise rules.long_label(what, first + int(np.argmax(parts[-1] == long[0])))
+                raise rules.long_label(what, positions[int(np.argmax(parts[-1] == long[0]))])
         return joined(parts)
 
     def _pieces(self, name: str) -> Iterator[tuple[int, list[Any]]]:
@@ -177,8 +248,8 @@ class FrameSource(Source):
 class ArraySource(FrameSource):
     """Arrays that were given one by one: they have roles and no names."""
 
-    def __init__(self, arrays: Mapping[str, Any]) -> None:
-        columns = Columns("action", "reward", "user" if "user" in arrays else None)
+    def __init__(self, arrays: Mapping[str, Any], *, has_users: bool) -> None:
+        columns = Columns("action", "reward", "user" if has_users else None)
         super().__init__(arrays, columns, table=None, whole_rows=False)
 
     def described(self, role: str) -> str:
@@ -205,15 +276,19 @@ def _as_mapping(source: Any) -> Any:
 
 
 def raw_rows_of(
-    values: Mapping[str, list[Any]], columns: Columns, first: int, others: list[str] | None
+    values: Mapping[str, list[Any]],
+    columns: Columns,
+    positions: Sequence[int],
+    others: list[str] | None,
+    keys: Iterable[str] = (),
 ) -> RawRows:
     """Put Python values of a chunk together; `others` are the columns of a content, besides the reward.
 
-    >>> raw_rows_of({"a": ["A"], "r": [1], "u": [7.0]}, Columns("a", "r", "u"), 100, ["a", "u"])
-    RawRows(positions=range(100, 101), actions=['A'], rewards=[1], users=['7'], ids=None, others=['1:A1:7'])
+    >>> raw_rows_of({"a": ["A"], "r": [1], "u": [7.0]}, Columns("a", "r", "u"), range(100, 101), ["a", "u"])
+    RawRows(positions=range(100, 101), actions=['A'], rewards=[1], users=['7'], ids=None, others=['1:A1:7'],
+            keys=[])
     """
     names = columns.named()
-    positions = range(first, first + len(values[columns.reward]))
     users, ids = (
         rules.label_texts(values[names[role]], columns.described(role), positions) if role in names else None
         for role in ("user", "id")
@@ -225,6 +300,7 @@ def raw_rows_of(
         [None] * len(positions) if users is None else users,
         ids,
         None if others is None else joined_texts([values[name] for name in others]),
+        [values[name] for name in keys],
     )
 
 
@@ -271,6 +347,11 @@ def _sliceable(column: Any, what: str) -> Any:
     numeric = type(column) is np.ndarray and column.ndim == 1 and column.dtype.kind in "biuf"
     is_narwhals = type(column).__module__.partition(".")[0] == "narwhals"
     return column if numeric or is_narwhals else python_values(column, what)
+
+
+def _taken(column: Any, places: list[int]) -> Any:
+    """Some rows of a column that can be sliced."""
+    return [column[place] for place in places] if isinstance(column, list) else column[places]
 
 
 def _exact_below(column: Any) -> int | None:

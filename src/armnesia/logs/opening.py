@@ -7,6 +7,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
+from armnesia.logs.conditions import Where, conditions
 from armnesia.logs.source import Source
 from armnesia.logs.urls import redacted
 
@@ -32,6 +33,7 @@ def open_source(
     user: str | IfPresent | None = IF_PRESENT,
     id: str | None = None,  # noqa: A002 (its name on the command line)
     table: str | None = None,
+    where: Where | None = None,
     whole_rows: bool = True,
 ) -> Source:
     """Open decisions in a file, dataframe or database table, and check that the named columns are there.
@@ -39,6 +41,7 @@ def open_source(
     `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, or the URL of a
     database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`.
     `user` is by default the column named `user`, if there is one; None stands for no user column.
+    `where` are conditions that the rows must satisfy to be read, such as "country = DE".
     `whole_rows` reads all columns of rows without an id, because they are told apart by their content.
 
     >>> source = open_source({"arm": ["A", "B"], "won": [1, 0], "who": [7, None]},
@@ -52,7 +55,9 @@ def open_source(
     columns = Columns(action, reward, user, id)
     module, name = SOURCES[_kind(source)]
     open_kind: Callable[..., Source] = getattr(importlib.import_module(module), name)
-    return open_kind(source, columns, table=table, whole_rows=whole_rows)
+    chosen = conditions(where)
+    opened = open_kind(source, columns, table=table, whole_rows=whole_rows)
+    return opened.filtered(chosen) if chosen else opened
 
 
 def _kind(source: Any) -> str:
@@ -72,7 +77,12 @@ def reopen_source(description: Mapping[str, Any]) -> Source:
     """Open a source again from its description; a password is taken from PGPASSWORD or a service file."""
     if description["kind"] == "frame":
         raise InvalidInputError("a dataframe cannot be opened again; give a file or a table instead")
-    return open_source(description["location"], table=description["table"], **description["columns"])
+    return open_source(
+        description["location"],
+        table=description["table"],
+        where=description.get("where"),
+        **description["columns"],
+    )
 
 
 def source_name(description: Mapping[str, Any]) -> str:

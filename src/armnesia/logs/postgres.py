@@ -8,6 +8,7 @@ from typing import Any
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.logs.columns import Columns
+from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
 from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
@@ -17,6 +18,8 @@ _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}
 """Types of text, and the type to compare them with: PostgreSQL ignores the padding of CHAR(n)."""
 _INTEGERS = {"int2", "int4", "int8"}
 _NUMBERS = {*_INTEGERS, "float4", "float8", "numeric"}
+_FLOATABLE = _NUMBERS - {"numeric"}
+"""Types of which every value has a float: a numeric may be too large for one."""
 _FEWEST, _MOST = 64, 4096
 """How many rows are fetched first, and at most, at a time."""
 _PIECE_TEXT = 1 << 20
@@ -96,7 +99,9 @@ class PostgresSource(TableSource):
                 yield rows
                 size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
 
-    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+    def _condition(
+        self, column: str, selection: Selection, parameter: int = 1
+    ) -> tuple[str, tuple[Any, ...]]:
         type_, values, texts = self._type_of[column], list[Any](), selection.texts
         name, others = quoted(column), ""
         if selection.plain is not None and type_ in _TEXTS:
@@ -109,7 +114,22 @@ class PostgresSource(TableSource):
             values = [text for text in texts if _is_uuid(text)]
         else:
             return f" WHERE {name} IS NOT NULL", ()
-        return f" WHERE {name} = ANY ($1::{type_}[]){others}", (values,)
+        return f" WHERE {name} = ANY (${parameter}::{type_}[]){others}", (values,)
+
+    def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:
+        type_, name = self._type_of[condition.column], quoted(condition.column)
+        values, present = list(condition.values), f"{name} IS NOT NULL"
+        if condition.compares_numbers:
+            if type_ not in _FLOATABLE:
+                return present, "" if type_ == "numeric" else present, ()
+            if condition.operator == "in":
+                return f"{name}::float8 = ANY (${parameter}::float8[])", "", (values,)
+            return f"{name}::float8 {condition.operator} ${parameter}::float8", "", (values[0],)
+        if condition.operator not in ("=", "in"):
+            return present, "", ()
+        texts = Selection("where", frozenset(map(str, condition.values)))
+        chosen, parameters = self._condition(condition.column, texts, parameter)
+        return chosen.removeprefix(" WHERE "), "", parameters
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """`read_log`: logged decisions of any source as a `Log`."""
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from armnesia.core.actions import checked_actions
@@ -9,10 +9,12 @@ from armnesia.core.errors import InvalidInputError, UndeclaredActionsWarning
 from armnesia.core.messages import listed
 from armnesia.core.units import checked_reward_range
 from armnesia.logs.columns import IF_PRESENT
+from armnesia.logs.conditions import Where, conditions
 from armnesia.logs.frames import ArraySource
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source
 from armnesia.logs.propensities import warn_of_propensities
+from armnesia.logs.source import Source
 
 _MANY = 100
 """More actions than any log is likely to have."""
@@ -25,6 +27,8 @@ def read_log(
     reward: Any = "reward",
     user: Any = IF_PRESENT,
     table: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+    where: Where | None = None,
     actions: Iterable[Hashable] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
@@ -34,7 +38,11 @@ def read_log(
     of columns, the `bandit_feedback` of the Open Bandit Pipeline, the path of CSV or Parquet files (globs
     allowed), which are not loaded but aggregated by DuckDB, or the URL of an SQLite or PostgreSQL database,
     with a `table`. `action`, `reward` and `user` name its columns; `user` is by default the column named
-    `user`, if there is one, and None for no user column. Without a source they are the arrays themselves.
+    `user`, if there is one, and None for no user column. Without a source they are the arrays themselves;
+    `columns` are further arrays by name, for `Log.by` and `where`.
+
+    `where` is a condition that a row must satisfy to be read, or several: "country = DE", "age >= 18",
+    "page in (home, cart)"; see `Condition`. Other rows are not checked.
 
     `actions` declares the action set, in order. It is public configuration: if it were taken from the
     data, deleting rows could change it. Left out, it is taken from the log once, with a warning.
@@ -42,6 +50,8 @@ def read_log(
     >>> clicks = {"variant": ["A", "B"], "clicked": [1, 0]}
     >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B", "C"]).statistics()
     ArmStatistics(actions=('A', 'B', 'C'), counts=[1, 1, 0], sums=[1000000000, 0, 0], reward_range=(0.0, 1.0))
+    >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B"], where="variant = A")
+    <Log of 1 rows, actions 'A', 'B', reward_range (0.0, 1.0), without users>
     >>> stars = read_log(action=["A", "B"], reward=[4.5, 1], actions=["A", "B"], reward_range=(1, 5))
     >>> stars.statistics().means
     array([4.5, 1. ])
@@ -49,7 +59,16 @@ def read_log(
     reward_range = checked_reward_range(reward_range)
     declared = None if actions is None else checked_actions(actions)
     named = {"action": action, "reward": reward, "user": user, "table": table}
-    opened = _open_arrays(**named) if source is None else open_source(source, **named, whole_rows=False)
+    if source is None:
+        opened: Source = _open_arrays(**named, columns=columns)
+        chosen = conditions(where)
+        opened = opened.filtered(chosen) if chosen else opened
+    elif columns is None:
+        opened = open_source(source, **named, where=where, whole_rows=False)
+    else:
+        raise InvalidInputError(
+            f"columns are for arrays without a source, which has its own; got {listed(columns)} with one"
+        )
     log = opened.read(declared or opened.declared_actions, reward_range)
     if declared is None and opened.declared_actions is None:
         is_id = "; so many different values are probably ids, not actions" if len(log.actions) > _MANY else ""
@@ -63,7 +82,9 @@ def read_log(
     return log
 
 
-def _open_arrays(action: Any, reward: Any, user: Any, table: str | None) -> ArraySource:
+def _open_arrays(
+    action: Any, reward: Any, user: Any, table: str | None, columns: Mapping[str, Any] | None
+) -> ArraySource:
     arrays = {"action": action, "reward": reward}
     if user is not None and user is not IF_PRESENT:
         arrays["user"] = user
@@ -74,4 +95,9 @@ def _open_arrays(action: Any, reward: Any, user: Any, table: str | None) -> Arra
             )
     if table is not None:
         raise InvalidInputError(f"table needs the URL of a database as the source; got {table!r} without one")
-    return ArraySource(arrays)
+    taken = [name for name in columns or () if name in ("action", "reward", "user")]
+    if taken:
+        raise InvalidInputError(
+            f"columns must have other names than action, reward and user; got {taken[0]!r}"
+        )
+    return ArraySource({**arrays, **(columns or {})}, has_users="user" in arrays)

@@ -145,13 +145,22 @@ def refuse_table(table: str | None) -> None:
         raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
 
 
+def check_found(role: str, names: Iterable[str], available: Sequence[Any]) -> None:
+    """Refuse the first of these columns that the source does not have."""
+    for name in names:
+        if name not in available:
+            raise missing_column(role, name, available)
+
+
 def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidLogError:
     """Refuse a column name that the source does not have."""
     return InvalidLogError(f"{described(role, column)} is not in the source; it has {listed(available, 20)}")
 
 
-def empty_log() -> InvalidLogError:
-    """Refuse a log with no rows."""
+def empty_log(where: Sequence[Any] = ()) -> InvalidLogError:
+    """Refuse a log with no rows; `where` are the conditions that rows had to satisfy."""
+    if where:
+        return InvalidLogError(f"no row of the source satisfies {' and '.join(map(str, where))}")
     return InvalidLogError("source holds no rows; a log needs at least one")
 
 

@@ -4,21 +4,24 @@ One class per kind: `files.FileSource`, `frames.FrameSource`, `sqlite.SqliteSour
 `postgres.PostgresSource`. `read_log` makes a `Log` of a source; a vault reads its rows.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
+from armnesia.logs.conditions import Condition
+from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
@@ -60,6 +63,8 @@ class RawRows:
     ids: list[str | None] | None
     others: list[str] | None
     """The text of all columns but the reward, where a row is known by its content."""
+    keys: Sequence[list[Any]] = ()
+    """The values of each key column, as in the source."""
 
     def selected(self, selection: Selection | None) -> "RawRows":
         """Keep the rows of a selection.
@@ -79,6 +84,7 @@ class RawRows:
             [self.users[place] for place in places],
             None if self.ids is None else [self.ids[place] for place in places],
             None if self.others is None else [self.others[place] for place in places],
+            [[values[place] for place in places] for values in self.keys],
         )
 
 
@@ -96,6 +102,8 @@ class Rows:
     """Without ids: the text of the whole row, all columns of the source by their names."""
     ordinals: Sequence[int] = ()
     """How many earlier rows of the same reading have the same id, or without ids the same content."""
+    keys: Sequence[list[Any]] = ()
+    """The values of each key column, unchecked."""
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -112,6 +120,10 @@ class Source(ABC):
     """Whether `reopen_source` can open it again from its description."""
     declared_actions: tuple[Hashable, ...] | None = None
     """The action set, where the source states it."""
+    keys: tuple[str, ...] = ()
+    """The key columns, which are read as well; see `with_keys`."""
+    where: tuple[Condition, ...] = ()
+    """The conditions that a row must satisfy to be read; see `filtered`."""
     user_integers_below: int | None = None
     """In a user column of short floats, where whole numbers begin to stand for several integers."""
 
@@ -171,7 +183,7 @@ class Source(ABC):
         for value in self.distinct_actions():
             found.setdefault(label_text(value), value)
         if not found:
-            raise rules.empty_log()
+            raise rules.empty_log(self.where)
         if None in found:
             raise rules.missing_actions(self.described("action"), self._missing_actions())
         return sorted_if_comparable(found.values())
@@ -182,15 +194,44 @@ class Source(ABC):
         This reads the source once and keeps three integers per row; kinds that can do better override it.
         """
         declared = checked_actions(self.action_labels()) if actions is None else actions
+        return self.read_keyed(declared, reward_range, ())[0]
+
+    def filtered(self, where: tuple[Condition, ...]) -> Self:
+        """The same source without the rows that do not satisfy these conditions; kinds override it.
+
+        A condition on numbers refuses a value that is no number, in the rows that satisfy those before it.
+        """
+        raise UnsupportedError(f"rows of a {type(self).__name__} cannot be chosen by where")
+
+    def described_filter(self) -> dict[str, list[str]]:
+        """What `description` says of the conditions; nothing if there are none."""
+        return {"where": list(map(str, self.where))} if self.where else {}
+
+    def with_keys(self, names: tuple[str, ...]) -> Self:
+        """The same source, of which key columns are read as well."""
+        self.columns.check_keys(names)
+        keyed = copy.copy(self)
+        keyed.keys = names
+        return keyed
+
+    def read_keyed(
+        self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
+    ) -> tuple[ArrayLog, list[IntArray]]:
+        """Check every row and make a log, with the code of each row's value in each key column."""
         user_codes, arms, units, users = LabelCodes(), [], [], []
-        for rows in self.rows(declared, reward_range):
+        codes: list[list[IntArray]] = [[] for _ in keys]
+        for rows in self.rows(actions, reward_range):
+            if len(rows.keys) != len(keys):
+                raise UnsupportedError(f"a {type(self).__name__} cannot be parted into decisions by keys")
+            for code, key, values in zip(codes, keys, rows.keys, strict=True):
+                code.append(key.encode(values, rows.positions))
             arms.append(np.array(rows.arms, np.int64))
             units.append(np.array(rows.units, np.int64))
             users.append(user_codes.encode(rows.users, "user"))
         if not arms:
-            raise rules.empty_log()
-        return ArrayLog(
-            declared,
+            raise rules.empty_log(self.where)
+        log = ArrayLog(
+            actions,
             checked_reward_range(reward_range),
             self.columns.user is not None,
             joined(arms),
@@ -198,7 +239,9 @@ class Source(ABC):
             joined(users),
             tuple(user_codes.labels),
             users_by_text=True,
+            source=self,
         )
+        return log, list(map(joined, codes))
 
     def rows(
         self,
@@ -324,7 +367,7 @@ class _Check:
             if self._plain_booleans:
                 others = with_plain_booleans(others, self._source._user_place)
             contents = [f"{self._heading}{u};{other}" for u, other in zip(units, others, strict=True)]
-        return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents)
+        return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents, keys=raw.keys)
 
     def _with_normalised_users(self, raw: RawRows) -> RawRows:
         source, names = self._source, self._user_names

@@ -10,6 +10,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns
+from armnesia.logs.conditions import Condition
 from armnesia.logs.source import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
@@ -81,6 +82,21 @@ class SqliteSource(TableSource):
             # GLOB and length end at a NUL character; bytes are also more than characters outside ASCII.
             others = f"{patterns} OR length(CAST({name} AS BLOB)) > length({name})"
         return f" WHERE {name} IN ({marks}) OR {name} >= x''{others}", tuple(alternatives)
+
+    def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:
+        name, values = quoted(condition.column), tuple(condition.values)
+        is_text, present = f"typeof({name}) IN ('text', 'blob')", f"{name} IS NOT NULL"
+        refused = is_text if condition.compares_numbers else ""
+        if condition.operator == "in" or (condition.operator == "=" and not condition.compares_numbers):
+            if not condition.compares_numbers:
+                values = tuple(value for text in values for value in _values_of(str(text)))
+            if len(values) > _MOST_PARAMETERS // 10:
+                return present, refused, ()
+            others = "" if condition.compares_numbers else f" OR {name} >= x''"
+            return f"({name} IN ({', '.join('?' * len(values))}){others})", refused, values
+        if not condition.compares_numbers:
+            return present, "", ()
+        return f"{name} {condition.operator} ?", refused, values
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

@@ -1,14 +1,18 @@
 """Decisions in a table of a database, read by a cursor of the database: what all databases have in common."""
 
+import copy
+import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
+from armnesia.logs.conditions import Condition, rows_that_satisfy
 from armnesia.logs.frames import raw_rows_of
-from armnesia.logs.limits import in_chunks
+from armnesia.logs.limits import CHUNK, in_chunks
+from armnesia.logs.rules import check_found
 from armnesia.logs.source import RawRows, Selection, Source
 
 
@@ -25,9 +29,17 @@ class TableSource(Source):
         self._quoted = ".".join(map(quoted, _parts(table)))
         available = self._available()
         super().__init__(columns, available, whole_rows=whole_rows)
-        whole, named = self.reads_whole_rows, self.columns.named()
-        self._read = available if whole else list(dict.fromkeys(named.values()))
-        self._others = sorted(name for name in available if name != named["reward"]) if whole else None
+        self._names = available
+        whole, reward = self.reads_whole_rows, self.columns.reward
+        self._read = available if whole else list(dict.fromkeys(self.columns.named().values()))
+        self._others = sorted(name for name in available if name != reward) if whole else None
+
+    def with_keys(self, names: tuple[str, ...]) -> Self:
+        """The same table, of which key columns are read as well."""
+        keyed = super().with_keys(names)
+        check_found("key", names, self._names)
+        keyed._read = list(dict.fromkeys([*self._read, *names]))
+        return keyed
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -37,15 +49,31 @@ class TableSource(Source):
             "location": self._location,
             "table": self._table,
             "columns": vars(self.columns),
+            **self.described_filter(),
         }
 
-    def n_rows(self) -> int:
-        """Ask the database."""
+    def filtered(self, where: tuple[Condition, ...]) -> Self:
+        """The same table without the rows that do not satisfy these conditions."""
+        names = [condition.column for condition in where]
+        check_found("where", names, self._names)
+        chosen = copy.copy(self)
+        chosen.where = (*self.where, *where)
+        chosen._read = list(dict.fromkeys([*self._read, *names]))
+        return chosen
+
+    def n_rows(self) -> int | None:
+        """Ask the database, unless there are conditions: it would have to send all rows."""
+        if self.where:
+            return None
         ((number,),) = next(self._pieces(f"SELECT count(*) FROM {self._quoted}"))
         return int(number)
 
     def distinct_actions(self) -> Iterable[Any]:
-        """Ask the database for the distinct actions."""
+        """Ask the database for the distinct actions, or read them if there are conditions."""
+        if self.where:
+            for raw in self.raw_rows(CHUNK, None):
+                yield from raw.actions
+            return
         action = self._selected(self.columns.action)
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
             yield from (label for (label,) in piece)
@@ -53,6 +81,10 @@ class TableSource(Source):
     def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
         """Ask the database for the lowest and the highest of each action."""
         value, action = self._number(name), quoted(self.columns.action)
+        if self.where:
+            compared = dict.fromkeys(condition.column for condition in self.where)
+            yield from self._ranges_of_kept(f"{value}, {action}", list(compared))
+            return
         for piece in self._pieces(f"SELECT min({value}), max({value}) FROM {self._quoted} GROUP BY {action}"):
             yield from ((low, high) for low, high in piece)
 
@@ -64,12 +96,51 @@ class TableSource(Source):
             column = self.columns.named()[selection.role]
             condition, parameters = self._condition(column, selection)
         first = 0
-        for rows in in_chunks(self._pieces(sql + condition, parameters), chunk):
+        for rows in in_chunks(self._pieces(*self._filtered_sql(sql, condition, parameters)), chunk):
+            positions: Sequence[int] = range(first, first + len(rows))
             values = dict(zip(self._read, map(list, zip(*rows, strict=True)), strict=True))
-            raw = raw_rows_of(values, self.columns, first, self._others).selected(selection)
             first += len(rows)
+            if self.where:
+                places = rows_that_satisfy(self.where, values, positions)
+                positions = [positions[place] for place in places]
+                values = {name: [column[place] for place in places] for name, column in values.items()}
+            raw = raw_rows_of(values, self.columns, positions, self._others, self.keys).selected(selection)
             if raw.positions:
                 yield raw
+
+    def _filtered_sql(
+        self, sql: str, condition: str, parameters: tuple[Any, ...]
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Add what the database can tell of the conditions, so that it sends fewer rows.
+
+        A row with a value that a condition refuses is sent whatever the later conditions say of it.
+        """
+        if not self.where:
+            return sql + condition, parameters
+        parts = []
+        for each in self.where:
+            satisfied, refused, values = self._satisfied(each, len(parameters) + 1)
+            parts.append((satisfied, refused))
+            parameters += values
+        combined = ""
+        for satisfied, refused in reversed(parts):
+            combined = f"({satisfied}{f' AND {combined}' if combined else ''})"
+            combined = f"({refused} OR {combined})" if refused else combined
+        selected = condition.removeprefix(" WHERE ")
+        return f"{sql} WHERE {f'({selected}) AND ' if selected else ''}{combined}", parameters
+
+    def _ranges_of_kept(self, asked: str, compared: list[str]) -> Iterator[tuple[float, float]]:
+        """The lowest and the highest of a number of each action, of the rows that satisfy the conditions."""
+        sql = f"SELECT {asked}, {', '.join(map(self._selected, compared))} FROM {self._quoted}"
+        ranges: dict[Any, tuple[float, float]] = {}
+        for rows in in_chunks(self._pieces(*self._filtered_sql(sql, "", ())), CHUNK):
+            numbers, actions, *columns = map(list, zip(*rows, strict=True))
+            values = dict(zip(compared, columns, strict=True))
+            for place in rows_that_satisfy(self.where, values, range(len(rows))):
+                if numbers[place] is not None:
+                    low, high = ranges.get(actions[place], (math.inf, -math.inf))
+                    ranges[actions[place]] = min(low, numbers[place]), max(high, numbers[place])
+        yield from ranges.values()
 
     def _selected(self, name: str) -> str:
         """A column in SQL, as it is read."""
@@ -86,6 +157,14 @@ class TableSource(Source):
     @abstractmethod
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         """Run a query, and yield a few of its rows at a time."""
+
+    @abstractmethod
+    def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:
+        """SQL that holds for every row that satisfies a condition, with values for its parameters.
+
+        The second is SQL that holds for every row whose value the condition refuses, "" if there is none.
+        `parameter` is the number of the first parameter.
+        """
 
     @abstractmethod
     def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:

@@ -24,7 +24,7 @@ from armnesia.simulation import (
 )
 from armnesia.simulation.parallel import worker_pool
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 """Raise this when a change of the code changes results: cells kept by older code are then evaluated again."""
 
 Row = dict[str, Any]

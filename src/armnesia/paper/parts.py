@@ -18,6 +18,7 @@ from armnesia.paper.figures.section import (
     table_2_section,
 )
 from armnesia.paper.level_costs.section import level_costs_section
+from armnesia.paper.many_decisions.section import many_decisions_section
 from armnesia.paper.phase.section import phase_section
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section
@@ -45,6 +46,7 @@ PARTS: dict[str, Part] = {
     "level_costs": Part("level costs", level_costs_section),
     "tradeoff": Part("tradeoff", tradeoff_section),
     "year": Part("year", year_section),
+    "many_decisions": Part("many decisions", many_decisions_section),
 }
 
 OLD_KEYS = {"requests": "dependent_requests", "stream": "year"}

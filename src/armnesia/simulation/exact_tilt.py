@@ -118,6 +118,8 @@ def _seen_by_the_reference(case: FixedCase, arm: int) -> Iterator[_Seen]:
     at_least = np.concatenate([[1.0], 1 - np.cumsum(binomial(k, p))])
     before = case.scores(arm, np.arange(n + 1), n)
     belief = flat_belief(kept[:, None].astype(np.float64), np.array(n - k))
+    lowest = before[kept][:, None] - case.learner.score_rounding
+    highest = before[kept + k][:, None] + case.learner.score_rounding
     never_wins = ScoreDistribution(np.full(1, -np.inf), np.ones(1))
     others = [never_wins if other == arm else each for other, each in enumerate(distributions)]
     for rival, distribution in enumerate(others):
@@ -127,10 +129,12 @@ def _seen_by_the_reference(case: FixedCase, arm: int) -> Iterator[_Seen]:
         # The smallest sum on D that beats c; ties go to the arm that comes first.
         needed = np.searchsorted(before, distribution.values, side="left" if arm < rival else "right")
         still_needed = needed - kept[:, None]
+        value = distribution.values
+        both_can_win = (highest >= value) & (value > lowest), (highest > value) & (value >= lowest)
         yield _Seen(
             rival,
             kept_weights[kept][:, None] * weights,
             predicted=chance_of_at_least(still_needed, np.array(k), belief),
             was_served=at_least[np.clip(still_needed, 0, k + 1)],
-            is_open=(still_needed >= 1) & (still_needed <= k),
+            is_open=both_can_win[0] if arm < rival else both_can_win[1],
         )

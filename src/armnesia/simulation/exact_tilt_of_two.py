@@ -10,14 +10,15 @@ from itertools import permutations
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.score_distribution import NEGLIGIBLE, ScoreDistribution, binomial, losing
 from armnesia.unlearners import Tilt
 from armnesia.unlearners.beta_binomial import numbers_of_ones
+from armnesia.unlearners.contenders import can_win
 from armnesia.unlearners.predictive import flat_belief
-from armnesia.unlearners.tilt import best_reference, insurance_price, tilted
+from armnesia.unlearners.tilt import among_contenders, best_reference, insured_arms, tilted
 
 A, B, RIVAL = 0, 1, 2
 _ORDERS: tuple[tuple[int, ...], ...] = tuple(permutations((A, B, RIVAL)))
@@ -48,7 +49,6 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
                 losing_sums[kept : kept + a.deleted + 1, None] - b.kept,
                 np.clip(needed_a - kept, 0, a.deleted + 1),
                 np.clip(needed_b - b.kept[:, None], 0, b.deleted + 1),
-                b.deleted,
             )
             joint = a.weights[place] * b.weights[:, None] * weights
             likely = joint > _LEFT_OUT
@@ -58,7 +58,10 @@ def exact_tilt_of_two(case: FixedCase, tilt: Tilt, first: int, second: int) -> F
             q = np.stack([sum(believed[o] for o in _ORDERS if o[0] == arm) for arm in range(3)], axis=-1)
             reference = np.zeros_like(q)
             reference[likely] = _reference(
-                case, tilt, q[likely], state.contenders()[likely], (first, second, rival)
+                *(case, tilt, q[likely]),
+                _stacked(a.lowest[place], b.lowest, values)[likely],
+                _stacked(a.highest[place], b.highest, values)[likely],
+                (first, second, rival),
             )
             for order, chance in state.orders(a.actual, b.actual).items():
                 rows = joint * chance > _LEFT_OUT
@@ -80,6 +83,10 @@ class _Requested:
     """k."""
     scores: FloatArray
     """By the sum on D."""
+    lowest: FloatArray
+    """The lowest score that is possible with each kept sum, rounded down."""
+    highest: FloatArray
+    """The highest one, rounded up."""
     actual: FloatArray
     """P(g ones among the deleted records)."""
     believed: FloatArray
@@ -93,7 +100,9 @@ class _Requested:
         belief = flat_belief(kept.astype(np.float64), np.full(kept.size, n - k))
         believed = numbers_of_ones(np.full(kept.size, k), belief, k)
         scores = case.scores(arm, np.arange(n + 1), n)
-        return cls(kept, weights[kept], k, scores, binomial(k, p), believed)
+        rounding = case.learner.score_rounding
+        lowest, highest = scores[kept] - rounding, scores[kept + k] + rounding
+        return cls(kept, weights[kept], k, scores, lowest, highest, binomial(k, p), believed)
 
 
 def _rivals(case: FixedCase, first: int, second: int) -> list[tuple[int, FloatArray, FloatArray]]:
@@ -121,7 +130,6 @@ class _State:
     needed_a: IntArray
     """The ones that a needs to be ahead of the rival; k + 1 if that is impossible."""
     needed_b: IntArray
-    k_b: int
 
     def orders(self, a: FloatArray, b: FloatArray) -> dict[tuple[int, ...], FloatArray]:
         """P(each order of the scores, the highest first), given distributions of the deleted ones."""
@@ -144,27 +152,28 @@ class _State:
         }
         return {order: np.maximum(found[order], 0.0) for order in _ORDERS}  # differences may leave −10⁻¹⁷
 
-    def contenders(self) -> BoolArray:
-        """Whether a, b and the rival can have been the highest, on a new last axis."""
-        k_a = self.losing_ones.shape[0] - 1
-        a = (self.needed_a <= k_a) & (self.losing_ones[-1] > 0)[:, None]
-        b = (self.needed_b <= self.k_b) & (self.losing_ones[0] <= self.k_b)[:, None]
-        rival = (self.needed_a > 0) & (self.needed_b > 0)
-        return np.stack(np.broadcast_arrays(a, b, rival), axis=-1)
+
+def _stacked(a: FloatArray, b: FloatArray, rival: FloatArray) -> FloatArray:
+    """The scores of a, b (a row for every kept sum) and the rival (a column for every score)."""
+    return np.stack(np.broadcast_arrays(a, b[:, None], rival), axis=-1)
 
 
 def _reference(
     case: FixedCase,
     tilt: Tilt,
     q: FloatArray,
-    possible: BoolArray,
+    lowest: FloatArray,
+    highest: FloatArray,
     arms: tuple[int, int, int],
 ) -> FloatArray:
     """The reference for a, b and the rival; no other arm has a positive probability."""
-    q = np.where(possible, q, 0.0)
-    affordable = insurance_price(possible.sum(axis=-1, keepdims=True), case.budget) <= tilt.insurance
-    insured = possible & affordable & (tilt.insurance > 0)
-    by_arm = np.argsort(arms)  # equal gains go to the first arm
+    by_arm = np.argsort(arms)  # ties, also of gains, go to the first arm
+    q, highest = q[..., by_arm], highest[..., by_arm]
+    possible = can_win(lowest[..., by_arm], highest)
+    insured = None
+    if tilt.insurance > 0:
+        q = among_contenders(q, possible)
+        insured = insured_arms(q, possible, highest, case.budget, tilt.insurance)
     reference = np.empty_like(q)
-    reference[..., by_arm] = best_reference(q[..., by_arm], case.budget, insured[..., by_arm])
+    reference[..., by_arm] = best_reference(q, case.budget, insured)
     return reference

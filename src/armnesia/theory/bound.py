@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 from armnesia.core.errors import InvalidInputError
@@ -75,9 +76,23 @@ def check_form(form: str) -> None:
 
 def check_count(name: str, value: int, *, least: int, most: int | None = None) -> None:
     """Check a number of records or arms."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidInputError(f"{name} must be a whole number, at least {least}; got {value!r}")
     if value < least or (most is not None and value > most):
         accepted = f"at least {least}" if most is None else f"between {least} and {most}"
         raise InvalidInputError(f"{name} must be {accepted}; got {value!r}")
+
+
+def check_fraction(name: str, value: float) -> None:
+    """Check a number from 0 to 1."""
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= value <= 1):
+        raise InvalidInputError(f"{name} must be a number between 0 and 1; got {value!r}")
+
+
+def check_number(name: str, value: float) -> None:
+    """Check a finite number."""
+    if isinstance(value, bool) or not (isinstance(value, Real) and math.isfinite(value)):
+        raise InvalidInputError(f"{name} must be a finite number; got {value!r}")
 
 
 def check_noise(gamma: float) -> None:

@@ -1,24 +1,61 @@
 """The loss of tilt: the probability that it does not keep the old decision, and bounds on it (ours)."""
 
-import math
-
 import numpy as np
+from numpy.typing import ArrayLike
 
-from armnesia.core.arrays import FloatArray
+from armnesia.core.arrays import BoolArray, FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
-from armnesia.theory.bound import Bound, Condition, check_count
-from armnesia.unlearners.tilt import best_reference, highest_allowed, knee
+from armnesia.theory.bound import Bound, Condition, check_count, check_fraction, check_number
+from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price, knee
+
+_SUM_ERROR = 1e-9
+"""Probabilities whose sum differs from 1 by more than this are refused."""
 
 
-def chance_of_keeping(predictive: FloatArray, budget: Budget) -> float:
-    """Σ_a q_a·hi(r*_a): the probability that tilt keeps π(D) if π(D) ~ q. No reference keeps it more often.
+def chance_of_keeping(predictive: ArrayLike, budget: Budget, insured: ArrayLike | None = None) -> float:
+    """Σ_a q_a·hi(r_a): the probability that tilt keeps π(D) if records are left and π(D) ~ q.
 
-    >>> round(chance_of_keeping(np.array([0.7, 0.3]), Budget(epsilon=1.0, delta=0.0)), 4)
+    Without `insured` r is r*, and no reference keeps π(D) more often. `insured` marks the arms that tilt
+    insures; r is the best reference that gives each of them h.
+
+    >>> round(chance_of_keeping([0.7, 0.3], Budget(epsilon=1.0, delta=0.0)), 4)
     0.8501
+    >>> budget = Budget(epsilon=3.0, delta=0.0)
+    >>> round(chance_of_keeping([1.0, 0.0], budget), 4)
+    1.0
+    >>> round(chance_of_keeping([1.0, 0.0], budget, insured=[True, True]), 4)
+    0.9976
     """
-    kept = highest_allowed(best_reference(predictive, budget), budget)
-    return float((predictive * kept).sum())
+    q = _checked_distribution(predictive)
+    kept = highest_allowed(best_reference(q, budget, _checked_insured(insured, q, budget)), budget)
+    return float((q * kept).sum())
+
+
+def _checked_distribution(predictive: ArrayLike) -> FloatArray:
+    try:
+        q = np.asarray(predictive)
+        numbers = q.dtype.kind in "biuf" and q.ndim == 1 and q.size > 0 and (q >= 0).all()
+    except ValueError:  # rows of different lengths
+        numbers = False
+    if not numbers or not abs(q.sum() - 1) <= _SUM_ERROR:
+        raise InvalidInputError(
+            f"predictive must be one probability per arm, with the sum 1; got {predictive!r}"
+        )
+    return np.asarray(q, dtype=np.float64)
+
+
+def _checked_insured(insured: ArrayLike | None, q: FloatArray, budget: Budget) -> BoolArray | None:
+    if insured is None:
+        return None
+    marked = np.asarray(insured)
+    if marked.dtype != np.bool_ or marked.shape != q.shape or marked.sum() * knee(budget) > 1:
+        most = int(1 / knee(budget)) if knee(budget) > 0 else q.size
+        raise InvalidInputError(
+            f"insured must be a truth value per arm, for {q.size} arms, at most {most} of them true at this"
+            f" budget; got {insured!r}"
+        )
+    return marked
 
 
 def tilt_upper(
@@ -26,8 +63,9 @@ def tilt_upper(
 ) -> Bound:
     """An upper bound on the sub-optimality that tilt adds to that of no deletion.
 
-    Let q give positive probability to c arms. The uniform reference on them keeps π(D) with probability
-    hi(1/c) if π(D) ~ q, and r* is no worse. If the true predictive, P(π(D) = a | D∖U), differs from q by η in
+    Let c be the number of arms that are contenders or have a positive probability under q. The uniform
+    reference on them keeps π(D) with probability hi(1/c) if π(D) ~ q, and the reference of tilt is no worse,
+    insured or not. If the true predictive, P(π(D) = a | D∖U), differs from q by η in
     expected total variation, π(D) is kept with at least hi(1/c) − η. So tilt adds at most
     (1 − hi(1/c) + η)·Δ_max. At δ = 0 and η = 0 the factor is e^{−ε}·(c−1)/c for c ≤ 1 + e^ε and 1 − e^ε/c
     for larger c. It contains the e^{−ε} of the paper's lower bounds, which the upper bounds of Algorithm 2
@@ -44,10 +82,9 @@ def tilt_upper(
     (0.024894, False, 'the predictive q is right: not known; give predictive_error')
     """
     check_count("contenders", contenders, least=1)
-    if predictive_error is not None and not 0 <= predictive_error <= 1:
-        raise InvalidInputError(
-            f"predictive_error must be a distance between 0 and 1, or None; got {predictive_error!r}"
-        )
+    check_number("largest_gap", largest_gap)
+    if predictive_error is not None:
+        check_fraction("predictive_error", predictive_error)
     lost = 1 - float(highest_allowed(np.array(1 / contenders), budget))
     return Bound(
         name=f"Tilt, excess over no deletion, {contenders} contenders",
@@ -60,7 +97,11 @@ def tilt_upper(
         ),
         reference="ours; the proof is in docs/theory.md",
         kind="upper",
-        note="in expectation over data whose predictive differs from q by at most predictive_error",
+        note=(
+            "for requests that leave a record, in expectation over data whose predictive differs from q by at"
+            " most predictive_error; contenders counts every arm that can have been the old decision, and"
+            " every other one to which q gives a positive probability"
+        ),
     )
 
 
@@ -71,7 +112,9 @@ def insured_upper(
 
     Insured, every one of c contenders has r_a ≥ h = (1−δ)/(1+e^ε), and one of them is π(D). It is kept with
     probability at least hi(h) = 1 − h, so at most h·Δ_max is lost. There is no condition on the predictive,
-    the number of deleted records or their rewards. `insurance` is that of the unlearner.
+    the number of deleted records or their rewards. `insurance` is that of the unlearner. With `assumed_share`
+    the bound is for requests of at most that share of each arm, and contenders are counted accordingly; for a
+    larger request π(D) need not be a contender, and nothing is claimed.
 
     >>> round(insured_upper(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)).value, 6)
     0.047426
@@ -79,8 +122,9 @@ def insured_upper(
     'price (c-1)e^-eps*h <= insurance: 0.098938 <= 0.02'
     """
     check_count("contenders", contenders, least=1)
-    first_piece = knee(budget)
-    price = (contenders - 1) * first_piece * math.exp(-budget.epsilon)
+    check_number("largest_gap", largest_gap)
+    check_fraction("insurance", insurance)
+    first_piece, price = knee(budget), float(insurance_price(np.array(contenders), budget))
     return Bound(
         name=f"Insured tilt, excess over no deletion, {contenders} contenders",
         value=(first_piece if contenders > 1 else 0.0) * largest_gap,
@@ -94,15 +138,19 @@ def insured_upper(
         ),
         reference="ours; the proof is in docs/theory.md",
         kind="upper",
-        note="for every request that leaves a record",
+        note=(
+            "for every request that leaves a record; with assumed_share, only for requests of at most that"
+            " share of each arm"
+        ),
     )
 
 
 def worst_chance_of_keeping(*, contenders: int, budget: Budget) -> float:
     """hi(1/c): the most that an unlearner at `request_shape` keeps π(D) in the worst of c cases.
 
-    For c·h ≤ 1 it is 1 − e^{−ε}(1 − 1/c − δ). The uniform reference on the contenders attains it; with any
-    other reference some contender has less than 1/c and is kept less often.
+    For c·h ≤ 1 it is 1 − e^{−ε}(1 − 1/c − δ), or 1 if δ ≥ 1 − 1/c. The uniform reference on the contenders
+    attains it. With any other reference some contender has less than 1/c; it is kept less often, unless
+    δ > 1 − 1/c.
 
     >>> round(worst_chance_of_keeping(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)), 6)
     0.975106

@@ -5,6 +5,7 @@ from armnesia.unlearners.base import UNLEARNERS, Branch, Release, Unlearner
 from armnesia.unlearners.centred_gaussian import CentredGaussian
 from armnesia.unlearners.frozen_rollback import FrozenRollback
 from armnesia.unlearners.gaussian import Gaussian
+from armnesia.unlearners.joint import JointRelease, release_jointly
 from armnesia.unlearners.mixing import Mixing
 from armnesia.unlearners.multi_source import MultiSource
 from armnesia.unlearners.rollback import ImitationRollback, Rollback
@@ -35,6 +36,7 @@ __all__ = [
     "FrozenRollback",
     "Gaussian",
     "ImitationRollback",
+    "JointRelease",
     "Mixing",
     "MultiSource",
     "Release",
@@ -42,4 +44,5 @@ __all__ = [
     "StrictAdaptive",
     "Tilt",
     "Unlearner",
+    "release_jointly",
 ]

@@ -117,6 +117,8 @@ class Unlearner(ABC):
     """Whether the release depends on the budget; the other unlearners guarantee (0, 0)."""
     conceals_empty_requests: ClassVar[bool] = False
     """Whether the branch of an empty request is as `answer` says; otherwise it is `UNCHANGED`: π(D)."""
+    composes_as_gaussian: ClassVar[bool] = False
+    """Whether d releases, each with √d times the noise of a budget, stay within that budget together."""
     needs: ClassVar[type[Any]] = Learner
     """The kind of learner that it works with: `Learner` or one of its abstract subclasses."""
     default_learner: ClassVar[type[Learner]] = LCB

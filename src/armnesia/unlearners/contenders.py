@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, IntArray
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner
@@ -13,7 +13,8 @@ def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Int
 
     An arm is π(D) most easily if all its own deleted rewards were the highest of the range and those of every
     other arm the lowest. It is a contender if it is served then; ties go to the first arm, as in a decision.
-    This uses D∖U and the deleted counts alone, so a reference at level `request_shape` knows it.
+    This uses D∖U and the deleted counts alone, so a reference at level `request_shape` knows it. Scores of
+    touched arms may be wrong by the learner's `score_rounding`, to the side of more contenders.
 
     >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57, "C": [0]})
@@ -22,15 +23,81 @@ def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Int
     >>> contenders(LCB(confidence=0.1), retained, np.array([2, 0, 0]))
     array([False,  True, False])
     """
-    before = retained.counts + shape
-    # Python integers where a sum may exceed 64 bits.
-    deleted = np.asarray(
-        before - retained.counts, dtype=object if before.max(initial=0) > 2**32 else np.int64
-    )
-    lowest, highest = (
-        learner.unit_scores(ArmStatistics(retained.actions, before, sums, retained.reward_range))
-        for sums in (retained.sums, retained.sums + deleted * UNIT)
-    )
+    return can_win(_with_zeros(learner, retained, shape), highest_scores(learner, retained, shape))
+
+
+def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> BoolArray:
+    """Mark the arms that are π(D) for some deletion of at most so many records of each arm.
+
+    The highest score that an arm can have had is that with `most` highest rewards more: they raise the mean,
+    and the penalty falls. The lowest is not always that with `most` lowest rewards more, because the penalty
+    falls then too; it is searched. This uses D∖U alone, so a reference at level `retained` knows it.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57, "C": [0]})
+    >>> contenders_up_to(LCB(confidence=0.1), retained, np.array([11, 13, 0]))
+    array([ True,  True, False])
+    >>> contenders_up_to(LCB(confidence=0.1), retained, np.array([2, 2, 0]))
+    array([False,  True, False])
+    """
+    return can_win(_lowest_scores(learner, retained, most), highest_scores(learner, retained, most))
+
+
+def can_win(lowest: FloatArray, highest: FloatArray) -> BoolArray:
+    """Whether an arm's highest score wins against the lowest scores of the others; ties to the first arm.
+
+    >>> can_win(np.array([0.1, 0.3, 0.2]), np.array([0.3, 0.4, 0.3]))
+    array([ True,  True, False])
+    """
     to_beat, first = lowest.max(axis=-1, keepdims=True), np.argmax(lowest, axis=-1)[..., None]
-    in_front = np.arange(retained.n_actions) <= first
+    in_front = np.arange(lowest.shape[-1]) <= first
     return np.asarray((highest > to_beat) | ((highest == to_beat) & in_front))
+
+
+def highest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
+    """The scores with so many highest rewards more, rounded up.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
+    >>> highest_scores(LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
+    array([0.472, 0.413])
+    """
+    before = retained.counts + number
+    # Python integers where a sum may exceed 64 bits.
+    ones = np.asarray(before - retained.counts, dtype=object if before.max(initial=0) > 2**32 else np.int64)
+    sums = retained.sums + ones * UNIT
+    scores = learner.unit_scores(ArmStatistics(retained.actions, before, sums, retained.reward_range))
+    return np.asarray(scores + np.where(before > retained.counts, learner.score_rounding, 0.0))
+
+
+def _with_zeros(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
+    """The scores with so many lowest rewards more, rounded down."""
+    before = retained.counts + number
+    scores = learner.unit_scores(
+        ArmStatistics(retained.actions, before, retained.sums, retained.reward_range)
+    )
+    return np.asarray(scores - np.where(before > retained.counts, learner.score_rounding, 0.0))
+
+
+def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> FloatArray:
+    """The lowest scores over 0, …, `most` lowest rewards more.
+
+    With Hoeffding's penalty the score S/n − c/√n falls with n while √n < 2S/c and rises from there; with KL
+    bounds it only falls. So a search in thirds finds the lowest; both ends are compared as well.
+    """
+    most = np.broadcast_to(most, retained.counts.shape)
+
+    def score(number: IntArray) -> FloatArray:
+        return _with_zeros(learner, retained, number)
+
+    zero, one = np.zeros_like(most), np.minimum(most, 1)
+    first, last = score(zero), score(most)
+    # One step at an end often tells that the lowest score is there.
+    rises, falls = score(one) >= first, last < score(most - one)
+    low, high = np.where(falls & ~rises, most, 0), np.where(rises, 0, most)
+    while (high - low).max(initial=0) > 2:
+        third = (high - low) // 3
+        falling = score(high - third) < score(low + third)
+        low, high = np.where(falling, low + third, low), np.where(falling, high, high - third)
+    middle = (score(np.minimum(low + step, high)) for step in range(3))
+    return np.asarray(np.minimum.reduce([first, last, *middle]))

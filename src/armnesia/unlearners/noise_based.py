@@ -34,6 +34,7 @@ class NoiseBasedUnlearner(Unlearner):
     """An unlearner that is described by its noise plan alone."""
 
     needs: ClassVar[type[Any]] = PenaltyLearner
+    composes_as_gaussian: ClassVar[bool] = True
     guesses_decision: ClassVar[bool] = False
     """Whether `decision_seen` depends on the rewards of D∖U; exact evaluation needs to know it."""
 

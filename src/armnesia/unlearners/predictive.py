@@ -1,8 +1,9 @@
 """Predictives: estimates of the old decision from the records left, which tilt uses.
 
 A predictive computes from D∖U and the deleted counts, for each arm, the probability q that π(D) was that arm.
-The two here take the mean of an arm as Beta-distributed and the deleted records as drawn like the others.
-They differ in the prior: a nearly flat one ("flat"), or one fitted to the other arms ("empirical_bayes").
+Those here take the mean of an arm as Beta-distributed and the deleted records as drawn like the others. The
+prior is nearly flat ("flat"), or fitted to the other arms ("empirical_bayes"). Three are for level
+`retained`, where the deleted counts are not known: "nothing_or_share", "equal_counts" and "by_counts".
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner
@@ -24,7 +26,7 @@ Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray],
 MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
-_TABLE, _CHUNK = 2**20, 2**20  # scores in memory, and sorted, at once
+_TABLE, _CHUNK = 2**18, 2**20  # scores in memory, and sorted, at once
 _FEW_ROWS = 100  # so few data sets are not searched for equal ones
 
 _PRIOR_RECORDS = 0.1
@@ -147,12 +149,77 @@ def nothing_or_share(learner: MeanAndCountLearner, retained: ArmStatistics, shap
     return (unchanged + flat(learner, retained, shape)) / 2
 
 
+def equal_counts(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q where all arms had equally many records: those that an arm lacks now were deleted, up to `shape`.
+
+    It is for `Tilt(assumed_share=…)` on logs whose arms were drawn equally often. The arm with the most
+    records is taken as untouched. If all arms have equally many, π(D) was the decision of D∖U.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
+    >>> equal_counts(LCB(confidence=0.1), retained, np.array([900, 1080])).round(3)
+    array([0.154, 0.846])
+    """
+    lacking = retained.counts.max(axis=-1, keepdims=True) - retained.counts
+    return flat(learner, retained, np.minimum(lacking, shape))
+
+
+def by_counts(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
+    """q by `equal_counts` if the counts look like it, otherwise by `nothing_or_share`.
+
+    The arms were drawn equally often, it seems, if more than half of them have the highest count n, within
+    three standard deviations √n. The others then lost records.
+
+    >>> from armnesia import LCB
+    >>> rewards = {"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57, "C": [1] * 20 + [0] * 100}
+    >>> retained = ArmStatistics.from_rewards(rewards)
+    >>> by_counts(LCB(confidence=0.1), retained, np.array([900, 1080, 1080])).round(3)
+    array([0.154, 0.846, 0.   ])
+    """
+    highest = retained.counts.max(axis=-1, keepdims=True)
+    equal = 2 * (retained.counts >= highest - 3 * np.sqrt(highest)).sum(axis=-1) > retained.n_actions
+    if equal.all():
+        return equal_counts(learner, retained, shape)
+    otherwise = nothing_or_share(learner, retained, shape)
+    if not equal.any():
+        return otherwise
+    return np.where(equal[..., None], equal_counts(learner, retained, shape), otherwise)
+
+
 PREDICTIVES: dict[str, Predictive] = {
     "flat": flat,
     "empirical_bayes": empirical_bayes,
     "nothing_or_share": nothing_or_share,
+    "equal_counts": equal_counts,
+    "by_counts": by_counts,
 }
 """The predictives by name."""
+
+
+def checked_probabilities(
+    name: str, values: Any, shape: tuple[int, ...], unused: BoolArray | None = None
+) -> FloatArray:
+    """Probabilities, up to a factor, for arms on the last axis: finite, 0 or more, and not all 0.
+
+    `unused` marks data sets whose values do not matter.
+
+    >>> checked_probabilities("predictive", [1, 3], shape=(2,))
+    array([1., 3.])
+    """
+    accepted = f"{name} must return one number per arm, finite, 0 or more, not all 0, for {shape[-1]} arms"
+    try:
+        given = np.asarray(values)
+        # Text and complex numbers are not turned into numbers, nor one number into one for every arm.
+        if given.dtype.kind not in "biufO" or given.shape[-1:] != shape[-1:]:
+            raise ValueError
+        q = np.broadcast_to(given.astype(np.float64), shape)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{accepted}; got {values!r}") from None
+    if unused is not None:
+        q = np.where(unused[..., None], 1.0, q)
+    if not (np.isfinite(q).all() and (q >= 0).all() and q.any(axis=-1).all()):
+        raise InvalidInputError(f"{accepted}; got {values!r}")
+    return q
 
 
 def _sums(statistics: ArmStatistics) -> FloatArray:
@@ -215,9 +282,10 @@ def _few_records(
             these = alike[part]
             weights = numbers_of_ones(k[part], (each_belief[0][part], each_belief[1][part]), most)
             possible = np.flatnonzero((weights > _NEGLIGIBLE).any(axis=(0, 1)))
-            means = np.minimum((sums[these] + possible[:, None, None]) / before[these], 1.0)
-            bounds = learner.for_rows(these, shape.shape).lower_bounds(means, before[these], m)
-            scores = np.moveaxis(bounds[:, np.arange(part.size)[:, None], touched[part]], 0, -1)
+            counts = before[these[:, None], touched[part]]
+            means = np.minimum((sums[these[:, None], touched[part]] + possible[:, None, None]) / counts, 1.0)
+            for_these = learner.for_rows(these, shape.shape, touched[part])
+            scores = np.moveaxis(for_these.lower_bounds(means, counts, m), 0, -1)
             winner = _higher_of_two if n_arms == 2 else _highest_of_several
             found[part] = winner(scores, weights[..., possible], to_beat[part], arms[part])
         # If all arms are touched, there is no rival, and its place is that of another arm.
@@ -266,13 +334,17 @@ def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, a
     """The same for two arms and the known score, without sorting; values rise on the last axis."""
     known, in_front = rival[:, None, None], arms[:, :2, None] < arms[:, 2:, None]
     beats = np.where((scores > known) | ((scores == known) & in_front), chances, 0.0)
-    reached = np.concatenate([np.zeros((*chances.shape[:-1], 1)), np.cumsum(chances, axis=-1)], axis=-1)
-    wins = []
-    for mine, other in ((0, 1), (1, 0)):
-        below = _number_below(scores[:, other], scores[:, mine], or_equal=mine == 0)
-        wins.append((beats[:, mine] * np.take_along_axis(reached[:, other], below, -1)).sum(axis=-1))
-    wins.append((chances - beats).sum(axis=-1).prod(axis=-1))
-    return np.stack(wins, axis=-1)
+    rows = len(scores)
+    # The second arm is below the first with `below` numbers of ones, from 0 up, and above it with the others.
+    below = _number_below(scores[:, 1], scores[:, 0], or_equal=True)
+    reached = np.zeros((rows, chances.shape[-1] + 1))
+    np.cumsum(chances[:, 1], axis=-1, out=reached[:, 1:])
+    still_ahead = np.zeros_like(reached)
+    np.cumsum(beats[:, 1, ::-1], axis=-1, out=still_ahead[:, 1:])
+    first = (beats[:, 0] * np.take_along_axis(reached, below, -1)).sum(axis=-1)
+    second = (chances[:, 0] * np.take_along_axis(still_ahead, chances.shape[-1] - below, -1)).sum(axis=-1)
+    neither = (chances - beats).sum(axis=-1).prod(axis=-1)
+    return np.stack([first, second, neither], axis=-1)
 
 
 def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntArray:
@@ -282,13 +354,13 @@ def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntA
     padded = np.full((n, length), np.inf)
     padded[:, 1 : number + 1] = values  # the first place stays empty: a count of 0 looks at no value
     start = np.arange(n, dtype=np.int64)[:, None] * length
-    low = np.zeros(at.shape, dtype=np.int64)
+    place = start + np.zeros(at.shape, dtype=np.int64)
     step = length // 2
     while step:
-        value = padded.ravel().take(start + low + step)
-        np.add(low, step, out=low, where=value <= at if or_equal else value < at)
+        value = padded.ravel().take(place + step)
+        np.add(place, step, out=place, where=value <= at if or_equal else value < at)
         step //= 2
-    return low
+    return np.asarray(place - start)
 
 
 def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:

@@ -21,8 +21,11 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
-from armnesia.unlearners.contenders import contenders
-from armnesia.unlearners.predictive import PREDICTIVES, Predictive
+from armnesia.unlearners.contenders import contenders, contenders_up_to, highest_scores
+from armnesia.unlearners.predictive import PREDICTIVES, Predictive, checked_probabilities
+
+_MOST_RECORDS = 10**18
+"""Counts are 64-bit integers."""
 
 
 def _factors(budget: Budget) -> tuple[float, float]:
@@ -96,14 +99,25 @@ def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | 
     lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
     first_gains = predictive * up if insured is None else np.where(insured, np.inf, predictive * up)
     gains = np.concatenate([first_gains, predictive * down, np.zeros_like(predictive)], axis=-1)
-    # Among pieces without gain, the likelier arm is filled first.
-    order = np.lexsort((-np.concatenate([predictive] * 3, axis=-1), -gains), axis=-1)
+    # Among pieces without gain, the likelier arm is filled first; what differs by rounding only is equal.
+    likelier = np.concatenate([_rounded(predictive)] * 3, axis=-1)
+    order = np.lexsort((-likelier, -_rounded(gains)), axis=-1)
     sorted_lengths = np.take_along_axis(lengths, order, -1)
     room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
     room = np.where(room > 1e-15, room, 0.0)  # smaller values are rounding errors
     filled = np.zeros_like(lengths)
     np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    """The values with 40 bits: equal gains, computed in two ways, differ in the last of their 53 bits.
+
+    >>> _rounded(np.array([0.49999999999999967, 0.0, np.inf])).tolist()
+    [0.5, 0.0, inf]
+    """
+    fractions, exponents = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(fractions * 2.0**40), exponents - 40))
 
 
 def among_contenders(predictive: FloatArray, possible: BoolArray) -> FloatArray:
@@ -116,6 +130,39 @@ def among_contenders(predictive: FloatArray, possible: BoolArray) -> FloatArray:
     left = np.where(possible, predictive, 0.0)
     alike = possible / np.maximum(possible.sum(axis=-1, keepdims=True), 1)
     return np.where(left.sum(axis=-1, keepdims=True) > 0, left, alike)
+
+
+def insured_arms(
+    predictive: FloatArray, possible: BoolArray, highest: FloatArray, budget: Budget, insurance: float
+) -> BoolArray:
+    """The contenders to insure: all, if `insurance` pays for it, and otherwise as many as it pays for.
+
+    An arm to which the best reference for q gives h anyway costs nothing, every other one at most e^{−ε}·h.
+    Of these, the arms with the highest possible scores come first: a request can have done them most harm.
+    `possible` marks the contenders, q is 0 elsewhere.
+
+    >>> q, highest = np.array([0.0, 0.9, 0.1, 0.0]), np.array([9, 5, 4, 6])
+    >>> budget = Budget(epsilon=2.0, delta=0.0)
+    >>> for insurance in (0.01, 0.02, 0.05):
+    ...     print(insured_arms(q, np.full(4, True), highest, budget, insurance))
+    [False False False False]
+    [ True  True  True False]
+    [ True  True  True  True]
+    """
+    first_piece, (up, down) = knee(budget), _factors(budget)
+    affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= insurance
+    # A first piece that is filled may miss h by rounding.
+    free = possible & (best_reference(predictive, budget) >= first_piece * (1 - 1e-9))
+    others = possible & ~free
+    order = np.argsort(np.where(others, -highest, np.inf), axis=-1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape), axis=-1)
+    fits = (free.sum(axis=-1, keepdims=True) + rank) * first_piece <= 1
+    chosen = others & fits & (rank * (down * first_piece) <= insurance)
+    # The bound of `theory.tilt_upper` needs it where not all contenders fit.
+    chosen &= first_piece * up >= down and budget.delta <= first_piece
+    some = (free | chosen) & chosen.any(axis=-1, keepdims=True)
+    return np.where(affordable, possible, some)
 
 
 def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
@@ -158,6 +205,22 @@ def tilted(reference: FloatArray, old: FloatArray, scores: FloatArray, budget: B
     return np.where(old > 0, raised, others)
 
 
+def most_deleted(counts: IntArray, share: float) -> IntArray:
+    """The most records that were deleted per arm, if at most this share of it was: k ≤ share·(count + k).
+
+    >>> most_deleted(np.array([0, 9, 100]), share=0.1)
+    array([ 0,  1, 11])
+    """
+    # The factor makes up for rounding: where k is a whole number, it must not be missed.
+    most = np.floor(counts * (share / (1 - share) * (1 + 1e-12)))
+    if not most.max(initial=0) + counts.max(initial=0) <= _MOST_RECORDS:
+        raise InvalidInputError(
+            f"assumed_share must be so small that an arm had at most {_MOST_RECORDS:.0e} records before the"
+            f" deletion; got {share!r}, where {int(counts.max())} are left"
+        )
+    return np.asarray(most, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
@@ -170,12 +233,15 @@ class Tilt(Unlearner):
     `insurance` is the most keep probability that may be paid, if the predictive is right, so that no
     contender is lost if it is wrong. Where c contenders cost no more (`insurance_price`), each gets at least
     h = (1−δ)/(1+e^ε) in the reference, and the old decision is kept with probability 1 − h or more, however
-    the deleted records were chosen. 0 insures nothing. With `assumed_share` this holds for requests of the
-    assumed size.
+    the deleted records were chosen. Where they cost more, those with the highest possible scores are insured
+    (`insured_arms`). 0 insures nothing.
 
-    With `assumed_share` ρ the reference does not use the shape of the request: it judges D∖U as if a share ρ
-    of every arm had been deleted. Then the level is `retained`: not even the number of deleted records is
-    revealed. An empty request is answered like any other and may change the decision too.
+    With `assumed_share` ρ the reference does not use the shape of the request. Then the level is `retained`:
+    not even the number of deleted records is revealed. An empty request is answered like any other and may
+    change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
+    it; "by_counts" is made for this. Contenders are the arms that can have been the old decision if at most a
+    share ρ of each arm was deleted: insurance holds for these requests, privacy for all. They are insured all
+    or none.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
@@ -186,7 +252,8 @@ class Tilt(Unlearner):
     """
 
     assumed_share: float | None = parameter(
-        None, help="Judge as if this share of every arm had been deleted, which raises the level to retained."
+        None,
+        help="The most that is deleted of any arm, instead of the request's shape: the level is retained.",
     )
     predictive: str | Predictive = parameter(
         "flat", help="How the old decision is estimated from the records left.", choices=lambda: PREDICTIVES
@@ -201,7 +268,8 @@ class Tilt(Unlearner):
     needs: ClassVar[type[Any]] = MeanAndCountLearner
 
     def __post_init__(self) -> None:
-        if not callable(self.predictive) and self.predictive not in PREDICTIVES:
+        named = isinstance(self.predictive, str) and self.predictive in PREDICTIVES
+        if not callable(self.predictive) and not named:
             names = ", ".join(PREDICTIVES)
             raise InvalidInputError(
                 f"predictive must be one of {names}, or a function; got {self.predictive!r}"
@@ -235,20 +303,36 @@ class Tilt(Unlearner):
         original_decision: Decision | None,
         budget: Budget,
     ) -> FloatArray:
-        """The best reference for the predictive; all contenders are insured where the price allows."""
+        """The best reference for the predictive; as many contenders are insured as the price allows."""
         if self.assumed_share is not None:
-            odds = self.assumed_share / (1 - self.assumed_share)
-            shape = np.rint(odds * retained.counts).astype(np.int64)
-        predictive = self.predictive if callable(self.predictive) else PREDICTIVES[self.predictive]
-        q = predictive(learner, retained, shape)
-        if np.shape(q)[-1:] != (retained.n_actions,):
-            raise InvalidInputError(
-                f"predictive must return one probability per arm, for {retained.n_actions} arms; got {q!r}"
-            )
-        q = np.asarray(q, dtype=np.float64)
+            shape = most_deleted(retained.counts, self.assumed_share)
+        q = self._predicted(learner, retained, shape)
         if self.insurance == 0:
             return best_reference(q, budget)
-        possible = contenders(learner, retained, shape)
+        find_contenders = contenders if self.assumed_share is None else contenders_up_to
+        possible = find_contenders(learner, retained, shape)
+        q = among_contenders(q, possible)
         affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
-        q = np.where(affordable, among_contenders(q, possible), q)
-        return best_reference(q, budget, insured=possible & affordable)
+        too_strict = float(insurance_price(np.array(2), budget)) > self.insurance
+        # With a share of every arm, the highest possible scores of all arms are high and tell little.
+        if affordable.all() or too_strict or self.assumed_share is not None:
+            return best_reference(q, budget, insured=possible & affordable)
+        highest = highest_scores(learner, retained, shape)
+        return best_reference(q, budget, insured_arms(q, possible, highest, budget, self.insurance))
+
+    def _predicted(
+        self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
+    ) -> FloatArray:
+        """q by the predictive; where nothing was deleted, π(D) is known."""
+        if not callable(self.predictive):
+            return PREDICTIVES[self.predictive](learner, retained, shape)
+        q = checked_probabilities(
+            "predictive",
+            self.predictive(learner, retained, shape),
+            retained.counts.shape,
+            unused=np.asarray(retained.total == 0),
+        )
+        if self.assumed_share is not None:
+            return q
+        unchanged = one_hot(learner.decide(retained).index, retained.n_actions)
+        return np.where((shape > 0).any(axis=-1, keepdims=True), q, unchanged)

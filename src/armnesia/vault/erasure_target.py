@@ -7,6 +7,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import UserType, normalised_request
 from armnesia.logs import label_text
+from armnesia.logs.limits import LONGEST_TEXT
 from armnesia.vault.keys.keyring import Keyring
 
 
@@ -34,6 +35,12 @@ class ErasureTarget:
         texts = tuple(sorted(label for label in labels if label))
         if not texts or len(texts) < len(labels):
             raise empty_request_error()
+        for text in texts:
+            if len(text.encode("utf-8", "surrogatepass")) > LONGEST_TEXT:
+                raise InvalidInputError(
+                    f"a name in a request must have at most {LONGEST_TEXT:,} bytes, as in a log; got one of"
+                    f" {len(text):,} characters"
+                )
         return cls(users=texts) if users is not None else cls(records=texts)
 
     def normalised(self, user_type: UserType | None) -> "ErasureTarget":

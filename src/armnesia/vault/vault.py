@@ -9,6 +9,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
+from armnesia.logs.conditions import Where
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
@@ -132,6 +133,7 @@ class Vault:
         user: str | IfPresent | None = IF_PRESENT,
         id: str | None = None,  # noqa: A002 (the usual name)
         table: str | None = None,
+        where: Where | None = None,
         no_user: bool = False,
         other_columns: bool = False,
         batch_rows: int | None = None,
@@ -144,8 +146,9 @@ class Vault:
         people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
         user. Actions and rewards come from the same columns as before, unless `other_columns` states that
         others mean the same. With `dry_run` the result says what would be done, and nothing is written.
+        `where` are conditions that rows must satisfy to come in, such as "country = DE".
         """
-        rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table)
+        rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table, where=where)
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
         return ingest(
             self._connection,

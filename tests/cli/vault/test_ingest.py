@@ -111,3 +111,13 @@ def test_propensities_that_differ_are_named(run: Any) -> None:
     assert (done.code, done.json["added"]) == (0, 2)
     assert done.err.startswith("armnesia: warning: column 'pscore' holds propensities that differ among rows")
     assert done.err.count("\n") == 1
+
+
+def test_only_rows_that_satisfy_the_conditions_come_in(run: Any, folder: Path) -> None:
+    (folder / "visits.csv").write_text("action,reward,user,age\nA,1,ann,20\nB,0,bob,30\nA,9,cem,40\n")
+    run("init", "--actions", "A,B")
+    done = run("ingest", "visits.csv", "--where", "age < 40", "--where", "user != bob", "--json").json
+    assert (done["rows"], done["added"]) == (1, 1)
+    refused = run("ingest", "flights", "--where", "age < 40")
+    assert refused.code == 2
+    assert "has its own columns: leave --action-column" in refused.err

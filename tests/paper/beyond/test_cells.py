@@ -74,6 +74,26 @@ def test_a_quick_plan_is_a_part_of_the_whole_but_for_its_data_sets() -> None:
     assert settings(Plan(quick=True)) < settings(Plan())
 
 
+def test_under_fixed_counts_tilt_is_exact_for_one_arm_and_two_and_sampled_for_all() -> None:
+    protocols = {
+        (len(cell.deletions), cell.protocol)
+        for cell in beyond_cells(Plan())
+        if cell.c_star is None and "tilt" in cell.methods
+    }
+    assert protocols == {(1, "exact"), (2, "exact"), (5, "sampled")}
+
+
+@pytest.mark.slow
+def test_the_exact_value_of_two_arms_agrees_with_sampled_data_sets() -> None:
+    """Within five standard errors; the seed is fixed."""
+    cell = next(c for c in two_arm_cells(QUICK) if c.c_star is None and "tilt" in c.methods)
+    (exact,) = run_cell(replace(cell, methods=("tilt",)))
+    direct = evaluate(ENVIRONMENT, cell.model, cell.request, Tilt(), cell.budget, protocol="exact")
+    assert (exact["suboptimality"], exact["standard_error"]) == (direct.suboptimality, 0.0)
+    (sampled,) = run_cell(replace(cell, methods=("tilt",), protocol="sampled", datasets=2000))
+    assert abs(sampled["suboptimality"] - exact["suboptimality"]) < 5 * sampled["standard_error"]
+
+
 def test_a_sampled_plan_samples_everything() -> None:
     assert {cell.protocol for cell in beyond_cells(Plan(protocol="sampled"))} == {"sampled"}
 

@@ -4,17 +4,28 @@ import pytest
 
 from armnesia.paper.cells import CellStore, Row, run_cells
 from armnesia.paper.comparisons import Estimate
-from armnesia.paper.level_costs.cells import EPSILONS, SETTINGS, level_cells
-from armnesia.paper.level_costs.section import COLUMNS, Point, costs_by_point, describe_results
+from armnesia.paper.level_costs.cells import CHOICES, EPSILONS, SETTINGS, choice_cells, level_cells
+from armnesia.paper.level_costs.section import (
+    CHOICE_COLUMNS,
+    COLUMNS,
+    Point,
+    costs_by_point,
+    describe_results,
+)
 from armnesia.paper.plan import Plan
-from armnesia.paper.settings import ENVIRONMENT, METHODS
+from armnesia.paper.settings import ENVIRONMENT, METHODS, unlearner_named
 from armnesia.privacy import Budget, Level
 from armnesia.simulation import FixedSample, OneArm, evaluate
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    return run_cells(level_cells(Plan(quick=True, datasets=4000)), CellStore())
+    return run_cells(level_cells(Plan(quick=True, datasets=8000)), CellStore())
+
+
+@pytest.fixture(scope="module")
+def choice_rows() -> list[Row]:
+    return run_cells(choice_cells(Plan(quick=True, datasets=8000)), CellStore())
 
 
 def test_every_setting_is_there_at_every_epsilon() -> None:
@@ -26,11 +37,11 @@ def test_every_setting_is_there_at_every_epsilon() -> None:
 
 def test_the_columns_name_the_level_of_their_method() -> None:
     for name, column in COLUMNS.items():
-        method = METHODS[name]
+        method = unlearner_named(name)
         assert method is not None
         assert str(method.level) in column
         assert ("(0, 0)" in column) is not method.needs_budget
-    strictness = [list(Level).index(method.level) for name in COLUMNS if (method := METHODS[name])]
+    strictness = [list(Level).index(method.level) for name in COLUMNS if (method := unlearner_named(name))]
     assert strictness == sorted(strictness)
 
 
@@ -46,16 +57,50 @@ def test_costs_are_those_of_evaluate_and_rise_with_the_level(rows: list[Row]) ->
     assert (at_one["rollback"].value, at_one["tilt"].value) == (rollback / none, tilt / none)
     assert (at_one["tilt"].error, at_one["rollback"].error) == (0, 0)
     # 400 data sets; the differences exceed five standard errors (seed 0, false alarm below 10⁻⁶).
-    retained = at_one["tilt retained"]
+    retained = at_one[retained_name := "tilt retained, nothing or share"]
     assert tilt / none + 5 * retained.error < retained.value < rollback / none - 5 * retained.error
+    # Equal counts show what was deleted: as good as at request_shape.
+    assert abs(at_one["tilt retained"].value - tilt / none) < 5 * at_one["tilt retained"].error
     unasked = costs[Point(1000, 0, 1.0)]
-    assert [unasked[name].value for name in ("rollback", "frozen_rollback", "tilt")] == [1.0, 1.0, 1.0]
-    assert unasked["tilt retained"].value > 1 + 2 * unasked["tilt retained"].error > 1
+    free = ("rollback", "frozen_rollback", "tilt", "tilt retained")
+    assert [unasked[name].value for name in free] == [1.0] * 4
+    assert unasked[retained_name].value > 1 + 2 * unasked[retained_name].error > 1
+    insured = costs[Point(1000, 0, 3.0)]["tilt retained"]
+    assert insured.value > 1 + 2 * insured.error > 1
 
 
-def test_the_section_shows_them(rows: list[Row]) -> None:
-    section = describe_results(rows)
-    (table,) = section.tables
+def test_the_choices_at_retained_are_compared_on_the_same_data_sets(choice_rows: list[Row]) -> None:
+    """200 data sets and a fixed seed: the values do not change."""
+    assert all(unlearner_named(name).level is Level.RETAINED for name in CHOICES)  # type: ignore[union-attr]
+    value = {(r["k"], r["epsilon"], r["method"]): r["suboptimality"] for r in choice_rows}
+    assert value[0, 1.0, "tilt retained"] == value[0, 1.0, "oracle"]
+    assert value[80, 1.0, "tilt retained"] == value[80, 1.0, "tilt retained, equal counts"]
+    shares = ("tilt retained, share 0.1", "tilt retained, nothing or share", "tilt retained, share 0.95")
+    small, half, large = (value[80, 1.0, name] for name in shares)
+    assert small > half + 0.004
+    assert half > large + 0.001
+    assert large > value[80, 1.0, "tilt retained"] + 0.001
+    # Insurance costs more than nothing, at ε = 3 only, and at most its price times the largest gap.
+    price = value[0, 3.0, "tilt retained"] - value[0, 3.0, "tilt retained, uninsured"]
+    assert 0 < price <= 0.0095 * 0.08
+    assert value[80, 1.0, "tilt retained"] == value[80, 1.0, "tilt retained, uninsured"]
+    panels = {cell.panel for cell in choice_cells(Plan())}
+    assert {"choices M_f N = 1000", "choices M_d C* = 2 N = 1000", "choices M_d C* = 10 N = 1000"} < panels
+
+
+def test_the_section_shows_them(rows: list[Row], choice_rows: list[Row]) -> None:
+    section = describe_results(rows, choice_rows)
+    table, choices = section.tables
+    assert [len(row) for row in choices.rows] == [3 + len(CHOICE_COLUMNS)] * 6
+    shown = next(row for row in choices.rows if row[1:3] == [80, "1"])
+    (same,) = (
+        row
+        for row in choice_rows
+        if (row["k"], row["epsilon"], row["method"]) == (80, 1.0, "tilt retained, share 0.1")
+    )
+    column = list(choices.header).index("ρ = 0.1, flat")
+    assert str(shown[column]).startswith(f"{1e5 * same['suboptimality']:.0f} ± ")
+    assert "ρ = 0.1 has" in section.paragraphs[-1]
     assert len(table.rows) == 3 * len(EPSILONS)
     shown = next(row for row in table.rows if row[:3] == [1000, 80, "1"])
     costs = costs_by_point(rows)[Point(1000, 80, 1.0)]

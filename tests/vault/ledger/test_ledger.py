@@ -49,6 +49,9 @@ def test_an_untouched_chain_has_no_problem() -> None:
     assert check_chain(ROWS, vault="v-1") == []
     assert check_chain(iter(ROWS), vault="v-1", head=END, end=END) == []
     assert check_chain([], vault="v-1", head=Head(0, GENESIS), end=Head(0, GENESIS)) == []
+    assert check_chain(ROWS, vault="v-1", head=Head(0, "ab" * 32)) == [
+        "sequence 0: the head that was kept is of an entry that no ledger has"
+    ]
     for length in range(1, 4):  # a head pinned earlier stays good
         assert check_chain(ROWS, vault="v-1", head=Head(length, ROWS[length - 1][2]), end=END) == []
 
@@ -248,7 +251,7 @@ def test_an_entry_is_read_back_and_does_not_follow_changes_of_what_made_it() -> 
         entry.fields["kind"] = "init"  # type: ignore[index]
 
 
-@given(st.integers(0, 10**18 - 1), st.binary(min_size=32, max_size=32))
+@given(st.integers(1, 10**18 - 1), st.binary(min_size=32, max_size=32))
 def test_a_head_is_read_back_from_its_text(sequence: int, digest: bytes) -> None:
     head = Head(sequence, digest.hex())
     assert Head.parse(str(head)) == head
@@ -256,7 +259,18 @@ def test_a_head_is_read_back_from_its_text(sequence: int, digest: bytes) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "12", "12:", "x:" + GENESIS, "-1:" + GENESIS, "1:" + "AB" * 32, "1:" + "ab" * 33]
+    "text",
+    [
+        "",
+        "12",
+        "12:",
+        "x:" + GENESIS,
+        "-1:" + GENESIS,
+        "1:" + "AB" * 32,
+        "1:" + "ab" * 33,
+        "0:" + "ab" * 32,
+        "00:" + GENESIS,
+    ],
 )
 def test_what_is_no_head_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="a head must look like"):

@@ -1,6 +1,7 @@
 """A vault has its actions and rewards from the same columns, unless others are stated to mean the same."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 
 LOG = "userid,version,retention_1,retention_7\n1,A,1,0\n2,B,1,1\n3,A,0,0\n4,B,0,1\n"
-ROLES = {"action": "version", "user": "userid"}
+ROLES: dict[str, Any] = {"action": "version", "user": "userid"}
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_a_second_log_with_other_names_comes_in_if_that_is_stated(place: Place) 
     with place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest({"arm": ["A"], "click": [1], "user": ["ann"]}, action="arm", reward="click")
         other = {"variant": ["B"], "clicked": [0], "user": ["bob"]}
-        names = {"action": "variant", "reward": "clicked"}
+        names: dict[str, Any] = {"action": "variant", "reward": "clicked"}
         assert vault.ingest(other, **names, other_columns=True).added == 1
         assert vault.ingest(other, **names).already_there == 1  # from now on both are known
         assert vault.verify().holds

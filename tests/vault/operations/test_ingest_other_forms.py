@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.logs import Source, open_source
 from armnesia.vault import Configuration, Ingested, Vault
 from armnesia.vault.operations.ingest import _PeopleWithRows
@@ -18,7 +19,7 @@ from tests.databases import Place
 from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 
 PEOPLE = 30
-ROLES = {"action": "version", "reward": "retention_7", "user": "userid"}
+ROLES: dict[str, Any] = {"action": "version", "reward": "retention_7", "user": "userid"}
 LOG = pd.DataFrame(
     {
         "userid": range(PEOPLE),
@@ -70,7 +71,7 @@ def test_an_external_vault_finds_rows_with_booleans_again(sqlite_place: Place, t
 
 def test_names_that_read_like_booleans_stay_names(sqlite_place: Place) -> None:
     log = {"action": ["A", "A"], "reward": [1, 1], "user": ["true", "1"]}
-    with sqlite_place.create(Configuration(actions=("A",), user_type="text")) as vault:
+    with sqlite_place.create(Configuration(actions=("A",), user_type=UserType.TEXT)) as vault:
         assert vault.ingest(log).added == 2
         assert vault.forget(users=["true"]).records == 1
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultBusyError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import LOG, dumped, filled
@@ -137,7 +138,7 @@ def test_an_id_that_means_another_row_is_located(place: Place) -> None:
 
 def test_the_user_column_is_the_id_column_if_each_person_has_one_row(place: Place) -> None:
     log = {"action": ["A", "B", "A"], "reward": [1, 0, 0], "who": [7, 8, 9]}
-    names = {"user": "who", "id": "who"}
+    names: dict[str, Any] = {"user": "who", "id": "who"}
     with place.create(Configuration(actions=("A", "B"))) as vault:
         assert vault.ingest(log, **names).added == 3
         as_floats = log | {"who": [7.0, 8.0, 9.0], "new": [1, 2, 3]}
@@ -156,7 +157,7 @@ def test_a_second_row_of_a_person_is_refused_where_the_user_is_the_id(
 ) -> None:
     monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 2)
     log = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "who": ["7", "8", "7.0"]}
-    with sqlite_place.create(Configuration(actions=("A", "B"), user_type="integer")) as vault:
+    with sqlite_place.create(Configuration(actions=("A", "B"), user_type=UserType.INTEGER)) as vault:
         refusal = "id column 'who' is the user column as well, .* row 2 is a second one of the same person"
         for dry_run in (True, False):
             with pytest.raises(InvalidLogError, match=refusal):

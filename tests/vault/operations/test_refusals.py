@@ -243,7 +243,8 @@ def test_ids_of_any_letters(place: Place) -> None:
         assert vault.ingest(log, user="who", id="id").added == len(names)
         for name in names[:3]:
             assert vault.forget(users=[name]).records == 1
-        assert vault.forget(records=[name + "!" for name in names]).records == len(names) - 3
+        ids = [name + "!" for name in names]  # of the first, nothing is held any more
+        assert vault.forget(records=ids, exactly=True).records == len(names) - 3
         assert vault.ingest(log, user="who", id="id").suppressed == len(names)
         assert vault.verify().holds
 

@@ -5,6 +5,7 @@ import typer
 from armnesia.auditing import audit as run_audit
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import Case, read_case
+from armnesia.cli.log.jointly import print_joint_audit
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of
 
@@ -13,9 +14,12 @@ from armnesia.cli.parameters import with_options_of
 def audit(case: Case, as_json: opt.AsJson = False) -> None:
     """Compare release and reference of an unlearner exactly.
 
-    Exit code 1 if the claim does not hold on this log and request.
+    Exit code 1 if the claim does not hold on this log and request. With --by, all decisions together.
     """
     on, budget = case.on, case.budget
+    if on.decisions is not None:
+        print_joint_audit(case, on.decisions, as_json)
+        return
     found = run_audit(case.unlearner, on.learner, on.statistics, on.request, budget)
     shown = table(
         f"Audit of {case.unlearner.name}",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -14,9 +14,10 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS, Decision, Learner
-from armnesia.logs import Log
+from armnesia.logs import Decisions, Log
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
+from armnesia.unlearners.joint import Over
 
 Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 0: 3,17,20.")]
 _MOST_ARMS, _ARMS_SHOWN = 100, 10
@@ -29,6 +30,8 @@ class LogRequest:
     learner: Learner
     statistics: ArmStatistics
     request: DeletionRequest
+    decisions: Decisions | None = None
+    """The decisions of --by; they are on the first axis of statistics and request."""
 
     @property
     def decision_before(self) -> Decision:
@@ -37,6 +40,16 @@ class LogRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
+        if self.decisions is not None:
+            return {
+                "by": [str(column) for column in self.decisions.columns],
+                "learner": opt.learner_to_dict(self.learner),
+                "n_rows": self.decisions.n_rows,
+                "request": {
+                    "records": int(self.request.counts.sum()),
+                    "touched": int((~self.request.is_empty).sum()),
+                },
+            }
         counts = self.request.counts.tolist()
         return {
             "learner": opt.learner_to_dict(self.learner),
@@ -55,6 +68,7 @@ class Case:
     on: LogRequest
     unlearner: Unlearner
     budget: Budget
+    over: Over = "touched"
 
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
@@ -72,6 +86,7 @@ class RequestOptions:
     source: opt.LogOptions
     learner: str | None
     parameters: Mapping[str, Any]
+    by: list[str] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.users) == (self.rows is not None):
@@ -86,11 +101,15 @@ class RequestOptions:
             raise InvalidInputError(
                 "the log has no column 'user'; name the column of the users with --user-column, or use --rows"
             )
+        if self.by:
+            decisions = log.by(*self.by)
+            bound = opt.make_learner(learner, self.parameters, decisions.pooled)
+            return LogRequest(bound, decisions.statistics, self._request(decisions), decisions)
         statistics = log.statistics()
         bound = opt.make_learner(learner, self.parameters, statistics)
         return LogRequest(bound, statistics, self._request(log))
 
-    def _request(self, log: Log) -> DeletionRequest:
+    def _request(self, log: Log | Decisions) -> DeletionRequest:
         if self.users:
             return log.request(users=self.users)
         try:
@@ -111,6 +130,7 @@ def request_options(
     column: Column = None,
     rows: Rows = None,
     source: Any = None,
+    by: opt.By = None,
     learner: opt.LearnerName = None,
     parameters: Any = None,
 ) -> RequestOptions:
@@ -120,7 +140,7 @@ def request_options(
     if column is not None and file is None:
         raise InvalidInputError(f"--column belongs to --file; got --column {column} alone")
     users = user if file is None else names_in(file, column, "--file", "person")
-    return RequestOptions(log, users, rows, source, learner, parameters)
+    return RequestOptions(log, users, rows, source, learner, parameters, by)
 
 
 @with_options_of(request_options, "request")
@@ -130,12 +150,17 @@ def read_case(
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,
+    over: opt.Over = "touched",
 ) -> Case:
     """Read a case; whatever can be checked without the log is checked before it is read."""
     kind, learner = opt.chosen_kinds(unlearner, request.learner, request.parameters)
     method = opt.make_unlearner(kind, request.parameters)
     budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
-    return Case(request.read(learner), method, budget)
+    if over == "all" and not request.by:
+        raise InvalidInputError("--over is about the decisions of --by, which was not given")
+    if over not in get_args(Over):
+        raise InvalidInputError(f"--over must be touched or all; got {over!r}")
+    return Case(request.read(learner), method, budget, cast(Over, over))
 
 
 def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, Any]]:

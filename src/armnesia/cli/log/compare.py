@@ -6,6 +6,7 @@ from armnesia.auditing import Comparison
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import RequestOptions, request_options
+from armnesia.cli.log.jointly import print_joint_comparison
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
 from armnesia.core.messages import counted
@@ -25,7 +26,7 @@ def compare(
 ) -> None:
     """Compare all unlearners on one request.
 
-    By level, exact probabilities, probability of a change and expected loss.
+    By level, exact probabilities, probability of a change and expected loss; with --by, in all decisions.
     """
     budget = opt.make_budget(epsilon, delta, gamma)
     learner = opt.learner_kind(request.learner)
@@ -36,6 +37,9 @@ def compare(
         if of_kind(request.parameters, kind)
     ]
     on = request.read(learner)
+    if on.decisions is not None:
+        print_joint_comparison(on, budget, variants, as_json)
+        return
     found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
     actions = on.statistics.actions
     shown = table(

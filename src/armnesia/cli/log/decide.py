@@ -7,6 +7,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import arm_rows, arm_table
+from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.vault.decide import decide_in_vault
@@ -27,6 +28,8 @@ def decide(
     source: Any = None,
     learner: opt.LearnerName = None,
     parameters: Any = None,
+    by: opt.By = None,
+    picture: opt.Picture = None,
     url: Url = DEFAULT_URL,
     keys: Keys = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -34,10 +37,13 @@ def decide(
 ) -> None:
     """Print the arm to serve, from a log or from the vault.
 
-    With LOG, also the count, mean and score of every arm. Without LOG, what the vault serves.
+    With LOG, also the count, mean and score of every arm; with LOG and --by, the arm of every decision.
+    Without LOG, what the vault serves.
     """
+    if picture is not None and not by:
+        raise InvalidInputError("--picture draws the decisions of --by, which was not given")
     if log is None:
-        if source != opt.LogOptions() or learner is not None or parameters:
+        if by or source != opt.LogOptions() or learner is not None or parameters:
             raise InvalidInputError(
                 "the vault has its own columns, actions and learner; such options need LOG"
             )
@@ -45,7 +51,13 @@ def decide(
         return
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))
-    statistics = source.read(log, with_users=False).statistics()
+    read = source.read(log, with_users=False)
+    if by:
+        decisions = read.by(*by)
+        bound = opt.make_learner(kind, parameters, decisions.pooled)
+        print_decisions(log, decisions, bound, picture, as_json)
+        return
+    statistics = read.statistics()
     bound = opt.make_learner(kind, parameters, statistics)
     decision = bound.decide(statistics)
     _warn_of_a_dominating_penalty(statistics, decision)

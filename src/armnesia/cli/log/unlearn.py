@@ -6,8 +6,10 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.log.case import Case, read_case
+from armnesia.cli.log.jointly import print_joint_release
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
 from armnesia.plotting import picture_of_forgetting, save
 
@@ -21,8 +23,13 @@ def unlearn(
 ) -> None:
     """Forget records: the exact distribution of the released arm.
 
-    An arm is drawn only with --draw.
+    An arm is drawn only with --draw. With --by, in all decisions of the log, with one guarantee.
     """
+    if case.on.decisions is not None:
+        if picture is not None:
+            raise InvalidInputError("--picture draws the arms of one decision; leave it out with --by")
+        print_joint_release(case, case.on.decisions, draw, as_json)
+        return
     learner, statistics, request = case.on.learner, case.on.statistics, case.on.request
     release = case.unlearner.release(learner, statistics, request, case.budget)
     drawn = release.draw() if draw else None

@@ -21,6 +21,7 @@ from armnesia.cli.vault.options import (
 )
 from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import read_plain
 from armnesia.vault import (
     DEFAULT_URL,
     Certificate,
@@ -33,6 +34,8 @@ from armnesia.vault import (
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.signatures import checked_public_key
 
+_LARGEST = 1 << 24
+"""Bytes: certificates and lists of public keys are much smaller."""
 _DIGITS = 6  # so that a list of the files is in order
 
 
@@ -177,7 +180,7 @@ def _read_and_check(
     file: Path, trusted: Sequence[str] | None, ledger: Path | None, head: Head | None
 ) -> tuple[Certificate | None, CertificateCheck]:
     try:
-        data = file.read_bytes()
+        data = read_plain(file, _LARGEST)
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
     try:
@@ -211,8 +214,10 @@ def _public_keys(given: str) -> Sequence[str]:
     if not Path(given).is_file():
         return [_checked(given)]
     try:
-        text = Path(given).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
+        text = read_plain(given, _LARGEST).decode("utf-8-sig")
+    except OSError as error:
+        raise InvalidInputError(f"--public-key {given} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
         raise InvalidInputError(f"--public-key must be a key or a file of keys; {given} is neither") from None
     if text.lstrip().startswith("{"):
         try:

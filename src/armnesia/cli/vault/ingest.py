@@ -23,6 +23,7 @@ _DEFAULT_COLUMNS: dict[str, Any] = {
     "user": IF_PRESENT,
     "id": None,
     "table": None,
+    "where": None,
 }
 _COLUMNS_OF_FLIGHTS = {**_DEFAULT_COLUMNS, "action": "airline", "reward": "on_time", "user": "aircraft"}
 
@@ -37,6 +38,7 @@ def ingest(
     reward_column: opt.RewardColumn = "reward",
     user_column: opt.UserColumn = None,
     id_column: Annotated[str | None, typer.Option(help="Column of a permanent id of each row.")] = None,
+    where: opt.Where = None,
     no_user: Annotated[
         bool, typer.Option("--no-user", help="The rows belong to no user; needed if people were forgotten.")
     ] = False,
@@ -62,12 +64,13 @@ def ingest(
         "user": user_column or (None if no_user else IF_PRESENT),
         "id": id_column,
         "table": table,
+        "where": where,
     }
     if log == opt.BUNDLED and not Path(log).exists():
         if columns != _DEFAULT_COLUMNS:
             raise InvalidInputError(
                 f"the bundled log {opt.BUNDLED!r} has its own columns: leave --action-column,"
-                " --reward-column, --user-column, --id-column, --no-user and --table out"
+                " --reward-column, --user-column, --id-column, --no-user, --table and --where out"
             )
         log, columns = str(datasets.flights_path()), _COLUMNS_OF_FLIGHTS
     if "://" not in log:

@@ -2,8 +2,9 @@
 
 import csv
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -22,6 +23,9 @@ RecordsFile = Annotated[
 ]
 _HEADERS = {"user", "users", "user_id", "userid", "username", "user_name", "customer_id", "account_id"}
 _HEADERS |= {"id", "ids", "record", "records", "record_id", "event_id", "name", "names", "email", "who"}
+_MOST_NAMES, _MOST_TEXT = 1_000_000, 1 << 26
+"""Names, and their characters, in one request."""
+_LONGEST_LINE = 1 << 20
 _OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
 
 
@@ -61,38 +65,60 @@ def names_in(file: Path, column: str | None, option: str, what: str) -> list[str
 
     Messages do not quote the file, because it may list people.
     """
-    rows = _rows(file, option)
-    place, first = 0, 0
-    if column is not None:
-        if not rows or column not in rows[0]:
-            raise InvalidInputError(f"{option} {file} has no column {column!r} in its first line")
-        place, first = rows[0].index(column), 1
-    wrong = next(
-        (number for number, row in enumerate(rows[first:], first + 1) if len(row) != len(rows[0])), None
-    )
-    if wrong is not None:
-        raise InvalidInputError(
-            f"{option} {file} must have the same number of values in each line; line {wrong} has not"
-        )
-    if column is None and rows and len(rows[0]) > 1:
-        raise InvalidInputError(f"{option} {file} has {len(rows[0])} columns; choose one with --column")
-    names = [row[place] for row in rows[first:]]
+    where = f"{option} {file}"
+    names: list[str] = []
+    place, width, size = 0, 0, 0
+    for number, row in enumerate(_rows(file, option), 1):
+        if number == 1:
+            width = len(row)
+            if column is not None:
+                if column not in row:
+                    raise InvalidInputError(f"{where} has no column {column!r} in its first line")
+                place = row.index(column)
+                continue
+            if width > 1:
+                raise InvalidInputError(f"{where} has {width} columns; choose one with --column")
+        elif len(row) != width:
+            raise InvalidInputError(
+                f"{where} must have the same number of values in each line; line {number} has not"
+            )
+        names.append(row[place])
+        size += len(row[place])
+        if len(names) > _MOST_NAMES or size > _MOST_TEXT:
+            raise InvalidInputError(
+                f"{where} must have at most {_MOST_NAMES:,} names, of {_MOST_TEXT:,} characters together;"
+                " make several requests of it"
+            )
+    if column is not None and not width:
+        raise InvalidInputError(f"{where} has no column {column!r} in its first line")
     if not names or "" in names:
-        raise InvalidInputError(f"{option} {file} must name at least one {what}, and one per line")
+        raise InvalidInputError(f"{where} must name at least one {what}, and one per line")
     if column is None:
-        _check_one_column(names, f"{option} {file}")
+        _check_one_column(names, where)
     return names
 
 
-def _rows(file: Path, option: str) -> list[list[str]]:
-    """The values of every line that is not empty."""
+def _rows(file: Path, option: str) -> Iterator[list[str]]:
+    """The values of every line that is not empty, one line at a time."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            return [row for row in csv.reader(stream, strict=True) if row]
+            for row in csv.reader(_lines(stream), strict=True):
+                if row:
+                    yield row
     except OSError as error:
         raise InvalidInputError(f"{option} {file} cannot be read: {error.strerror}") from None
     except (csv.Error, UnicodeDecodeError):
-        raise InvalidInputError(f"{option} must be CSV in UTF-8; {file} is not") from None
+        raise InvalidInputError(
+            f"{option} must be CSV in UTF-8, in lines below {_LONGEST_LINE:,} characters; {file} is not"
+        ) from None
+
+
+def _lines(stream: TextIO) -> Iterator[str]:
+    """The lines of a file, none of which may be so long that it needs much memory."""
+    while line := stream.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise csv.Error
+        yield line
 
 
 def _check_one_column(names: list[str], where: str) -> None:

@@ -23,7 +23,7 @@ from armnesia.paper.settings import (
 FIGURE = "beyond"
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 FEW_EPSILONS = (1.0, 3.0, 5.0)
-"""For quick runs, and for requests over several arms, where every data set needs an integral."""
+"""For quick runs, and for requests over several arms, where every data set or sum needs an integral."""
 
 WITHOUT_BUDGET = ("oracle", "rollback", "frozen_rollback")
 """Methods that do not depend on ε: evaluated once per setting."""
@@ -144,11 +144,11 @@ def _setting(
 def _at_budgets(base: Cell, methods: tuple[str, ...], epsilons: Sequence[float]) -> list[Cell]:
     """The methods at every ε, and those without a budget once; all on the same data sets.
 
-    Tilt on several arms is sampled, with an oracle on the same data sets; the other methods stay exact.
+    Tilt on more than two arms is sampled, with an oracle on the same data sets; the other methods stay exact.
     """
     cells = [replace(base, methods=WITHOUT_BUDGET, epsilon=epsilons[0])]
-    several_arms = len(base.deletions) > 1 and base.c_star is None
-    sampled_methods = ("tilt",) if several_arms and base.protocol == "exact" else ()
+    many_arms = len(base.deletions) > 2 and base.c_star is None
+    sampled_methods = ("tilt",) if many_arms and base.protocol == "exact" else ()
     other_methods = tuple(name for name in methods if name not in sampled_methods)
     cells += [replace(base, methods=other_methods, epsilon=epsilon) for epsilon in epsilons]
     if sampled_methods:

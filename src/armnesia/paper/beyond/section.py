@@ -85,7 +85,7 @@ def paragraphs_on_budgets(settings: Sequence[SettingResults]) -> list[str]:
         "At these budgets Algorithms 2 and 7 have the same sub-optimality as rollback at"
         f" {same} of {total} points, and strict adaptive at {strict_same} of {strict_total}: the noise that"
         " they would need is above their thresholds. Under M_f all values are exact, except those of tilt on"
-        " several arms. Those, and all values under M_d, are sampled; the largest standard error is"
+        " more than two arms. Those, and all values under M_d, are sampled; the largest standard error is"
         f" {100 * largest_error:.1f} % of its value.",
     ]
 

@@ -40,7 +40,7 @@ def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for reading; refuse one that other users can read or change."""
     path = Path(path)
     try:
-        file = path.open("rb")
+        file = files.open_plain(path)
     except OSError as error:
         raise _unreadable(path, error) from None
     with file:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.files import open_plain
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.json_sections import JsonSections
@@ -18,7 +19,7 @@ from armnesia.vault.storage.database import Row
 def is_export_of(path: str | Path, vault: str) -> bool:
     """Whether a file is an export of this vault, of either kind."""
     try:
-        with Path(path).open("rb") as file:
+        with open_plain(path) as file:
             found = JsonSections(file, str(path))
             return _values(found, "schema", "vault") == [SCHEMA, vault]
     except (OSError, ArmnesiaError):

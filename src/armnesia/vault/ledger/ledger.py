@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, refuse_first
+from armnesia.core.messages import shown
 from armnesia.vault.keys.canonical_json import plain_and_text, read_json, sha256_hex
 
 SCHEMA = "armnesia.ledger/1"
@@ -32,7 +33,7 @@ KINDS = (
 )
 _HASH = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
-_HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
+_HEAD = re.compile(r"(?=0*[1-9])(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,18 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> "Head":
-        """Read a head from its text, sequence:hash.
+        """Read a head from its text, sequence:hash; every vault has a first entry, so that none has head 0.
 
         >>> Head.parse("12")
         Traceback (most recent call last):
-        armnesia.core.errors.InvalidInputError: a head must look like 12:3f8a… (a number, 64 hex digits);
-        got '12'
+        armnesia.core.errors.InvalidInputError: a head must look like 12:3f8a… (a number from 1, 64 hex
+        digits); got '12'
         """
         match = _HEAD.fullmatch(text.strip())
         if not match:
-            raise InvalidInputError(f"a head must look like 12:3f8a… (a number, 64 hex digits); got {text!r}")
+            raise InvalidInputError(
+                f"a head must look like 12:3f8a… (a number from 1, 64 hex digits); got {shown(text)}"
+            )
         return cls(int(match[1]), match[2])
 
     def __str__(self) -> str:
@@ -241,6 +244,8 @@ def check_chain(
         linked = {true_hash, stored_hash}  # so that the next entry does not report it again
     ends = [(known, "the head that was kept") for known in kept]
     for known, name in [*ends, *([] if end is None else [(end, "the vault's state records")])]:
+        if known.sequence == 0 and known.hash != GENESIS:
+            problems.append(f"sequence 0: {name} is of an entry that no ledger has")
         if length < known.sequence:
             missing = _span(length + 1, known.sequence)
             problems.append(f"sequence {missing}: missing, the ledger is shorter than {name}")

@@ -3,19 +3,21 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from os import PathLike
-from pathlib import Path
 from typing import BinaryIO
 
 from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
+from armnesia.core.files import open_plain
 from armnesia.vault.keys.canonical_json import sha256_hex
 from armnesia.vault.keys.json_sections import JsonSections
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, key_history, rotation_problems
 
 EXPORT_SCHEMA = "armnesia.export/1"
-_LONGEST_LINE = 1 << 20
+_LONGEST_FIRST, _LONGEST_LINE = 1 << 20, 1 << 24
+"""Bytes: a longer line is no entry, and its parts are none."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ class LedgerCopy:
         armnesia.core.errors.InvalidInputError: no-such-file cannot be read: No such file or directory
         """
         try:
-            with Path(path).open("rb") as file:
-                first_line = file.readline(_LONGEST_LINE)
+            with open_plain(path) as file:
+                first_line = file.readline(_LONGEST_FIRST)
                 file.seek(0)
                 rows = _rows_of_lines(file) if _is_entry(first_line) else _rows_of_export(file, str(path))
                 return cls.of(rows)
@@ -108,7 +110,7 @@ def _is_entry(line: bytes) -> bool:
 
 def _rows_of_lines(file: BinaryIO) -> Iterator[tuple[int, str, str]]:
     """The rows of a file with one entry per line."""
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE), b""), 1):
         text = line.removesuffix(b"\n").decode("utf-8", errors="replace")
         yield number, text, sha256_hex(text)
 

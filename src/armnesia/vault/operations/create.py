@@ -1,10 +1,11 @@
 """Creating a vault: its tables, its keys and its first ledger entry, or nothing at all."""
 
+import os
 import uuid
 from contextlib import ExitStack
 from pathlib import Path
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
@@ -14,6 +15,7 @@ from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.sealed_state import State, store_statements
 from armnesia.vault.state.transaction import next_entry
 from armnesia.vault.storage.database import open_database
+from armnesia.vault.storage.schema import TABLES, VERSION
 from armnesia.vault.storage.tables import create_tables, insert_entry
 
 
@@ -35,6 +37,11 @@ def create_vault(
         complete = pinned_head.read() is not None  # it is written last
         hint = "" if complete else "; if an init was interrupted, remove them and the empty database file"
         raise VaultError(f"there are keys at {str(path)!r} already: a vault is created once{hint}")
+    if os.path.lexists(pinned_head.path):
+        raise VaultError(
+            f"there is a pinned head at {str(pinned_head.path)!r}, of a vault whose keys are not there; a new"
+            " vault would be older than it: bring the keys back, or move the file away if that vault is gone"
+        )
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undo:
         undo.callback(database.discard)
@@ -50,6 +57,8 @@ def create_vault(
             create_tables(session, records.layout)
             to_ledger = insert_entry(entry.sequence, entry.text, entry.hash)
             session.execute_together([to_ledger, *statements])
+            problems = database.schema_problems(session, TABLES[records.layout, VERSION])
+            refuse_first(problems, "{}; nothing was created")
         undo.pop_all()  # from here on there is a vault, and it needs its keys
     database.vault_created()
     pinned_head.write(state.head)

@@ -20,7 +20,7 @@ from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.records import DeletedRecords, SourceRows
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.similar_names import refuse_similar_names
+from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -63,10 +63,13 @@ class ResolvedRequest:
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
     lookup = connection.records.look_up(connection.reading, target)
+    compared = None if options.exactly else records_compared_before(connection, target)
     with connection.writing() as transaction:
         before, keyring = transaction.state, transaction.keyring
         resolved = options.resolve(before.configuration)  # refused before anything is looked up
         target = target.normalised(before.configuration.user_type)
+        if compared == before.digests.record:
+            resolved = replace(resolved, exactly=True)  # its names were compared with these records
         answer = _answer(connection, transaction, target, lookup, resolved)
     if answer is None:
         return _repeated(connection, before, target)

@@ -130,9 +130,16 @@ class ExternalRecords(Records):
         return DeletedRecords(found, *delete_and_check(transaction, self.layout, target))
 
     def check_source(self, source: Source) -> None:
-        """Refuse a dataframe: it cannot be opened again."""
+        """Refuse a dataframe, which cannot be opened again, and conditions that may name people."""
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
+        role_of = {source.columns.named().get(role): role for role in ("user", "id")}
+        for condition in source.where:
+            if condition.column in role_of:
+                raise VaultError(
+                    "an external vault stores the conditions of its sources, so they must not be on the"
+                    f" {role_of[condition.column]} column; got one on {condition.column!r}"
+                )
 
     def source_description(self, source: Source) -> Mapping[str, Any]:
         """Where the source is, and all its columns: it is opened again from this."""

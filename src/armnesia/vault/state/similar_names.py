@@ -7,16 +7,39 @@ knows people by keyed digests only, so the likely spellings of a name are digest
 from collections.abc import Collection, Iterable
 from itertools import islice
 
-from armnesia.core.errors import SimilarNameError
+from armnesia.core.errors import InvalidInputError, SimilarNameError
 from armnesia.core.identifiers import UserType
-from armnesia.core.near_spellings import near_spellings, same_spellings
+from armnesia.core.near_spellings import has_control_characters, near_spellings, same_spellings
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import WITH_TALLIES
 
 _AT_ONCE = 2000
 """Spellings that are looked up together."""
 _SHOWN = 3
+_MANY = 10
+"""Names: a request for more is compared before the lock is taken, which takes about a millisecond each."""
+
+
+def records_compared_before(connection: VaultConnection, target: ErasureTarget) -> int | None:
+    """Compare a request for many names with the vault before the lock is taken; None if it has few names.
+
+    Returns the digest of the records that it was compared with: if they are still the same under the lock, it
+    need not be compared again.
+    """
+    if len(target.names) <= _MANY:
+        return None
+    with connection.reading() as transaction:
+        state, keys = transaction.state, transaction.keyring
+        target = target.normalised(state.configuration.user_type)
+        history = RequestHistory.read(transaction, target)
+        held = tables.keys_with_records(transaction.session, target.row_column, target.row_keys(keys))
+        if not history.answered_before:
+            refuse_similar_names(transaction, target, held, history.suppressed)
+    return state.digests.record
 
 
 def refuse_similar_names(
@@ -32,22 +55,35 @@ def refuse_similar_names(
         return  # all spellings of an integer are one name
     keys = target.row_keys(transaction.keyring)
     own = set(keys)
-    named = zip(target.names, keys, suppressed, strict=True)
+    named = [
+        (name, key in held)
+        for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
+        if key in held or not forgotten
+    ]
     spellings = (
         (name, spelling)
-        for name, key, forgotten in named
-        if key in held or not forgotten
-        for spelling in (same_spellings(name) if key in held else near_spellings(name))
+        for name, has_rows in named
+        for spelling in (same_spellings(name) if has_rows else near_spellings(name))
     )
+    # The index of the records alone may be damaged.
+    has_tallies = bool(target.users) and transaction.state.version >= WITH_TALLIES
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):
         found = _row_keys(transaction, target, some, excluded=own)
         with_rows = tables.keys_with_records(transaction.session, target.row_column, list(found))
+        if has_tallies:
+            with_rows |= tables.owners_with_tally(transaction.session, list(found))
         for key, (name, spelling) in found.items():
             if key in with_rows:
                 similar[name] = (*similar.get(name, ()), spelling)
     if similar:
         raise SimilarNameError(_refusal(target, similar), similar)
+    for name, has_rows in named:
+        if not has_rows and has_control_characters(name):
+            raise InvalidInputError(
+                f"the name {name!r} has a control character, and the vault holds no rows of it: check how the"
+                " names were read, or state by exactly=True (--exactly) that it is right; nothing was changed"
+            )
 
 
 def _row_keys(

@@ -33,7 +33,7 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
     UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
-    WHERE age > age(%(now)s::xid)"""
+    WHERE age > age(?::xid)"""
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
 _INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
@@ -41,11 +41,11 @@ _REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "vault")
 """The tables with personal data, and with statistics that deletions change."""
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-    WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)
+    WHERE relnamespace = ?::regnamespace AND relname = ANY (?)
     AND attnum > 0 AND NOT attisdropped AND attstattarget IS DISTINCT FROM 0"""
 """The columns of these tables that the planner samples."""
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
-    WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY (%(tables)s)"""
+    WHERE relnamespace = ?::regnamespace AND relname = ANY (?)"""
 _TRIAL = (
     "DROP TABLE IF EXISTS pg_temp.trial",
     "CREATE TEMPORARY TABLE trial (identity BYTEA NOT NULL PRIMARY KEY, owner BYTEA, arm INTEGER,"
@@ -158,7 +158,9 @@ class PostgresDatabase(Database):
         address, self.schema = without_schema(url)
         self.location = place_of(address)
         milliseconds = max(1, int(timeout * 1000))  # 0 would mean to wait forever
-        settings = {"search_path": self.schema, "lock_timeout": milliseconds, **_OPTIONS}
+        # Temporary tables last: none may stand in for a table of the vault.
+        self._search_path = f"{self.schema},pg_temp"
+        settings = {"search_path": self._search_path, "lock_timeout": milliseconds, **_OPTIONS}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         with self._translating_errors():
             self._connection = psycopg.connect(
@@ -169,8 +171,8 @@ class PostgresDatabase(Database):
     def has_vault(self) -> bool:
         """Whether the schema contains a vault."""
         with self._translating_errors():
-            found = self._connection.execute("SELECT to_regclass(%s)", [f"{self.schema}.vault"]).fetchone()
-        self._has_vault = bool(found and found[0])
+            ((found,),) = self._query_catalogue("SELECT to_regclass(?)", f"{self.schema}.vault")
+        self._has_vault = found is not None
         return self._has_vault
 
     def vault_created(self) -> None:
@@ -209,11 +211,24 @@ class PostgresDatabase(Database):
 
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
         """Compare the catalogue with the tables of armnesia."""
-        return list(schema_problems(session, self.schema, tables))
+        return list(schema_problems(self._query_catalogue, self.schema, tables))
 
     def integrity_problems(self, session: Session) -> list[str]:
         """Check the indexes against their tables, by `amcheck` where it may be used, else by queries."""
-        return list(index_problems(session, self.schema))
+        return list(index_problems(self._query_catalogue, session, self.schema))
+
+    def _query_catalogue(self, sql: str, *parameters: Any) -> list[Row]:
+        """Run a query that finds names of `pg_catalog` only, in one round trip.
+
+        A function of the vault's schema with just the right types would be preferred to PostgreSQL's own,
+        also where `pg_catalog` is searched first.
+        """
+        with self._connection.pipeline():
+            self._connection.execute("SET search_path = pg_catalog, pg_temp")
+            found = self._connection.execute(_translated(sql), parameters or None)
+            self._connection.execute(f"SET search_path = {self._search_path}")
+        rows: list[Row] = found.fetchall()
+        return rows
 
     def erase(self, *, wait: bool = False) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""
@@ -241,7 +256,7 @@ class PostgresDatabase(Database):
         """Each table is locked while it is rewritten, for readers too."""
         execute = self._connection.execute
         with self._translating_errors():
-            ((size,),) = execute(_SIZE, {"schema": self.schema, "tables": list(_REWRITTEN)}).fetchall()
+            ((size,),) = self._query_catalogue(_SIZE, self.schema, list(_REWRITTEN))
         try:
             for statement in _TRIAL:
                 execute(statement, ())
@@ -275,9 +290,7 @@ class PostgresDatabase(Database):
         """
         sampled: dict[str, list[str]] = {}
         actions: dict[str, list[str]] = {}
-        for table, column, type_ in self._connection.execute(
-            _SAMPLED, {"schema": self.schema, "tables": list(_REWRITTEN)}
-        ).fetchall():
+        for table, column, type_ in self._query_catalogue(_SAMPLED, self.schema, list(_REWRITTEN)):
             sampled.setdefault(table, []).append(column)
             # The type stays the same; setting it makes the server drop its samples.
             actions.setdefault(table, []).extend([f"{column} SET STATISTICS 0", f"{column} TYPE {type_}"])
@@ -291,9 +304,9 @@ class PostgresDatabase(Database):
 
     def _wait_for_older_snapshots(self) -> bool:
         """Wait until no transaction sees deleted rows: VACUUM keeps rows that one can still see."""
-        ((now,),) = self._connection.execute("SELECT pg_current_xact_id()::xid::text").fetchall()
+        ((now,),) = self._query_catalogue("SELECT pg_current_xact_id()::xid::text")
         patience = time.monotonic() + self._timeout
-        while self._connection.execute(_OLDER_VIEWS, {"now": now}).fetchall() != [(0,)]:
+        while self._query_catalogue(_OLDER_VIEWS, now) != [(0,)]:
             if time.monotonic() > patience:
                 return False
             time.sleep(0.05)

@@ -60,6 +60,9 @@ _PAUSE = 0.05
 _USED = "another process was using the vault"
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 _MOST_PROBLEMS = 20
+_OBJECTS = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
+_READ_SCHEMA_AGAIN = "PRAGMA writable_schema = RESET"
+_STATISTICS_HINT = " (made by ANALYZE; remove it by DROP TABLE {}, then run armnesia compact)"
 
 
 # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
@@ -180,14 +183,14 @@ class SqliteDatabase(Database):
     def snapshot(self, *, in_place: bool = False) -> Iterator[Snapshot]:
         """Read from a private copy: a reader of the vault itself would keep deleted bytes in its log."""
         with self._translating_errors(), ExitStack() as lent:
+            # A whole check believes no earlier one; and a copy counts the changes of its schema anew.
+            self._checked_schema = None
+            lent.callback(setattr, self, "_checked_schema", None)
             copy, reason = (None, "as asked") if in_place else self._copied(lent)
             if copy is None:
                 remark = f"{_IN_PLACE}: {reason}" if reason else None
                 yield Snapshot(lent.enter_context(self.reading()), remark)
             else:
-                # The copy counts the changes of its schema anew.
-                self._checked_schema = None
-                lent.callback(setattr, self, "_checked_schema", None)
                 yield Snapshot(SqliteSession(copy))
                 self._check_same_files()
 
@@ -224,17 +227,20 @@ class SqliteDatabase(Database):
             self._connection.execute("PRAGMA shrink_memory")
 
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
-        """Compare the statements that SQLite keeps with those of armnesia, if any has changed."""
-        ((changes,),) = session.query("PRAGMA schema_version")
-        if self._checked_schema == (changes, tables):
+        """Compare the statements that SQLite keeps with those of armnesia."""
+        # By content as well: whoever may write the file may also set the counter of changes back.
+        read = (session.query("PRAGMA schema_version"), session.query(_OBJECTS), tables)
+        if self._checked_schema == read:
             return []
-        problems = list(_schema_problems(session, tables))
-        if not problems:
-            self._checked_schema = (changes, tables)
+        # The connection may still use an earlier schema, which was counted alike.
+        session.query(_READ_SCHEMA_AGAIN)
+        problems = list(_schema_problems(read[1], tables))
+        self._checked_schema = None if problems else read
         return problems
 
     def integrity_problems(self, session: Session) -> list[str]:
         """Run SQLite's own check: pages, rows, and indexes against their tables."""
+        session.query(_READ_SCHEMA_AGAIN)
         found = [str(text) for (text,) in session.query(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
         return [f"database: {line}" for text in found if text != "ok" for line in text.splitlines()]
 
@@ -384,34 +390,48 @@ class SqliteDatabase(Database):
             raise database_error(self.location, _meaning(error)) from None
 
 
-def _schema_problems(session: Session, tables: tuple[Table, ...]) -> Iterator[str]:
+def _schema_problems(objects: list[Row], tables: tuple[Table, ...]) -> Iterator[str]:
     """Compare every object in the file with the statements that may have created it."""
     expected, found = _STATEMENTS[tables], set()
-    for kind, name, statement in session.query("SELECT type, name, sql FROM sqlite_master"):
-        if (kind == "index" and statement is None) or name == "sqlite_stat1":
-            continue  # the index of a primary key, or the numbers of rows that ANALYZE keeps
-        found.add((kind, name))
-        if (kind, name) not in expected:
-            yield f"schema: there is a {kind} {name!r} that armnesia did not create"
-        elif _spaceless(statement) not in expected[kind, name]:
+    for kind, name, table, statement in objects:
+        key = (kind, name, table)
+        found.add(key)
+        if key not in expected:
+            hint = _STATISTICS_HINT.format(name) if _is_statistics(kind, name) else ""
+            yield f"schema: there is a {kind} {name!r} that armnesia did not create{hint}"
+        elif _spaceless(statement) not in expected[key]:
             yield f"schema: the {kind} {name!r} is not as armnesia created it"
-    for kind, name in expected.keys() - found:
+    for kind, name, _ in expected.keys() - found:
         yield f"schema: the {kind} {name!r} is missing"
 
 
-def _spaceless(statement: str) -> str:
+def _is_statistics(kind: object, name: object) -> bool:
+    """Whether this is a table that the statement ANALYZE makes; some of them hold samples of the rows."""
+    return kind == "table" and isinstance(name, str) and name.startswith("sqlite_stat")
+
+
+def _spaceless(statement: object) -> object:
     """The statement without what older versions wrote in another way: line breaks and spaces at brackets."""
+    if not isinstance(statement, str):
+        return statement
     return re.sub(r"\s*([(),])\s*", r"\1", " ".join(statement.split()))
 
 
-def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str], set[str]]:
-    """The statements that may have created each object, by its type and name."""
-    return {("index", OWNER_INDEX.name): {_spaceless(OWNER_INDEX.statement)}} | {
-        ("table", table.name): {
+def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str, str], set[object]]:
+    """The statements that may have created each object, by its type, name and table.
+
+    SQLite makes the index of a primary key by itself, without a statement; an integer key needs none.
+    """
+    statements: dict[tuple[str, str, str], set[object]] = {
+        ("index", OWNER_INDEX.name, OWNER_INDEX.table): {_spaceless(OWNER_INDEX.statement)}
+    }
+    for table in tables:
+        statements["table", table.name, table.name] = {
             _spaceless(variant.statement(DIALECT.blob)) for variant in (table, upgraded_from_1(table))
         }
-        for table in tables
-    }
+        if table.columns[0].type != "INTEGER":
+            statements["index", f"sqlite_autoindex_{table.name}_1", table.name] = {None}
+    return statements
 
 
 _STATEMENTS = {tables: _statements(tables) for tables in TABLES.values()}

@@ -351,6 +351,12 @@ def read_tallies(session: Session, owners: Sequence[bytes]) -> list[Row]:
     return _with_keys(session, f"SELECT {_TALLY_COLUMNS} FROM owner WHERE ", "owner", owners)
 
 
+def owners_with_tally(session: Session, owners: Sequence[bytes]) -> set[bytes]:
+    """Which of these owners have a tally."""
+    found = _with_keys(session, "SELECT owner FROM owner WHERE ", "owner", owners)
+    return {bytes(owner) for (owner,) in found}
+
+
 def stream_tallies(session: Session) -> Iterator[Row]:
     """All tallies, one by one."""
     return session.stream(f"SELECT {_TALLY_COLUMNS} FROM owner")

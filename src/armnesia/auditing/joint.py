@@ -1,0 +1,204 @@
+"""Audit and comparison of one request in many decisions: the releases of all decisions together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from armnesia.auditing.audit import ROUNDING
+from armnesia.auditing.comparison import posterior_means
+from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import ArmnesiaError
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.learners import Learner
+from armnesia.privacy import (
+    Budget,
+    Composition,
+    Guarantee,
+    JointLoss,
+    composed_delta,
+    hockey_stick,
+    smallest_epsilon,
+)
+from armnesia.unlearners import UNLEARNERS, JointRelease, Unlearner, release_jointly
+from armnesia.unlearners.joint import Over, answers_jointly, reference_jointly
+
+MOST_CONVOLVED = 2000
+"""Decisions whose privacy losses are convolved; of more only where composition does not settle the claim."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointAudit:
+    """The δ of all releases together at the budget's ε, and their ε at the budget's δ.
+
+    `delta` is exact up to rounding where `delta_error` is 0; otherwise the true value is at most `delta` and
+    at least `delta` − `delta_error`, and `smallest_epsilon` is an upper bound as well. `holds` says
+    whether the claimed guarantee of the request is true on these data sets.
+    """
+
+    release: JointRelease
+    reference: FloatArray
+    budget: Budget
+    delta_forward: float
+    delta_backward: float
+    delta_error: float
+    smallest_epsilon: float
+    holds: bool
+
+    @property
+    def delta(self) -> float:
+        """The joint δ at the budget's ε: the larger of both directions."""
+        return max(self.delta_forward, self.delta_backward)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee that is claimed of the request."""
+        return self.release.guarantee
+
+
+def audit_jointly(
+    unlearner: Unlearner,
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+    *,
+    composition: Composition = "best",
+    over: Over = "touched",
+) -> JointAudit:
+    """Compare the product of all releases with the product of all references.
+
+    >>> from armnesia import LCB, Tilt
+    >>> ones = np.array([[410, 365]] * 3)
+    >>> statistics = ArmStatistics(("A", "B"), np.array([[900, 800]] * 3), ones * 10**9)
+    >>> counts, ones = np.array([[90, 0], [0, 0], [90, 0]]), np.array([[45, 0], [0, 0], [41, 0]])
+    >>> request = DeletionRequest(ArmStatistics(("A", "B"), counts, ones * 10**9), binary=True)
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> found = audit_jointly(Tilt(), LCB(confidence=0.01), statistics, request, budget)
+    >>> found.holds, found.delta_error
+    (True, 0.0)
+    """
+    release = release_jointly(
+        unlearner, learner, statistics, request, budget, composition=composition, over=over
+    )
+    reference = reference_jointly(unlearner, learner, statistics, request, release)
+    return audited(release, reference, budget)
+
+
+def audited(release: JointRelease, reference: FloatArray, budget: Budget) -> JointAudit:
+    """Compare releases with references that are given."""
+    p, r = release.probabilities, reference
+    claim = release.guarantee
+    if int((p != r).any(axis=-1).sum()) > MOST_CONVOLVED:
+        bounded = _bounded(release, reference, budget)
+        if bounded.holds or bounded.delta - bounded.delta_error > claim.delta:
+            return bounded
+    losses = JointLoss.of(p, r), JointLoss.of(r, p)
+    forward, backward = (loss.delta(budget.epsilon) for loss in losses)
+    claimed = max(loss.delta(claim.epsilon) for loss in losses)
+    return JointAudit(
+        release=release,
+        reference=reference,
+        budget=budget,
+        delta_forward=forward,
+        delta_backward=backward,
+        delta_error=max(loss.error(budget.epsilon) for loss in losses),
+        smallest_epsilon=max(loss.epsilon(budget.delta) for loss in losses),
+        holds=claimed <= claim.delta + _rounding(p),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class JointComparison:
+    """What one unlearner would do with a request in all decisions, or why it refuses it."""
+
+    name: str
+    guarantee: Guarantee | None
+    changes: float
+    """The expected number of decisions in which another arm than π(D) is released."""
+    expected_loss: float
+    """The expected loss of reward, added up over the decisions, judged by the records left."""
+    refused: str = ""
+
+
+def compare_jointly(
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+    *,
+    variants: Iterable[Unlearner] = (),
+    composition: Composition = "best",
+) -> list[JointComparison]:
+    """Compare all unlearners on a request in all decisions: strictest level first, then the smallest loss.
+
+    Each has its default options, unless `variants` holds another instance of its name. The loss is judged as
+    `compare` judges it; it is an estimate for the operator and must not be published.
+
+    >>> from armnesia import LCB
+    >>> ones = np.array([[410, 365]] * 3)
+    >>> statistics = ArmStatistics(("A", "B"), np.array([[900, 800]] * 3), ones * 10**9)
+    >>> counts, ones = np.array([[90, 0], [0, 0], [90, 0]]), np.array([[45, 0], [0, 0], [41, 0]])
+    >>> request = DeletionRequest(ArmStatistics(("A", "B"), counts, ones * 10**9), binary=True)
+    >>> found = compare_jointly(LCB(confidence=0.01), statistics, request, Budget(epsilon=1.0, delta=1e-5))
+    >>> [(each.name, round(each.changes, 2)) for each in found[1:6:2]]
+    [('strict_adaptive', 2.0), ('gaussian', 1.0), ('tilt', 0.61)]
+    """
+    old = learner.decide(statistics).index
+    posterior = posterior_means(statistics.without(request))
+    low, high = statistics.reward_range
+    losses = (high - low) * (posterior.max(axis=-1, keepdims=True) - posterior)
+    unchanged = np.take_along_axis(losses, old[:, None], -1)[:, 0]
+    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    found = []
+    for name, unlearner in unlearners.items():
+        try:
+            answers = answers_jointly(
+                unlearner, learner, statistics, request, budget, composition=composition
+            )
+        except ArmnesiaError as reason:
+            found.append(JointComparison(name, None, float("nan"), float("nan"), str(reason)))
+            continue
+        rows, changes, loss = answers.rows, 0.0, float(unchanged.sum())
+        if answers.release is not None:
+            p = answers.release.probabilities
+            changes = float((1 - np.take_along_axis(p, old[rows, None], -1)).sum())
+            loss += float((p * losses[rows]).sum() - unchanged[rows].sum())
+        found.append(JointComparison(name, answers.guarantee, max(changes, 0.0), max(loss, 0.0)))
+    return sorted(found, key=_strictest_and_best_first)
+
+
+def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> JointAudit:
+    """Enclose δ for many decisions: at least that of one, at most that of all if all were as the worst."""
+    p, r, each = release.probabilities, reference, release.each
+    number = int((p != r).any(axis=-1).sum())
+    uppers, lowers = [], []
+    for left, right in ((p, r), (r, p)):
+        worst = float(smallest_epsilon(left, right, each.delta).max())
+        uppers.append(
+            composed_delta(epsilon_each=worst, delta_each=each.delta, number=number, epsilon=budget.epsilon)
+        )
+        lowers.append(float(hockey_stick(left, right, budget.epsilon).max()))
+    return JointAudit(
+        release=release,
+        reference=reference,
+        budget=budget,
+        delta_forward=uppers[0],
+        delta_backward=uppers[1],
+        delta_error=max(upper - lower for upper, lower in zip(uppers, lowers, strict=True)),
+        smallest_epsilon=budget.epsilon if max(uppers) <= budget.delta else float("inf"),
+        holds=max(uppers) <= release.guarantee.delta + _rounding(p),
+    )
+
+
+def _rounding(probabilities: FloatArray) -> float:
+    """What the floating-point errors of all releases may account for."""
+    return ROUNDING * max(1, len(probabilities))
+
+
+def _strictest_and_best_first(found: JointComparison) -> tuple[int, float]:
+    if found.guarantee is None:
+        return (9, 0.0)
+    levels = list(type(found.guarantee.level))
+    return (levels.index(found.guarantee.level), found.expected_loss)

@@ -1,0 +1,364 @@
+"""`join_metrics`: a log of decisions from a table of exposures and a table of a metric."""
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.files import atomic_write
+from armnesia.core.messages import counted, listed
+from armnesia.joining import options, statements
+from armnesia.joining.event_table import EventTable
+from armnesia.joining.presets import ExposureColumns, MetricColumns, named_preset, with_named
+from armnesia.joining.results import (
+    ExperimentCount,
+    ExposureRows,
+    Joined,
+    MetricRows,
+    MetricUses,
+    VariantCount,
+    equal_shares_p_value,
+)
+from armnesia.logs.duckdb_engine import ScratchDatabase
+from armnesia.logs.limits import LONGEST_TEXT
+
+_OUT_FORMATS = {
+    ".parquet": "FORMAT parquet",
+    ".pq": "FORMAT parquet",
+    ".csv": "FORMAT csv, HEADER",
+    ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+}
+MEMORY_LIMIT = "2GB"
+
+
+def join_metrics(
+    exposures: str | os.PathLike[str],
+    metric: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    window: str | timedelta,
+    aggregate: str = "sum",
+    clip: Iterable[float] | None = None,
+    preset: str | None = None,
+    experiment: str | None = None,
+    experiment_column: str | None = None,
+    action_column: str | None = None,
+    user_column: str | None = None,
+    time_column: str | None = None,
+    time_unit: str | None = None,
+    exposure_where: Mapping[str, str] | None = None,
+    value_column: str | None = None,
+    metric_user_column: str | None = None,
+    metric_time_column: str | None = None,
+    metric_time_unit: str | None = None,
+    metric_where: Mapping[str, str] | None = None,
+    time_zone: str = "UTC",
+    replace: bool = False,
+    memory_limit: str = MEMORY_LIMIT,
+) -> Joined:
+    """Write a log with one row per person and experiment: the variant that they saw, and what they did then.
+
+    `exposures` and `metric` are paths or globs of CSV, Parquet or JSON lines files. The reward of a person
+    is the sum of their values from the first exposure on and before the first exposure plus `window`
+    (`14d`, `36h`, a timedelta), or with `any` whether one of them is not 0, or with `count` how many rows
+    there are; 0 for people without any. `clip` bounds it afterwards. People who saw several variants of an
+    experiment are left out and counted. `out` is a new Parquet or CSV file, there when it is complete.
+
+    A column may be `column.property` if it holds JSON objects. `preset` names the columns as a platform
+    does: growthbook, posthog, statsig or launchdarkly. `user_column` and `time_column` are those of both
+    tables, unless the metric has its own. `experiment` names the experiment of a table without such a column.
+    `exposure_where` and `metric_where` select rows by the text of a column. `time_unit` says what times count
+    that are numbers: s, ms, us or ns. Times without a zone are in `time_zone`.
+
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> shown, bought, log = (pathlib.Path(folder.name) / name for name in ("e.csv", "m.csv", "log.csv"))
+    >>> _ = shown.write_text("experiment,action,user,time\\n"
+    ...     "checkout,A,ann,2026-01-01\\ncheckout,B,bob,2026-01-01\\ncheckout,A,bob,2026-01-02\\n")
+    >>> _ = bought.write_text("user,time,value\\nann,2026-01-03,2.5\\nann,2026-01-15,4\\n")
+    >>> joined = join_metrics(shown, bought, window="14d", clip=(0, 10), out=log)
+    >>> joined.rows, joined.left_out_several_variants, joined.metric_uses.after_window
+    (1, 1, 1)
+    >>> print(log.read_text())
+    experiment,action,reward,user,id,first_exposure,exposures,metric_rows
+    checkout,A,2.5,ann,8:checkout:ann,2026-01-01 00:00:00+00,1,1
+    <BLANKLINE>
+    >>> folder.cleanup()
+
+    docs/joining.md says what every count means.
+    """
+    checked = _Options(
+        options.window_in_microseconds(window),
+        options.checked_aggregate(aggregate),
+        options.checked_clip(clip),
+        experiment,
+        options.checked_time_unit(time_unit, "time_unit"),
+        options.checked_time_unit(metric_time_unit, "metric_time_unit"),
+        options.checked_time_zone(time_zone),
+        options.checked_memory_limit(memory_limit),
+    )
+    if experiment is not None and experiment_column is not None:
+        raise InvalidInputError("experiment names the only one, and experiment_column their column; give one")
+    if experiment == "":
+        raise InvalidInputError("experiment must be a name; got ''")
+    chosen = named_preset(preset)
+    exposure_columns = with_named(
+        chosen.exposures,
+        exposure_where,
+        experiment=experiment_column,
+        action=action_column,
+        user=user_column,
+        time=time_column,
+    )
+    metric_columns = with_named(
+        chosen.metric,
+        metric_where,
+        user=metric_user_column or user_column,
+        time=metric_time_column or (time_column if preset is None else None),
+        value=value_column,
+    )
+    if aggregate != "sum" and value_column is None:  # rows count, whatever else they say
+        metric_columns = dataclasses.replace(metric_columns, value=None)
+    if aggregate == "sum" and metric_columns.value is None:
+        raise InvalidInputError(
+            f"preset {preset} has no column of values: name it with value_column, such as"
+            " properties.revenue, or use aggregate any or count"
+        )
+    _check_metric(metric_columns, preset)
+    target = Path(out)
+    joining = _Join(checked, exposure_columns, metric_columns, target, _out_format(target))
+    return joining.run(exposures, metric, replace=replace)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The checked options of a join."""
+
+    window: int
+    aggregate: str
+    clip: tuple[float, float] | None
+    experiment: str | None
+    time_unit: str | None
+    metric_time_unit: str | None
+    time_zone: str
+    memory_limit: str
+
+
+@dataclass(frozen=True)
+class _Join:
+    """A join that is about to run."""
+
+    options: _Options
+    exposure_columns: ExposureColumns
+    metric_columns: MetricColumns
+    out: Path
+    out_format: str
+
+    def run(
+        self, exposures: str | os.PathLike[str], metric: str | os.PathLike[str], *, replace: bool
+    ) -> Joined:
+        """Read both tables, write the log, and count."""
+        with _new_file(self.out, replace=replace) as temporary:
+            shown = EventTable.open(exposures, "exposures", self._wanted_exposures())
+            measured = EventTable.open(metric, "metric", self._wanted_metric())
+            limits = {"memory_limit": self.options.memory_limit, "time_zone": self.options.time_zone}
+            with ScratchDatabase.opened(self.out.absolute().parent, **limits) as database:
+                exposure_counts = self._read_exposures(database, shown)
+                metric_counts = self._read_metric(database, measured)
+                self._warn(exposure_counts, metric_counts)
+                return self._write(database, temporary, exposure_counts, metric_counts)
+
+    def _wanted_exposures(self) -> list[str]:
+        columns = self.exposure_columns
+        experiment = [] if self.options.experiment is not None else [columns.experiment]
+        return [*experiment, columns.action, columns.user, columns.time, *columns.where]
+
+    def _wanted_metric(self) -> list[str]:
+        columns = self.metric_columns
+        value = [] if columns.value is None else [columns.value]
+        return [*value, columns.user, columns.time, *columns.where]
+
+    def _read_exposures(self, database: ScratchDatabase, table: EventTable) -> "_ExposureCounts":
+        time = table.time(self.exposure_columns.time, self.options.time_unit, self.options.time_zone)
+        sql = statements.people(table, self.exposure_columns, time, self.options.experiment)
+        name = {} if self.options.experiment is None else {"name": self.options.experiment}
+        _run_on_files(database, table, sql, name)
+        rows = database.run(statements.COUNT_EXPOSURES, {}, failed=table.failed)
+        n_read = sum(row[1] for row in rows)
+        table.files.check_count(n_read)
+        by_status = {row[0]: row[1:] for row in rows}
+        if statements.UNREADABLE_TIME in by_status:
+            raise time.refused(table, table.matches(self.exposure_columns.where))
+        usable, of_kept, n_rows, left_out, _, dates = by_status.get(statements.USABLE, (0, 0, 0, 0, None, 0))
+        if not n_rows:
+            raise InvalidLogError(
+                f"no row is left for the log: {counted(n_read, 'exposure')} read,"
+                f" {usable} of them complete and selected, and"
+                f" {counted(left_out, 'person', 'people')} left out for several variants"
+            )
+        ((longest_id, longest_action),) = database.run(statements.LONGEST_LABEL, {}, failed=table.failed)
+        if max(longest_id + 16, longest_action) > LONGEST_TEXT:
+            raise InvalidLogError(
+                f"the id of a row, which is made of experiment and user, and the action must have at most"
+                f" {LONGEST_TEXT:,} bytes; got {max(longest_id, longest_action):,}"
+            )
+        skipped = {
+            reason: by_status[number][0] if number in by_status else 0
+            for number, reason in enumerate(statements.EXPOSURE_STATUS, start=1)
+        }
+        read = ExposureRows(
+            read=n_read,
+            **skipped,
+            of_people_left_out=usable - of_kept,
+            first=n_rows,
+            repeated=of_kept - n_rows,
+        )
+        last = max(row[5] for row in rows if row[5] is not None)
+        return _ExposureCounts(read, left_out, last, dates)
+
+    def _read_metric(self, database: ScratchDatabase, table: EventTable) -> "_MetricCounts":
+        columns = self.metric_columns
+        time = table.time(columns.time, self.options.metric_time_unit, self.options.time_zone)
+        value = None if columns.value is None else table.value(columns.value)
+        sql = statements.sums(table, columns, time, value, self.options.aggregate)
+        _run_on_files(database, table, sql, {"window": self.options.window})
+        rows = database.run(statements.COUNT_METRIC, {}, failed=table.failed)
+        database.run(statements.LEADERS, {}, failed=table.failed)
+        ((people, exposed),) = database.run(statements.COUNT_PEOPLE, {}, failed=table.failed)
+        skipped = {status: row[0] for status, _, *row in rows if status != statements.USABLE}
+        by_kept = {kept: row for status, kept, *row in rows if status == statements.USABLE}
+        not_exposed = by_kept[None][0] if None in by_kept else 0
+        pairs, within, before, *_ = by_kept.get(True, (0, 0, 0))
+        of_left_out = by_kept[False][0] if False in by_kept else 0
+        uses = MetricUses(within, before, pairs - within - before, of_left_out)
+        read = sum(skipped.values()) + not_exposed + exposed
+        table.files.check_count(read)
+        if statements.UNREADABLE_TIME in skipped:
+            raise time.refused(table, table.matches(columns.where))
+        if statements.UNREADABLE_VALUE in skipped and value is not None:
+            raise value.refused(table, table.matches(columns.where))
+        reasons = {
+            reason: skipped.get(number, 0) for number, reason in enumerate(statements.METRIC_STATUS, start=1)
+        }
+        last = max((row[5] for row in rows if row[5] is not None), default=None)
+        counts = MetricRows(read=read, **reasons, user_not_exposed=not_exposed, user_exposed=exposed)
+        return _MetricCounts(counts, uses, people, last, sum(row[6] for row in rows))
+
+    def _warn(self, exposures: "_ExposureCounts", metric: "_MetricCounts") -> None:
+        """Warn of metrics that are 0 because of how users or times are written."""
+        if metric.rows.user_not_exposed and not metric.rows.user_exposed:
+            warnings.warn(
+                "no user of the metric is among those of the exposures, so every reward is that of people"
+                " without metric rows; are users spelled alike? In CSV and JSON, 1 and 1.0 are different",
+                stacklevel=4,
+            )
+        if metric.dates and not exposures.dates:
+            warnings.warn(
+                f"the metric has {counted(metric.dates, 'date')} without a time of day, taken as midnight:"
+                " before any exposure of the same day; give times of day, or cut the exposures to dates, too",
+                stacklevel=4,
+            )
+
+    def _write(
+        self,
+        database: ScratchDatabase,
+        temporary: Path,
+        exposures: "_ExposureCounts",
+        metric: "_MetricCounts",
+    ) -> Joined:
+        failed = f"{str(self.out)!r} cannot be written"
+        rows = statements.rows(self.options.aggregate, self.options.clip)
+        database.run("SET TimeZone = 'UTC'", {}, failed=failed)
+        database.run(statements.written(rows, str(temporary), self.out_format), {}, failed=failed)
+        last = max(time for time in (exposures.last, metric.last) if time is not None)
+        found = database.run(
+            statements.count_rows(rows), {"window": self.options.window, "last": last}, failed=failed
+        )
+        left_out = dict(database.run(statements.COUNT_LEFT_OUT, {}, failed=failed))
+        by_experiment: dict[str, list[VariantCount]] = {name: [] for name in left_out}
+        for name, action, people, n_exposures, with_metric, *_ in found:
+            by_experiment.setdefault(name, []).append(VariantCount(action, people, n_exposures, with_metric))
+        experiments = tuple(
+            ExperimentCount(
+                name,
+                sum(variant.people for variant in variants),
+                left_out.get(name, 0),
+                equal_shares_p_value([variant.people for variant in variants]),
+                tuple(variants),
+            )
+            for name, variants in sorted(by_experiment.items())
+        )
+        return Joined(
+            out=self.out,
+            rows=exposures.rows.first,
+            people=metric.people,
+            left_out_several_variants=exposures.left_out,
+            rows_without_metric=exposures.rows.first - sum(row[4] for row in found),
+            rows_with_open_window=sum(row[6] for row in found),
+            rows_clipped=sum(row[5] for row in found),
+            lowest_reward=min(row[7] for row in found),
+            highest_reward=max(row[8] for row in found),
+            exposures=exposures.rows,
+            metric=metric.rows,
+            metric_uses=metric.uses,
+            experiments=experiments,
+        )
+
+
+@dataclass(frozen=True)
+class _ExposureCounts:
+    rows: ExposureRows
+    left_out: int
+    last: int
+    dates: int
+
+
+@dataclass(frozen=True)
+class _MetricCounts:
+    rows: MetricRows
+    uses: MetricUses
+    people: int
+    last: int | None
+    dates: int
+
+
+def _run_on_files(database: ScratchDatabase, table: EventTable, sql: str, parameters: dict[str, Any]) -> None:
+    """Run a statement that reads a table; refuse files that change meanwhile."""
+    table.files.check_unchanged()
+    database.run(sql, {**table.used_in(sql), **parameters}, failed=table.failed)
+    table.files.check_unchanged()
+
+
+def _out_format(path: Path) -> str:
+    """How DuckDB writes a file with this name."""
+    for suffix, written in _OUT_FORMATS.items():
+        if path.name.lower().endswith(suffix):
+            return written
+    raise InvalidInputError(f"out must end in one of {listed(_OUT_FORMATS)}; got {path.name!r}")
+
+
+def _check_metric(columns: MetricColumns, preset: str | None) -> None:
+    """Refuse a metric of which it is not said what to add up."""
+    if columns.event is not None and columns.event not in columns.where:
+        raise InvalidInputError(
+            f"a metric of preset {preset} is a table of all events: select one with metric_where"
+            f" (--metric-where {columns.event}=NAME)"
+        )
+
+
+@contextmanager
+def _new_file(path: Path, *, replace: bool) -> Iterator[Path]:
+    """Lend a file that takes the name `path` in one step; say what is in the way."""
+    try:
+        with atomic_write(path, replace=replace) as temporary:
+            yield temporary
+    except FileExistsError:
+        raise InvalidInputError(f"{str(path)!r} exists already; choose another file, or replace it") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInputError(f"the folder of {str(path)!r} does not exist") from None

@@ -1,0 +1,167 @@
+"""Key columns: the columns by which the rows of a log are parted into decisions."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.messages import listed
+from armnesia.logs import rules
+from armnesia.logs.values import label_text
+
+MOST_DECISIONS = 1_000_000
+"""How many decisions the keys of a log may make, unless another limit is given."""
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A column whose values tell decisions apart: each value, or each interval between declared edges.
+
+    >>> KeyColumn.parse("country")
+    KeyColumn(name='country', edges=())
+    >>> KeyColumn.parse("age:18,30,50").intervals
+    ('<18', '18..30', '30..50', '>=50')
+    """
+
+    name: str
+    edges: tuple[float, ...] = ()
+    """In rising order. An interval begins at its lower edge, and ends before the next one."""
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name):
+            raise InvalidInputError(
+                f"a key must be the name of a column, such as country or age:18,30; got {self.name!r}"
+            )
+        edges = tuple(map(float, self.edges))
+        if not all(map(math.isfinite, edges)):
+            raise InvalidInputError(f"edges of key {self.name!r} must be finite; got {_shown(edges)}")
+        if any(left >= right for left, right in pairwise(edges)):
+            raise InvalidInputError(
+                f"edges of key {self.name!r} must rise, each above the one before; got {_shown(edges)}"
+            )
+        object.__setattr__(self, "edges", edges)
+
+    @classmethod
+    def parse(cls, key: "str | KeyColumn") -> "KeyColumn":
+        """Read a name, or a name with edges behind a colon; a colon without numbers is part of the name.
+
+        >>> KeyColumn.parse("utm:source").name
+        'utm:source'
+        """
+        if isinstance(key, KeyColumn) or not isinstance(key, str):
+            return key if isinstance(key, KeyColumn) else cls(key)
+        name, colon, edges = key.rpartition(":")
+        numbers = [_number(edge) for edge in edges.split(",")]
+        if not colon or all(number is None for number in numbers):
+            return cls(key)
+        if None in numbers:
+            raise InvalidInputError(f"edges of key {name!r} must be numbers such as 18,30,50; got {edges!r}")
+        return cls(name, tuple(number for number in numbers if number is not None))
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        """The values that the key takes, if it has edges."""
+        texts = list(map(_text, self.edges))
+        between = [f"{left}..{right}" for left, right in pairwise(texts)]
+        return (f"<{texts[0]}", *between, f">={texts[-1]}") if texts else ()
+
+    @property
+    def described(self) -> str:
+        """Name the column in a message."""
+        return rules.described("key", self.name) + (", which has edges," if self.edges else "")
+
+    def __str__(self) -> str:
+        return f"{self.name}:{_shown(self.edges)}" if self.edges else self.name
+
+
+def checked_keys(keys: Iterable["str | KeyColumn"]) -> tuple[KeyColumn, ...]:
+    """Read key columns; refuse none, and one that is named twice.
+
+    >>> [str(key) for key in checked_keys(["country", "age:18,30"])]
+    ['country', 'age:18,30']
+    """
+    columns = tuple(map(KeyColumn.parse, keys))
+    if not columns:
+        raise InvalidInputError("decisions need at least one key, such as log.by('country'); got none")
+    names = [column.name for column in columns]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise InvalidInputError(f"keys must be different columns; got {listed(repeated, 3)} more than once")
+    return columns
+
+
+class KeyCodes(dict[Any, int]):
+    """Numbers the values of a key column in order of first appearance, by their text or interval.
+
+    >>> codes = KeyCodes(KeyColumn("age", (18, 30)))
+    >>> codes.encode([17, 44.5, 30], range(3)), codes.texts
+    (array([0, 1, 1]), ['<18', '>=30'])
+    """
+
+    def __init__(self, column: KeyColumn) -> None:
+        self.column = column
+        self.texts: list[str] = []
+
+    def __missing__(self, text: str) -> int:
+        self[text] = code = len(self.texts)
+        self.texts.append(text)
+        return code
+
+    def encode(self, values: list[Any], positions: Sequence[int]) -> IntArray:
+        """Give the code of each row's value; refuse a missing one, and one that is not a number of edges."""
+        if not self.column.edges and set(map(type, values)) == {int}:
+            numbers = np.array(values)
+            if numbers.dtype.kind == "i":  # larger ones are Python objects
+                distinct, places = np.unique(numbers, return_inverse=True)
+                return np.array([self[str(number)] for number in distinct.tolist()])[places]
+        texts = self._texts(values, positions)
+        missing = [(positions[row], None) for row, text in enumerate(texts) if text is None]
+        if missing:
+            raise missing_keys(self.column, missing)
+        return np.fromiter(map(self.__getitem__, texts), np.int64, len(texts))
+
+    def _texts(self, values: list[Any], positions: Sequence[int]) -> list[str | None]:
+        if not self.column.edges:
+            texts = rules.label_texts(values, self.column.described, positions)
+            rules.check_label_lengths(texts, self.column.described, positions)
+            return texts
+        numbers = rules.reward_numbers(values, self.column.described, positions)
+        intervals, places = self.column.intervals, np.searchsorted(self.column.edges, numbers, side="right")
+        is_number = ~np.isnan(numbers)
+        return [intervals[at] if there else None for at, there in zip(places, is_number, strict=True)]
+
+
+def missing_keys(column: KeyColumn, offences: rules.Offences) -> InvalidLogError:
+    """Refuse rows that belong to no decision."""
+    return InvalidLogError(
+        f"{rules.described('key', column.name)} must have a value in every row; got {rules.at_rows(offences)}"
+    )
+
+
+def too_many_keys(columns: Sequence[KeyColumn], number: int, at_most: int) -> InvalidInputError:
+    """Refuse keys that make more decisions than the limit."""
+    names = listed([column.name for column in columns])
+    return InvalidInputError(
+        f"the keys {names} make {number} decisions, and the limit is {at_most}: give a number edges, as in"
+        " age:18,30,50, leave a key out, or raise at_most"
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _text(edge: float) -> str:
+    return str(label_text(edge))
+
+
+def _shown(edges: Iterable[float]) -> str:
+    return ",".join(map(_text, edges))

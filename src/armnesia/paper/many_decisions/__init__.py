@@ -1,0 +1,1 @@
+"""One person in many decisions."""

@@ -1,0 +1,235 @@
+"""One person in many decisions: a request that is answered by one release per decision, with one guarantee.
+
+Given the data the releases are independent, so their guarantee is a composition. The budget is split over the
+decisions that the request touches; how many there are, and which, is part of the request's shape. At level
+`retained` a reference does not know it. An unlearner without a budget (rollback) does not need it either; one
+with a budget has to split it over all decisions, touched or not.
+"""
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray
+from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.randomness import draw_index
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.learners import Learner
+from armnesia.privacy import Budget, Composition, Guarantee, composed_delta, split_budget
+from armnesia.unlearners.base import Branch, Release, Unlearner, decision_distribution
+
+Over: TypeAlias = Literal["touched", "all"]
+"""Over which decisions a budget is split: those that lose records, or all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointRelease:
+    """The exact distributions of the arms released in all decisions, and what they guarantee together."""
+
+    release: Release
+    """The first axis of its probabilities is the decisions; its own guarantee is that of one decision."""
+    guarantee: Guarantee
+    """Of all releases together: the guarantee of the request."""
+    each: Budget
+    """What each of the decisions that share the budget got of it."""
+    n_sharing: int
+    """How many decisions share the budget: d."""
+    touched: BoolArray
+    """Which decisions lose records."""
+    answered: IntArray
+    """The decisions that the unlearner answered; the others keep their arm."""
+
+    @property
+    def actions(self) -> tuple[Hashable, ...]:
+        """The actions, in the order of the last axis."""
+        return self.release.actions
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """P(arm) in each decision; decisions are on the first axis, arms on the last."""
+        return self.release.probabilities
+
+    def draw(self) -> list[Hashable]:
+        """Draw the arm of every decision exactly, with the operating system's randomness; do it once."""
+        return [self.actions[draw_index(row)] for row in self.probabilities.tolist()]
+
+
+def release_jointly(
+    unlearner: Unlearner,
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+    *,
+    composition: Composition = "best",
+    over: Over = "touched",
+) -> JointRelease:
+    """Forget a request in all decisions, the first axis, so that all releases together are (ε, δ).
+
+    Decisions that lose no records keep their arm, unless the unlearner conceals which they are. Unlearners
+    that add Gaussian noise are composed as Gaussian mechanisms, with √d times the noise of the whole budget;
+    the budget of the others is split by `composition` (see `split_budget`).
+
+    >>> from armnesia import LCB, Tilt
+    >>> ones = np.array([[410, 365]] * 3)
+    >>> statistics = ArmStatistics(("A", "B"), np.array([[900, 800]] * 3), ones * 10**9)
+    >>> counts, ones = np.array([[90, 0], [0, 0], [90, 0]]), np.array([[45, 0], [0, 0], [41, 0]])
+    >>> request = DeletionRequest(ArmStatistics(("A", "B"), counts, ones * 10**9), binary=True)
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> found = release_jointly(Tilt(), LCB(confidence=0.01), statistics, request, budget)
+    >>> found.probabilities.round(3), found.n_sharing, found.each
+    (array([[0.622, 0.378], [1. , 0. ], [0.771, 0.229]]), 2, Budget(epsilon=0.5, delta=5e-06))
+    >>> print(found.guarantee)
+    (ε = 1, δ = 1e-05) at level request_shape: the rewards are forgotten; ...
+    """
+    check_decisions(statistics, request)
+    probabilities = decision_distribution(learner, statistics)
+    codes = np.full(len(probabilities), list(Branch).index(Branch.UNCHANGED), dtype=np.int8)
+    answers = answers_jointly(
+        unlearner, learner, statistics, request, budget, composition=composition, over=over
+    )
+    if answers.release is not None:
+        probabilities[answers.rows] = answers.release.probabilities
+        codes[answers.rows] = answers.release.branch_codes
+    each = replace(unlearner.guarantee(request, answers.each), reveals=learner.reveals)
+    release = Release(statistics.actions, probabilities, codes, each)
+    return JointRelease(
+        release, answers.guarantee, answers.each, answers.n_sharing, ~request.is_empty, answers.rows
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The releases in the decisions that an unlearner answers; all others keep their arm."""
+
+    rows: IntArray
+    release: Release | None
+    """None if there are no such decisions."""
+    guarantee: Guarantee
+    each: Budget
+    n_sharing: int
+
+
+def answers_jointly(
+    unlearner: Unlearner,
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    budget: Budget,
+    *,
+    composition: Composition = "best",
+    over: Over = "touched",
+) -> Answers:
+    """The part of `release_jointly` that needs the unlearner; its time depends on the touched decisions."""
+    check_decisions(statistics, request)
+    touched = ~request.is_empty
+    every = _shares_over_all(unlearner, over)
+    number = len(touched) if every else int(touched.sum())
+    each = budget_of_each(unlearner, budget, number, composition)
+    guarantee = joint_guarantee(unlearner, request, budget, number, composition)
+    guarantee = replace(guarantee, reveals=learner.reveals)
+    rows = np.arange(len(touched)) if every else np.flatnonzero(touched)
+    release = None
+    if rows.size:
+        release = unlearner.release(learner, rows_of(statistics, rows), request_of(request, rows), each)
+    return Answers(rows, release, guarantee, each, number)
+
+
+def reference_jointly(
+    unlearner: Unlearner,
+    learner: Learner,
+    statistics: ArmStatistics,
+    request: DeletionRequest,
+    found: JointRelease,
+) -> FloatArray:
+    """The distributions in the world without the records, given what the level sees, in all decisions."""
+    rows = found.answered
+    before, deleted = rows_of(statistics, rows), request_of(request, rows)
+    decision = learner.decide(before)
+    reference = decision_distribution(learner, statistics)  # the same in both worlds where nothing is deleted
+    if not rows.size:
+        return reference
+    reference[rows] = unlearner.reference(
+        learner,
+        before.without(deleted),
+        found.each,
+        shape=deleted.counts if unlearner.level.sees_shape else None,
+        original_decision=decision if unlearner.level.sees_decision else None,
+    )
+    return reference
+
+
+def budget_of_each(unlearner: Unlearner, budget: Budget, number: int, composition: Composition) -> Budget:
+    """The budget of each of the decisions that share one.
+
+    >>> from armnesia import Gaussian, Tilt
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> budget_of_each(Tilt(), budget, 4, "even")
+    Budget(epsilon=0.25, delta=2.5...e-06)
+    >>> budget_of_each(Gaussian(), budget, 4, "best").gamma / budget.gamma
+    2.0
+    """
+    if number <= 1 or not unlearner.needs_budget:
+        return budget
+    if _as_gaussian(unlearner, composition):
+        return Budget.from_gamma(budget.gamma * math.sqrt(number), delta=budget.delta / number)
+    return split_budget(budget, number, composition)
+
+
+def joint_guarantee(
+    unlearner: Unlearner, request: DeletionRequest, budget: Budget, number: int, composition: Composition
+) -> Guarantee:
+    """What all releases guarantee together: the budget, or what the unlearner claims of each, composed."""
+    if number <= 1 or not unlearner.needs_budget or _as_gaussian(unlearner, composition):
+        return unlearner.guarantee(request, budget)
+    each = budget_of_each(unlearner, budget, number, composition)
+    claim = unlearner.guarantee(request, each)
+    if (claim.epsilon, claim.delta) == (each.epsilon, each.delta):
+        return Guarantee(budget.epsilon, budget.delta, claim.level)
+    delta = composed_delta(
+        epsilon_each=claim.epsilon, delta_each=claim.delta, number=number, epsilon=budget.epsilon
+    )
+    return Guarantee(budget.epsilon, delta, claim.level)
+
+
+def check_decisions(statistics: ArmStatistics, request: DeletionRequest) -> None:
+    """Refuse statistics or a request without one axis of decisions."""
+    if statistics.counts.ndim != 2 or request.counts.shape != statistics.counts.shape:
+        raise InvalidInputError(
+            "statistics and request must have decisions on the first axis and arms on the last, as those of"
+            f" log.by(...) have; got shapes {statistics.counts.shape} and {request.counts.shape}"
+        )
+
+
+def rows_of(statistics: ArmStatistics, rows: Any) -> ArmStatistics:
+    """The statistics of some of the decisions."""
+    return ArmStatistics(
+        statistics.actions, statistics.counts[rows], statistics.sums[rows], statistics.reward_range
+    )
+
+
+def request_of(request: DeletionRequest, rows: Any) -> DeletionRequest:
+    """The part of a request in some of the decisions."""
+    return DeletionRequest(rows_of(request.records, rows), request.binary)
+
+
+def _as_gaussian(unlearner: Unlearner, composition: Composition) -> bool:
+    return unlearner.composes_as_gaussian and composition == "best"
+
+
+def _shares_over_all(unlearner: Unlearner, over: Over) -> bool:
+    if over not in ("touched", "all"):
+        raise InvalidInputError(f"over must be 'touched' or 'all'; got {over!r}")
+    if over == "all":
+        return True
+    if unlearner.needs_budget and not unlearner.level.sees_shape:
+        raise UnsupportedError(
+            f"{unlearner.name} at level {unlearner.level} cannot split its budget over the decisions that a"
+            " request touches, because that level conceals how many there are; use rollback, an unlearner at"
+            " level request_shape, or over='all' (--over all), which splits it over all decisions"
+        )
+    return False

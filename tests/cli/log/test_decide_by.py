@@ -1,0 +1,92 @@
+"""The command `decide --by`."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armnesia as am
+
+REVEALS = "τ = 1/600 was taken from the log, so its size is public"
+LOG = ("decide", "visits.csv", "--actions", "A,B,C")
+
+
+@pytest.fixture
+def visits(folder: Path) -> Path:
+    """600 rows with a country, an age and a device."""
+    drawn = random.Random(3)
+    lines = ["action,reward,user,country,age,page"]
+    lines += [
+        f"{drawn.choice('ABC')},{int(drawn.random() < 0.4)},u{row % 50},{drawn.choice(['DE', 'FR', 'IT'])}"
+        f",{drawn.randint(14, 70)},{row % 30}"
+        for row in range(600)
+    ]
+    path = folder / "visits.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_it_agrees_with_the_library(run: Any, visits: Path) -> None:
+    result = run(*LOG, "--by", "country", "--by", "age:18,30", "--json").json
+    decisions = am.read_log(visits, actions=["A", "B", "C"]).by("country", "age:18,30")
+    served = am.LCB(confidence=1 / 600).decide(decisions.statistics)
+    assert result["by"] == ["country", "age:18,30"]
+    assert result["learner"] == {"name": "lcb", "confidence": 1 / 600, "reveals": REVEALS}
+    assert result["n_rows"] == 600
+    assert result["picture"] is None
+    assert [each["key"] for each in result["decisions"]] == [
+        {"country": country, "age": age}
+        for country in ("DE", "FR", "IT")
+        for age in ("<18", "18..30", ">=30")
+    ]
+    assert [each["action"] for each in result["decisions"]] == served.action
+    scores = np.sort(served.scores, axis=-1)
+    assert [each["margin"] for each in result["decisions"]] == pytest.approx(scores[:, -1] - scores[:, -2])
+    second = [served.actions[arm] for arm in np.argsort(served.scores, axis=-1)[:, -2]]
+    assert [each["runner_up"] for each in result["decisions"]] == second
+    assert [each["n_rows"] for each in result["decisions"]] == decisions.statistics.total.tolist()
+
+
+def test_the_smallest_margins_stand_first(run: Any, visits: Path) -> None:
+    every = run(*LOG, "--by", "page", "--json").json["decisions"]
+    shown = run(*LOG, "--by", "page").out
+    assert "30 decisions, smallest margins first" in shown
+    assert "10 more decisions: --json prints all of them." in shown
+    closest = sorted(every, key=lambda each: each["margin"])[:20]
+    printed = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert printed == [each["key"]["page"] for each in closest]
+    assert "more decision" not in run(*LOG, "--by", "country").out
+
+
+@pytest.mark.parametrize(
+    "keys", [("country",), ("country", "age:18,30"), ("country", "page"), ("page", "age")]
+)
+def test_it_draws_its_picture(run: Any, visits: Path, keys: tuple[str, ...]) -> None:
+    by = [argument for key in keys for argument in ("--by", key)]
+    result = run(*LOG, *by, "--picture", "decisions.png", "--json")
+    assert result.json["picture"] == "decisions.png"
+    assert Path("decisions.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*LOG, "--by", "planet"), "key column 'planet' is not in the source; it has 'action', 'reward', "),
+        ((*LOG, "--by", "age:30,18"), "edges of key 'age' must rise, each above the one before; got 30,18"),
+        ((*LOG, "--by", "country:1"), "key column 'country', which has edges, must hold numbers; got '"),
+        ((*LOG, "--by", "reward"), "a key must be another column than those of the action, the reward"),
+        ((*LOG, "--picture", "x.png"), "--picture draws the decisions of --by, which was not given"),
+        (("decide", "--by", "country"), "the vault has its own columns, actions and learner; such options "),
+        (
+            ("decide", "flights", "--by", "month"),
+            "key column 'month' is not in the source; it has 'action', ",
+        ),
+    ],
+)
+def test_what_is_refused(run: Any, visits: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"armnesia: {message}")
+    assert done.err.count("\n") == 1
