@@ -128,7 +128,6 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
         first,
         *(["The unlearner and the budget that were given are not used: the first answer stands."] * ignored),
         *_named_lines(done),
-        *_fallback_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
         f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
         f"Ledger: entry {body['sequence']}",
@@ -156,17 +155,19 @@ def _preview_lines(found: Preview) -> list[Any]:
         *_named_lines(found),
         *_not_held_lines(found),
         f"Unlearner: {found.unlearner}",
-        *_fallback_lines(found),
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
     ]
 
 
 def _named_lines(found: Forgotten | Preview) -> list[str]:
-    """How many of several named had records; not known of a repeated request."""
-    if found.named == 1 or found.repeated:
-        return []
-    return [f"{found.held} of {found.named} named had records"]
+    """How many of several named had records, if it is known, and why another unlearner answers than asked."""
+    lines = []
+    if found.named > 1 and not found.repeated:
+        lines.append(f"{found.held} of {found.named} named had records")
+    if found.fallback_because is not None:
+        lines.append(f"Answered by exact rollback instead of what was asked for: {found.fallback_because}")
+    return lines
 
 
 def _left_out(found: Forgotten | Preview, verb: str) -> str:
@@ -180,10 +181,3 @@ def _not_held_lines(found: Preview) -> list[str]:
     if found.named == 1 or not found.not_held:
         return []
     return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}; all of them with --json"]
-
-
-def _fallback_lines(found: Forgotten | Preview) -> list[str]:
-    """Why another unlearner answers than the one that was asked for."""
-    if found.fallback_because is None:
-        return []
-    return [f"Answered by exact rollback instead of what was asked for: {found.fallback_because}"]
