@@ -241,6 +241,11 @@ def open_vault(
         undo.callback(database.close)
         if not database.has_vault():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
+        if not path.exists():
+            raise VaultError(
+                f"{path} does not exist: it has the vault's keys; give the file with --keys, or copy it from"
+                " your backup of the keys"
+            )
         keyring = Keyring.load(path)
         path = path.absolute()  # the process may change its working folder
         pinned_head = pinned_head_of(path)
