@@ -1,5 +1,6 @@
-"""Print the tables in "Insured tilt" of docs/theory.md, what insurance saves and costs: loss ×10⁵, δ = 10⁻⁵.
+"""Print the tables of docs/theory.md on what tilt's insurance saves and costs: sub-optimality ×10⁵, δ = 10⁻⁵.
 
+They are those in "Insured tilt", after one that compares tilt with noise (in "Centred Gaussian").
 With one requested arm the values are exact (a sum over all data sets); with several they are sampled, and
 the largest standard error of a row stands last. `python -m scripts.insurance_tables` takes a few minutes.
 """

@@ -17,6 +17,7 @@ from armnesia.simulation import (
     evaluate_all,
     exact_release,
 )
+from armnesia.simulation import exact_tilt_of_two as two_arms
 from tests.simulation.all_data_sets import AllDataSets
 
 PAPER = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
@@ -184,3 +185,16 @@ def test_a_subclass_that_answers_in_its_own_way_is_not_evaluated_by_the_formula(
     with pytest.raises(UnsupportedError, match=r"exact evaluation does not know .*use the sampled protocol"):
         evaluate(world, model, request, unlearner, budget, protocol="exact")
     assert evaluate(world, model, request, unlearner, budget, datasets=100).protocol == "sampled"
+
+
+def test_what_the_sum_over_two_arms_leaves_out_is_negligible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bound, for as many states as it takes; and a sum that leaves out nothing."""
+    assert 7 * two_arms._MOST_STATES * two_arms._LEFT_OUT < 1e-8
+    model, request = FixedSample.round_robin(250, 5), SeveralArms({0: 20, 1: 20})
+
+    def loss() -> float:
+        return evaluate(PAPER, model, request, Tilt(), Budget(epsilon=2.0, delta=1e-5)).suboptimality
+
+    found = loss()
+    monkeypatch.setattr(two_arms, "_LEFT_OUT", 0.0)
+    assert abs(loss() - found) < 1e-14

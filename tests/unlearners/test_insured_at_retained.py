@@ -136,7 +136,7 @@ def test_the_lowest_score_is_not_that_of_the_most_zeros(learner: MeanAndCountLea
 def test_no_contender_is_missed_where_the_score_falls_and_rises_repeatedly(largest: int) -> None:
     """Two arms, all old scores: exact for few counts; for many the score to beat is at most 0.01 too low."""
     rng, learner, others = np.random.default_rng(5), Staircase(), 0
-    for _ in range(400):
+    for _ in range(60):
         left = rng.integers(1, largest, size=2)
         ones, most = rng.binomial(left, rng.uniform(size=2)), np.array([0, rng.integers(0, largest)])
         extremes = []
@@ -155,7 +155,7 @@ def test_no_contender_is_missed_where_the_score_falls_and_rises_repeatedly(large
         assert found[served].all()
         assert near[found].all()
         others += int((~served).sum())
-    assert others > 50  # not every arm is a contender
+    assert others > 10  # not every arm is a contender
 
 
 def test_the_learners_of_the_package_are_searched_and_a_subclass_with_another_penalty_is_not() -> None:

@@ -118,11 +118,11 @@ def _below_the_lowest_scores(
     In a block of counts, no score is below that with the mean at the last count and the penalty of the first.
     Blocks of one count give the lowest score itself.
     """
-    counts, last = retained.counts, retained.counts + most
+    counts, blocks = retained.counts, min(_BLOCKS, int(most.max(initial=0)) + 1)
     bounds = []
-    for block in range(_BLOCKS):
+    for block in range(blocks):
         start, end = (_edge(counts, most, block + step) for step in range(2))
-        end = np.maximum(end - 1, start) if block < _BLOCKS - 1 else last
+        end = np.maximum(end - 1, start) if block < blocks - 1 else counts + most
         means = ArmStatistics(retained.actions, end, retained.sums, retained.reward_range).unit_means
         bound = learner.lower_bounds(means, np.maximum(start, 1), retained.n_actions)
         bounds.append(np.where(start > 0, bound, np.minimum(bound, -1.0)))
