@@ -21,6 +21,7 @@ _NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT",
     "DECIMAL",
     "HUGEINT",
 }
+_NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _LOCAL_TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _MOMENTS = {"TIMESTAMP WITH TIME ZONE": "epoch_us({})", "TIMESTAMPTZ_NS": "epoch_ns({}) // 1000"}
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_800_000_000
@@ -114,6 +115,8 @@ class EventTable:
         """The times of a column, in microseconds since 1970 in UTC."""
         column = self.column("time", name)
         described = self._described("time", name)
+        if column.type == _NOTHING:
+            return TimeColumn(described, column, "NULL::BIGINT", "false")
         numbers = column.type in _NUMBERS
         option = "time_unit" if self.role == "exposures" else "metric_time_unit"
         if numbers and unit is None:

@@ -9,6 +9,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import table
 from armnesia.cli.parameters import with_options_of, with_parameters
+from armnesia.cli.vault.request import Column, UsersFile, names_in
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -89,7 +90,9 @@ class RequestOptions:
 
     def __post_init__(self) -> None:
         if bool(self.users) == (self.rows is not None):
-            raise InvalidInputError("name what to forget, by exactly one of --user (repeatable) and --rows")
+            raise InvalidInputError(
+                "name what to forget, by exactly one of --user (repeatable), --file and --rows"
+            )
 
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""
@@ -123,6 +126,8 @@ class RequestOptions:
 def request_options(
     log: opt.LogArgument,
     user: opt.Users = None,
+    file: UsersFile = None,
+    column: Column = None,
     rows: Rows = None,
     source: Any = None,
     by: opt.By = None,
@@ -130,7 +135,12 @@ def request_options(
     parameters: Any = None,
 ) -> RequestOptions:
     """The options of a command about a request on a log."""
-    return RequestOptions(log, user, rows, source, learner, parameters, by)
+    if file is not None and user:
+        raise InvalidInputError("name people by one of --user (repeatable) and --file; got both")
+    if column is not None and file is None:
+        raise InvalidInputError(f"--column belongs to --file; got --column {column} alone")
+    users = user if file is None else names_in(file, column, "--file", "person")
+    return RequestOptions(log, users, rows, source, learner, parameters, by)
 
 
 @with_options_of(request_options, "request")
