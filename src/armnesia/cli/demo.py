@@ -9,8 +9,8 @@ import typer
 from armnesia import datasets
 from armnesia.auditing import Audit, audit
 from armnesia.cli.demo_vault import run_vault
-from armnesia.cli.log.case import Case, LogRequest, arm_rows, arm_table
-from armnesia.cli.options import AsJson, learner_to_dict
+from armnesia.cli.log.case import Case, LogRequest, arm_table
+from armnesia.cli.options import AsJson
 from armnesia.cli.output import json_value, print_result, table
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -47,8 +47,8 @@ def demo(
     retrained = learner.decide(statistics.without(one_request))
     result = {
         "log": "flights",
-        "decision": {"action": decision.action, "arms": arm_rows(statistics, decision)},
-        "learner": learner_to_dict(learner),
+        "decision": {"action": decision.action, "arms": decision.to_dict(statistics)["arms"]},
+        "learner": learner.to_dict(),
         "single_source": [_facts(*pair) for pair in single],
         "multi_source": [_facts(*pair) for pair in several],
         "vault": steps.to_dict(),

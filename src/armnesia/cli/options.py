@@ -11,7 +11,6 @@ from armnesia import datasets
 from armnesia.cli.interrupts import import_before_work
 from armnesia.cli.parameters import check_owners, of_kind
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.parameters import parameters_of
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import IF_PRESENT, Log, read_log
@@ -196,24 +195,9 @@ def make_budget(
     )
 
 
-def learner_to_dict(learner: Learner) -> dict[str, Any]:
-    """The learner as JSON holds it: its name, its parameters, and what it reveals.
-
-    `confidence` is null if it has none, `reveals` if it took nothing from the log.
-    """
-    own = {each.name: getattr(learner, each.name) for each in parameters_of(type(learner))}
-    own.pop("default_action", None)
-    return {"name": learner.name, "confidence": None, **own, "reveals": learner.reveals or None}
-
-
 def revealed(learner: Learner) -> list[str]:
     """One line about what the learner took from the log and so makes public, if anything."""
     return [f"Public: {learner.reveals} (--confidence fixes τ beforehand)."] if learner.reveals else []
-
-
-def budget_to_dict(budget: Budget) -> dict[str, float]:
-    """The budget as JSON holds it."""
-    return {"epsilon": budget.epsilon, "delta": budget.delta, "gamma": budget.gamma}
 
 
 def _labels_in(file: Path) -> tuple[str, ...]:

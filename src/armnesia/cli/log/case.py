@@ -42,7 +42,7 @@ class LogRequest:
         if self.decisions is not None:
             return {
                 "by": [str(column) for column in self.decisions.columns],
-                "learner": opt.learner_to_dict(self.learner),
+                "learner": self.learner.to_dict(),
                 "n_rows": self.decisions.n_rows,
                 "request": {
                     "records": int(self.request.counts.sum()),
@@ -51,7 +51,7 @@ class LogRequest:
             }
         counts = self.request.counts.tolist()
         return {
-            "learner": opt.learner_to_dict(self.learner),
+            "learner": self.learner.to_dict(),
             "decision_before": self.decision_before.action,
             "request": {
                 "records": sum(counts),
@@ -71,8 +71,7 @@ class Case:
 
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
-        budget = opt.budget_to_dict(self.budget)
-        return {"unlearner": self.unlearner.name, **self.on.to_dict(), "budget": budget}
+        return {"unlearner": self.unlearner.name, **self.on.to_dict(), "budget": self.budget.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -153,25 +152,11 @@ def read_case(
     return Case(request.read(learner), method, budget, cast(Over, over))
 
 
-def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, Any]]:
-    """One row per arm: what the decision was made from."""
-    columns = (
-        statistics.actions,
-        statistics.counts.tolist(),
-        statistics.means.tolist(),
-        decision.scores.tolist(),
-    )
-    return [
-        {"action": action, "count": count, "mean": mean, "score": score}
-        for action, count, mean, score in zip(*columns, strict=True)
-    ]
-
-
 def arm_table(title: str, statistics: ArmStatistics, decision: Decision) -> list[Any]:
-    """The same rows as a table, the served arm marked; of very many arms, a few and their number."""
+    """What a decision was made from, the served arm marked; of very many arms, a few and their number."""
     rows = [
         [*row.values(), "← served" if row["action"] == decision.action else ""]
-        for row in arm_rows(statistics, decision)
+        for row in decision.to_dict(statistics)["arms"]
     ]
     if len(rows) <= _MOST_ARMS:
         return [table(title, ["action", "count", "mean", "score", ""], rows)]

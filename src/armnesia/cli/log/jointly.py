@@ -28,11 +28,13 @@ def print_joint_release(case: Case, decisions: Decisions, draw: bool, as_json: b
         case.unlearner, on.learner, on.statistics, on.request, case.budget, over=case.over
     )
     drawn = release.draw() if draw else None
-    each_drawn = [None] * len(decisions) if drawn is None else drawn
-    facts = _decisions(case, decisions, release, {"drawn": each_drawn}) if as_json else []
+    facts = {}
+    if as_json:
+        each_drawn = [None] * len(decisions) if drawn is None else drawn
+        facts = _facts(case, decisions, release.to_dict(), drawn=each_drawn)
     records, touched = int(on.request.counts.sum()), int(release.touched.sum())
     print_result(
-        {**_joint(case, release), "decisions": facts},
+        facts,
         as_json,
         _table(
             f"Forgetting {counted(records, 'record')} in {counted(touched, 'decision')} by"
@@ -51,21 +53,10 @@ def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
     """Compare the releases of all decisions with their references; exit code 1 if the claim does not hold."""
     on, budget = case.on, case.budget
     found = audit_jointly(case.unlearner, on.learner, on.statistics, on.request, budget, over=case.over)
-    references = _by_action(on, found.reference) if as_json else []
-    facts = _decisions(case, decisions, found.release, {"reference": references}) if as_json else []
     likely = [_likely_arms(on, row) for row in found.reference]
     about = "" if not found.delta_error else f" (at most; at least {found.delta - found.delta_error:.6g})"
     print_result(
-        {
-            **_joint(case, found.release),
-            "delta_forward": found.delta_forward,
-            "delta_backward": found.delta_backward,
-            "delta": found.delta,
-            "delta_error": found.delta_error,
-            "smallest_epsilon": found.smallest_epsilon,
-            "holds": found.holds,
-            "decisions": facts,
-        },
+        _facts(case, decisions, found.to_dict()) if as_json else {},
         as_json,
         _table(
             f"Audit of {case.unlearner.name} in {counted(int(found.release.touched.sum()), 'decision')},"
@@ -111,17 +102,8 @@ def print_joint_comparison(
     print_result(
         {
             **on.to_dict(),
-            "budget": opt.budget_to_dict(budget),
-            "unlearners": [
-                {
-                    "name": each.name,
-                    "guarantee": None if each.guarantee is None else each.guarantee.to_dict(),
-                    "changes": each.changes,
-                    "expected_loss": each.expected_loss,
-                    "refused": each.refused or None,
-                }
-                for each in found
-            ],
+            "budget": budget.to_dict(),
+            "unlearners": [each.to_dict() for each in found],
         },
         as_json,
         shown,
@@ -133,41 +115,24 @@ def print_joint_comparison(
     )
 
 
-def _joint(case: Case, release: JointRelease) -> dict[str, Any]:
-    """What is said of all decisions together, as JSON holds it."""
-    return {
-        **case.to_dict(),
-        "n_sharing": release.n_sharing,
-        "budget_of_each": opt.budget_to_dict(release.each),
-        "guarantee": release.guarantee.to_dict(),
-    }
-
-
-def _decisions(
-    case: Case, decisions: Decisions, release: JointRelease, more: dict[str, list[Any]]
-) -> list[dict[str, Any]]:
-    """One object per decision, in the order of the keys."""
+def _facts(case: Case, decisions: Decisions, result: dict[str, Any], **more: list[Any]) -> dict[str, Any]:
+    """A result on all decisions as JSON holds it; each decision with its key and what was there before."""
     on = case.on
-    before = on.decision_before
-    columns = zip(
-        on.request.counts.tolist(),
-        before.index.tolist(),
-        _by_action(on, release.probabilities),
-        release.release.branch,
-        strict=True,
-    )
     actions = on.statistics.actions
-    return [
+    columns = zip(
+        on.request.counts.tolist(), on.decision_before.index.tolist(), result["decisions"], strict=True
+    )
+    each = [
         {
             "key": decisions.key_of(place),
             "counts": dict(zip(actions, counts, strict=True)),
             "decision_before": actions[served],
-            "probabilities": probabilities,
-            "branch": str(branch),
+            **released,
             **{name: values[place] for name, values in more.items()},
         }
-        for place, (counts, served, probabilities, branch) in enumerate(columns)
+        for place, (counts, served, released) in enumerate(columns)
     ]
+    return {**case.to_dict(), **result, "decisions": each}
 
 
 def _table(
@@ -219,10 +184,6 @@ def _promise(release: JointRelease) -> list[str]:
         f"; each of {number} decisions gets (ε = {each.epsilon:.6g}, δ = {each.delta:.3g})" if shared else ""
     )
     return [f"Guarantee of all releases together: {release.guarantee}{divided}"]
-
-
-def _by_action(on: LogRequest, probabilities: FloatArray) -> list[dict[Any, float]]:
-    return [dict(zip(on.statistics.actions, row, strict=True)) for row in probabilities.tolist()]
 
 
 def _likely_arms(on: LogRequest, probabilities: FloatArray) -> str:
