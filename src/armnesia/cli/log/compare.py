@@ -3,8 +3,8 @@
 from armnesia.auditing import Comparison
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import RequestOptions, request_options
 from armnesia.cli.log.jointly import print_joint_comparison
+from armnesia.cli.log.request import RequestArguments, request_arguments
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
 from armnesia.core.messages import counted
@@ -14,9 +14,9 @@ from armnesia.unlearners import UNLEARNERS
 _LEAST_SHOWN = 0.0005
 
 
-@with_options_of(request_options, "request")
+@with_options_of(request_arguments, "request")
 def compare(
-    request: RequestOptions,
+    request: RequestArguments,
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,

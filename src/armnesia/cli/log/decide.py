@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import arm_table
+from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters

@@ -8,7 +8,7 @@ import typer
 
 from armnesia.auditing import audit_jointly, compare_jointly
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import Case, LogRequest
+from armnesia.cli.log.request import LogRequest, UnlearningCase
 from armnesia.cli.output import print_result, table
 from armnesia.core.arrays import FloatArray
 from armnesia.core.messages import counted
@@ -21,18 +21,17 @@ _SHOWN = 20
 _LEAST_SHOWN = 0.0005
 
 
-def print_joint_release(case: Case, decisions: Decisions, draw: bool, as_json: bool) -> None:
+def print_joint_release(case: UnlearningCase, decisions: Decisions, draw: bool, as_json: bool) -> None:
     """Forget a request in all decisions, with one guarantee."""
-    on = case.on
     release = release_jointly(
-        case.unlearner, on.learner, on.statistics, on.request, case.budget, over=case.over
+        case.unlearner, case.learner, case.statistics, case.request, case.budget, over=case.over
     )
     drawn = release.draw() if draw else None
     facts = {}
     if as_json:
         each_drawn = [None] * len(decisions) if drawn is None else drawn
         facts = _facts(case, decisions, release.to_dict(), drawn=each_drawn)
-    records, touched = int(on.request.counts.sum()), int(release.touched.sum())
+    records, touched = int(case.request.counts.sum()), int(release.touched.sum())
     print_result(
         facts,
         as_json,
@@ -49,11 +48,11 @@ def print_joint_release(case: Case, decisions: Decisions, draw: bool, as_json: b
     )
 
 
-def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
+def print_joint_audit(case: UnlearningCase, decisions: Decisions, as_json: bool) -> None:
     """Compare the releases of all decisions with their references; exit code 1 if the claim does not hold."""
-    on, budget = case.on, case.budget
-    found = audit_jointly(case.unlearner, on.learner, on.statistics, on.request, budget, over=case.over)
-    likely = [_likely_arms(on, row) for row in found.reference]
+    budget = case.budget
+    found = audit_jointly(case.unlearner, case.learner, case.statistics, case.request, budget, over=case.over)
+    likely = [_likely_arms(case, row) for row in found.reference]
     about = "" if not found.delta_error else f" (at most; at least {found.delta - found.delta_error:.6g})"
     print_result(
         _facts(case, decisions, found.to_dict()) if as_json else {},
@@ -115,12 +114,13 @@ def print_joint_comparison(
     )
 
 
-def _facts(case: Case, decisions: Decisions, result: dict[str, Any], **more: list[Any]) -> dict[str, Any]:
+def _facts(
+    case: UnlearningCase, decisions: Decisions, result: dict[str, Any], **more: list[Any]
+) -> dict[str, Any]:
     """A result on all decisions as JSON holds it; each decision with its key and what was there before."""
-    on = case.on
-    actions = on.statistics.actions
+    actions = case.statistics.actions
     columns = zip(
-        on.request.counts.tolist(), on.decision_before.index.tolist(), result["decisions"], strict=True
+        case.request.counts.tolist(), case.decision_before.index.tolist(), result["decisions"], strict=True
     )
     each = [
         {
@@ -136,11 +136,10 @@ def _facts(case: Case, decisions: Decisions, result: dict[str, Any], **more: lis
 
 
 def _table(
-    title: str, case: Case, decisions: Decisions, release: JointRelease, more: dict[str, list[Any]]
+    title: str, case: UnlearningCase, decisions: Decisions, release: JointRelease, more: dict[str, list[Any]]
 ) -> Any:
     """The decisions that lose records, those with the smallest margins first."""
-    on = case.on
-    before = on.decision_before
+    before = case.decision_before
     ahead, _ = margins(before)
     touched = np.flatnonzero(release.touched)
     closest = touched[np.argsort(ahead[touched], kind="stable")][:_SHOWN].tolist()
@@ -151,10 +150,10 @@ def _table(
         [
             [
                 *decisions.keys[place],
-                int(on.request.counts[place].sum()),
-                on.statistics.actions[int(before.index[place])],
+                int(case.request.counts[place].sum()),
+                case.statistics.actions[int(before.index[place])],
                 float(ahead[place]),
-                _likely_arms(on, release.probabilities[place]),
+                _likely_arms(case, release.probabilities[place]),
                 *(values[place] for values in more.values()),
             ]
             for place in closest
