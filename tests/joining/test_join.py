@@ -98,6 +98,23 @@ def test_a_sum_does_not_depend_on_the_order_and_is_exact_in_decimals(tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("values", "any_of", "count"),
+    [(["0"], 0, 1), (["0", "-2.5"], 1, 2), (["1e-12"], 1, 1), (["", "0"], 0, 1), (["false", "true"], 1, 2)],
+)
+def test_any_and_count(tmp_path: Path, values: list[str], any_of: float, count: float) -> None:
+    (tmp_path / "e.csv").write_text("experiment,action,user,time\ne,A,ann,2026-01-01\n")
+    rows = "".join(f"ann,2026-01-02,{value}\n" for value in values)
+    (tmp_path / "m.csv").write_text(f"user,time,value\n{rows}")
+    paths, out = (tmp_path / "e.csv", tmp_path / "m.csv"), tmp_path / "log.parquet"
+    for aggregate, expected in (("any", any_of), ("count", count)):
+        join_metrics(*paths, window="14d", out=out, aggregate=aggregate, value_column="value", replace=True)
+        assert rewards(out) == {("A", "ann"): expected}
+        # Without a value column, rows count.
+        join_metrics(*paths, window="14d", out=out, aggregate=aggregate, replace=True)
+        assert rewards(out) == {("A", "ann"): 1 if aggregate == "any" else len(values)}
+
+
+@pytest.mark.parametrize(
     ("kind", "exposed", "bought", "more"),
     [
         ("date", date(2026, 1, 1), date(2026, 1, 2), {}),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.arrays import FloatArray
-from armnesia.core.errors import ArmnesiaError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -57,11 +57,13 @@ def compare(
     request: DeletionRequest,
     budget: Budget,
     *,
+    unlearners: Iterable[str | Unlearner] | None = None,
     variants: Iterable[Unlearner] = (),
 ) -> list[Comparison]:
-    """Compare all unlearners on a request: strictest level first, then the smallest expected loss.
+    """Compare unlearners on a request: strictest level first, then the smallest expected loss.
 
-    Each has its default options, unless `variants` holds another instance of its name.
+    `unlearners` are names, or instances, also of a class of your own; by default all that armnesia has. Each
+    name stands for its default options, unless `variants` holds another instance of that name.
 
     The loss is judged by the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
     (1 + S′)/(2 + N′) on the [0, 1] scale: it is the best such mean less the average over the release. It is
@@ -82,8 +84,8 @@ def compare(
     low, high = statistics.reward_range
     posterior = posterior_means(retained)
     found = []
-    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
-    for name, unlearner in unlearners.items():
+    for unlearner in _instances(unlearners, variants):
+        name = unlearner.name
         try:
             release = unlearner.release(learner, statistics, request, budget)
         except ArmnesiaError as reason:
@@ -96,6 +98,22 @@ def compare(
             Comparison(name, release.actions, release.guarantee, p, max(change, 0.0), max(loss, 0.0))
         )
     return sorted(found, key=_strictest_and_best_first)
+
+
+def _instances(
+    unlearners: Iterable[str | Unlearner] | None, variants: Iterable[Unlearner]
+) -> list[Unlearner]:
+    """The unlearners to compare, in order; each name and each variant once."""
+    by_name = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    if unlearners is None:
+        return list(by_name.values())
+    asked = [unlearners] if isinstance(unlearners, str | Unlearner) else list(unlearners)
+    for each in asked:
+        if not isinstance(each, Unlearner) and each not in by_name:
+            raise InvalidInputError(
+                f"unlearners must be instances of Unlearner, or names: {', '.join(by_name)}; got {each!r}"
+            )
+    return [each if isinstance(each, Unlearner) else by_name[each] for each in asked]
 
 
 def posterior_means(retained: ArmStatistics) -> FloatArray:

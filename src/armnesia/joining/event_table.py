@@ -23,6 +23,7 @@ _NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT",
     "DECIMAL",
     "HUGEINT",
 }
+_NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _LOCAL_TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _MOMENTS = {"TIMESTAMP WITH TIME ZONE": "epoch_us({})", "TIMESTAMPTZ_NS": "epoch_ns({}) // 1000"}
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_800_000_000
@@ -126,6 +127,8 @@ class EventTable:
         """The times of a column, in microseconds since 1970 in UTC."""
         column = self.column("time", name)
         described = self._described("time", name)
+        if column.type == _NOTHING:
+            return TimeColumn(described, column, "NULL::BIGINT", "false")
         numbers = column.type in _NUMBERS
         option = "time_unit" if self.role == "exposures" else "metric_time_unit"
         if numbers and unit is None:
@@ -232,6 +235,11 @@ class ValueColumn:
             f"CASE WHEN abs({number}) <= {_LARGEST_VALUE}"
             f" THEN CAST(round_even({number} * {VALUE_UNIT}::DOUBLE, 0) AS HUGEINT) END"
         )
+
+    @property
+    def nonzero(self) -> str:
+        """1 if the value is not 0, however small it is; NULL as in `units`."""
+        return f"CASE WHEN {self.units} IS NOT NULL THEN CAST({self.column.reward()} <> 0 AS INTEGER) END"
 
     def refused(self, table: EventTable, matches: str) -> InvalidLogError:
         """Name the first values that are no numbers."""

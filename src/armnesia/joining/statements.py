@@ -68,7 +68,9 @@ def sums(
     """
     missing = ["NOT matches", "person IS NULL", "no_time"]
     missing += [] if value is None else ["no_value"]
-    units = "1" if value is None else value.units
+    units = "1"
+    if value is not None:
+        units = value.nonzero if aggregate == "any" else value.units
     total = {
         "sum": "sum(units) FILTER (within)",
         "any": "count(*) FILTER (within AND units <> 0)",

@@ -423,8 +423,18 @@ class FileLog(Log):
         )
         known = {text for text, *_ in found}
         if len(known) < len(user_of):
-            raise rules.unknown_users(user for text, user in user_of.items() if text not in known)
+            unknown = [user for text, user in user_of.items() if text not in known]
+            raise rules.unknown_users(unknown, self._spelled_otherwise(unknown))
         return self._request(sums for _, *sums in found)
+
+    def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
+        """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
+        integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
+        found = self._query(
+            "SELECT DISTINCT user_text FROM decisions WHERE user_text IN (SELECT unnest($texts)) ORDER BY 1",
+            texts=[text for integer in integers for text in (integer, f"{integer}.0")],
+        )
+        return [text for (text,) in found]
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(

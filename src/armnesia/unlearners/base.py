@@ -116,7 +116,7 @@ class Unlearner(ABC):
     needs_budget: ClassVar[bool] = True
     """Whether the release depends on the budget; the other unlearners guarantee (0, 0)."""
     conceals_empty_requests: ClassVar[bool] = False
-    """Whether an empty request is answered like any other, instead of by π(D)."""
+    """Whether the branch of an empty request is as `answer` says; otherwise it is `UNCHANGED`: π(D)."""
     composes_as_gaussian: ClassVar[bool] = False
     """Whether d releases, each with √d times the noise of a budget, stay within that budget together."""
     needs: ClassVar[type[Any]] = Learner

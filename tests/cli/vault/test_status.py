@@ -36,5 +36,5 @@ def test_names_that_look_like_markup_are_shown_as_they_are(run: Any) -> None:
     run("init", "--actions", "[red]A[/red],[/b]")
     assert "Served: [red]A[/red]" in run("decide").out
     assert "[red]A[/red]" in run("status", "--scores").out
-    run("forget", "--user", "[bold]\x1b[2Jann", "--certificate", "c.json")
+    run("forget", "--user", "[bold]\x1b[2Jann", "--exactly", "--certificate", "c.json")
     assert "'[bold]\\x1b[2Jann'" in run("certificate", "verify", "c.json").out

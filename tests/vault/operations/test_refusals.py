@@ -137,7 +137,10 @@ def test_lost_open_and_damaged_keys(place: Place, tmp_path: Path) -> None:
     with pytest.raises(VaultError, match="is not a valid key file"):
         place.open()
     place.keys.unlink()
-    with pytest.raises(VaultError, match=r"\.keys cannot be read: No such file or directory"):
+    with pytest.raises(
+        VaultError,
+        match=r"\.keys does not exist: it has the vault's keys; give the file with --keys, or copy it",
+    ):
         place.open()
 
 
@@ -240,7 +243,8 @@ def test_ids_of_any_letters(place: Place) -> None:
         assert vault.ingest(log, user="who", id="id").added == len(names)
         for name in names[:3]:
             assert vault.forget(users=[name]).records == 1
-        assert vault.forget(records=[name + "!" for name in names]).records == len(names) - 3
+        ids = [name + "!" for name in names]  # of the first, nothing is held any more
+        assert vault.forget(records=ids, exactly=True).records == len(names) - 3
         assert vault.ingest(log, user="who", id="id").suppressed == len(names)
         assert vault.verify().holds
 

@@ -41,7 +41,7 @@ def join(
         str | None, typer.Option(help="The experiment, if the exposures have no column of it.")
     ] = None,
     experiment_column: Annotated[str | None, typer.Option(help="Column of the experiment.")] = None,
-    action_column: Annotated[str | None, typer.Option(help="Column of the variant.")] = None,
+    action_column: Annotated[str | None, typer.Option(help="Column of the action.")] = None,
     user_column: Annotated[str | None, typer.Option(help="Column of the user, in both tables.")] = None,
     time_column: Annotated[str | None, typer.Option(help="Column of the time, in both tables.")] = None,
     time_unit: Unit = None,
@@ -56,8 +56,9 @@ def join(
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file of --out.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Join exposures with a metric to a log, one row per person and experiment.
+    """Make a log of exposures and a metric.
 
+    One row per person and experiment, with the variant and what the person did in a window afterwards.
     People who saw several variants of an experiment are left out and counted.
     """
     import_before_work("duckdb")

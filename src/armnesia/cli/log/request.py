@@ -8,6 +8,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of, with_parameters
+from armnesia.cli.vault.request import Column, UsersFile, names_in
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -85,7 +86,9 @@ class RequestArguments:
 
     def __post_init__(self) -> None:
         if bool(self.users) == (self.rows is not None):
-            raise InvalidInputError("name what to forget, by exactly one of --user (repeatable) and --rows")
+            raise InvalidInputError(
+                "name what to forget, by exactly one of --user (repeatable), --file and --rows"
+            )
 
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""
@@ -119,6 +122,8 @@ class RequestArguments:
 def request_arguments(
     log: opt.LogArgument,
     user: opt.Users = None,
+    file: UsersFile = None,
+    column: Column = None,
     rows: Rows = None,
     source: Any = None,
     by: opt.By = None,
@@ -126,7 +131,12 @@ def request_arguments(
     parameters: Any = None,
 ) -> RequestArguments:
     """The options of a command about a request on a log."""
-    return RequestArguments(log, user, rows, source, learner, parameters, by)
+    if file is not None and user:
+        raise InvalidInputError("name people by one of --user (repeatable) and --file; got both")
+    if column is not None and file is None:
+        raise InvalidInputError(f"--column belongs to --file; got --column {column} alone")
+    users = user if file is None else names_in(file, column, "--file", "person")
+    return RequestArguments(log, users, rows, source, learner, parameters, by)
 
 
 @with_options_of(request_arguments, "request")

@@ -69,6 +69,16 @@ class HashTree:
         places = range(0, len(leaves), _LEAF_BYTES)
         return cls([leaves[at : at + _LEAF_BYTES].hex() for at in places])
 
+    @property
+    def root(self) -> str:
+        """The root, which the ledger holds."""
+        return self._levels[-1][0]
+
+    @property
+    def size(self) -> int:
+        """How many commitments there are."""
+        return len(self._levels[0])
+
     def path(self, place: int) -> list[str]:
         """The sibling hashes on the path from the commitment at this place to the root."""
         path = []
@@ -91,6 +101,18 @@ def root_from_path(leaf: str, path: Sequence[str]) -> str:
         side, _, sibling = step.partition(":")
         leaf = _joined(sibling, leaf) if side == LEFT else _joined(leaf, sibling)
     return leaf
+
+
+def leads_to_root(leaf: str, path: Sequence[str], root: str) -> bool:
+    """Whether a commitment and its path lead to this root; no text that is no path does.
+
+    >>> leads_to_root("aa" * 32, [], "aa" * 32), leads_to_root("aa" * 32, ["left:x"], "aa" * 32)
+    (True, False)
+    """
+    try:
+        return root_from_path(leaf, path) == root
+    except ValueError:
+        return False
 
 
 def is_path(path: Any) -> bool:

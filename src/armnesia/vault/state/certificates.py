@@ -1,15 +1,22 @@
 """Certificates as they are handed out: with the present state of erasure, and opened for one name."""
 
+from contextlib import suppress
+
 from armnesia.core.errors import VaultError
+from armnesia.core.messages import listed
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
-from armnesia.vault.ledger.commitments import HashTree, Opening
+from armnesia.vault.ledger.commitments import HashTree, Opening, commitment, leads_to_root
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.signing_keys import read_public_keys
 from armnesia.vault.state.similar_names import similar_forgotten
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+
+_AT_ONCE = 500
+"""Certificates that are in memory at the same time."""
 
 
 def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
@@ -18,16 +25,28 @@ def certificate_of_target(connection: VaultConnection, target: ErasureTarget) ->
         target = target.normalised(transaction.state.configuration.user_type)
         answer = answer_to(transaction, target)
         if answer is None:
-            raise VaultError(
-                "there is no certificate for exactly this request: it was not made, or with other names"
-                + similar_forgotten(transaction, target, target.names)
-            )
+            raise VaultError(_no_certificate(transaction, target))
         sequence, opening = answer
         tree = read_tree(transaction, sequence, opening)
     certificate = certificate_of_entry(connection, sequence)
     return (
         certificate if opening is None else open_certificate(certificate, connection, target, opening, tree)
     )
+
+
+def _no_certificate(transaction: Transaction, target: ErasureTarget) -> str:
+    """Say what to ask for instead: names that were forgotten in other requests, or similar ones."""
+    others = target.one_by_one() if len(target.names) > 1 else []
+    answered = [one.names[0] for one in others if answer_to(transaction, one) is not None]
+    if answered:
+        together = "they were" if len(answered) == len(others) else f"{listed(answered)} were"
+        return (
+            f"there is no certificate of {listed(target.names)} together: {together} forgotten in separate"
+            " requests, or together with others; show the certificate of each alone, or of all with"
+            " --out-folder"
+        )
+    similar = similar_forgotten(transaction, target, target.names)
+    return f"there is no certificate for exactly this request: it was not made, or with other names{similar}"
 
 
 def answer_to(transaction: Transaction, target: ErasureTarget) -> tuple[int, Opening | None] | None:
@@ -51,14 +70,41 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     with connection.reading() as transaction:
         stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
         keys = read_public_keys(connection, transaction)
-    erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
+    erased = state.erased_through >= sequence or connection.erase(state.head)
     erasure: Erasure = "complete" if erased else "pending"
     certificate = stored.issue(keyring, keys, erasure=erasure, covers=connection.erasure_covers(stored.kind))
     if certificate is not stored.issued:
         with connection.writing() as transaction:
+            if erased:
+                check_still_erased(transaction, sequence)
             transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
             transaction.store(transaction.state)
     return certificate
+
+
+def check_still_erased(transaction: Transaction, sequence: int) -> None:
+    """Refuse to store that erasure is complete where a restore or a rebuild has come in between."""
+    if transaction.state.erased_through < sequence:
+        raise VaultError("the vault was restored or rebuilt meanwhile; run the same command again")
+
+
+def redraft_certificates(connection: VaultConnection, transaction: Transaction) -> None:
+    """Turn every signed certificate into a draft again: each is issued anew when it is handed out.
+
+    For when deleted bytes may be in the files again. One that was changed by something else stays as it is,
+    and is refused when it is asked for.
+    """
+    last = 0
+    while rows := tables.read_certificates_after(transaction.session, last, _AT_ONCE):
+        statements = []
+        for sequence, body, signature, entry in rows:
+            with suppress(VaultError):
+                stored = StoredCertificate.read(sequence, body, signature, entry or "", transaction.keyring)
+                draft = stored.reissue_draft(connection.erasure_covers(stored.kind))
+                seal = draft.seal(transaction.keyring)
+                statements.append(tables.put_certificate(sequence, draft.text, seal))
+        transaction.session.execute_together(statements)
+        last = rows[-1][0]
 
 
 def open_certificate(
@@ -76,7 +122,10 @@ def open_certificate(
         return certificate
     entry = certificate.body["entry"]
     salt = connection.all_keys.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
-    return certificate.with_opening(salt, opening.request(target.to_dict()), opening.path_in(tree))
+    request, path = opening.request(target.to_dict()), opening.path_in(tree)
+    if not leads_to_root(commitment(salt, request), path, entry["commitment"]):
+        raise changed_values()
+    return certificate.with_opening(salt, request, path)
 
 
 def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:

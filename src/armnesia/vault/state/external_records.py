@@ -16,9 +16,9 @@ from armnesia.logs import Rows, Source, reopen_source, source_name
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
+from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user_type_for
 from armnesia.vault.state.records import (
@@ -37,13 +37,27 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
 
+_SOURCE = 3  # its place in a record
+
 
 def _sources(transaction: Transaction, target: ErasureTarget) -> list[dict[str, Any]]:
     """The sources that brought the rows of a request: other sources need not be readable."""
     session, keys = transaction.session, target.row_keys(transaction.keyring)
     needed = tables.read_source_numbers(session, target.row_column, keys)
-    known = tables.read_table(session, "source")
-    return [json.loads(description) for number, description in known if number in needed]
+    return [description for number, description in _descriptions(session) if number in needed]
+
+
+def _descriptions(session: Session) -> list[tuple[int, dict[str, Any]]]:
+    """The numbers and the descriptions of all sources."""
+    found = []
+    for number, text in tables.read_table(session, "source"):
+        try:
+            description = json.loads(text)
+            source_name(description)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            raise changed_values() from None
+        found.append((number, description))
+    return found
 
 
 def _contents(transaction: Transaction, target: ErasureTarget) -> dict[bytes, bytes]:
@@ -71,6 +85,7 @@ def _rows_at(
             ids=target.records or None,
             user_names=user_names_of(state),
             every_spelling=every_spelling,
+            plain_booleans=state.configuration.plain_booleans,
         ):
             for place, identity in enumerate(identities(keyring.record_identity, rows)):
                 arm, units = rows.arms[place], rows.units[place]
@@ -141,13 +156,9 @@ class ExternalRecords(Records):
                     f" {role_of[condition.column]} column; got one on {condition.column!r}"
                 )
 
-    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
-        """The number of the source; the same source keeps its number."""
-        description, digests = canonical(source.description), transaction.state.digests
-        number, is_new = tables.add_source(transaction.session, description)
-        if is_new:
-            digests = digests.update(transaction.keyring, "source", [(number, description)])
-        return number, digests
+    def source_description(self, source: Source) -> Mapping[str, Any]:
+        """Where the source is, and all its columns: it is opened again from this."""
+        return source.description
 
     def incoming_row(
         self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
@@ -155,6 +166,10 @@ class ExternalRecords(Records):
         """Identity, owner, content digest and source; arm and units are only added up."""
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
         return (identity, owner, keyring.record_content(identity, user, arm, units), source, arm, units)
+
+    def contradicts(self, incoming: Row, held: Row) -> bool:
+        """Whether the content digests differ."""
+        return bool(bytes(held[2]) != incoming[2])
 
     def scan(
         self,
@@ -180,11 +195,11 @@ class ExternalRecords(Records):
         notes: list[str] = []
         held = tables.count_by_source(session)
         comparison = _SourceComparison(session, state, keyring)
-        for number, description in tables.read_table(session, "source"):
-            where = f"source {source_name(json.loads(description))!r}"
+        for number, description in _descriptions(session):
+            where = f"source {source_name(description)!r}"
             counts = _RowCounts()
             try:
-                comparison.read(number, json.loads(description), counts, counter)
+                comparison.read(number, description, counts, counter)
             except ArmnesiaError as error:
                 problems.append(f"{where}: {error}")
                 continue
@@ -203,8 +218,13 @@ class ExternalRecords(Records):
         return problems + statistics_problems(state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
-        """Always: a recount reads the sources, and may count a row with another source that has it."""
-        return True
+        """Whether no digest of a row was changed; sources may have been dropped just now."""
+        return scan.digests.record == state.digests.record
+
+    def content_digest(self, session: Session, keyring: Keyring) -> int:
+        """Of identities, owners and contents: a recount may find a row at another source that has it."""
+        rows = (row[:_SOURCE] for row in tables.stream_records(session, self.layout))
+        return TableDigests().update(keyring, "record", rows).record
 
     def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
         """Read every source again, in this transaction."""
@@ -215,12 +235,17 @@ class ExternalRecords(Records):
         nothing = stream.statistics.without(stream.statistics)
         digests = state.digests._replace(record=0)
         transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
-        for _, description in tables.read_table(session, "source"):
-            source = _reopened(json.loads(description))
+        for _, description in _descriptions(session):
+            source = _reopened(description)
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
             names = UserNames.of(user_type)
-            for rows in source.rows(nothing.actions, nothing.reward_range, user_names=names):
+            for rows in source.rows(
+                nothing.actions,
+                nothing.reward_range,
+                user_names=names,
+                plain_booleans=state.configuration.plain_booleans,
+            ):
                 loader.add(rows)
                 if counter is not None:
                     counter.add(len(rows))
@@ -231,15 +256,15 @@ class ExternalRecords(Records):
         """Each source, and how many records it brought."""
         counts = tables.count_by_source(session)
         return tuple(
-            HeldSource(source_name(json.loads(description)), int(counts.get(number, 0)))
-            for number, description in tables.read_table(session, "source")
+            HeldSource(source_name(description), int(counts.get(number, 0)))
+            for number, description in _descriptions(session)
         )
 
     def drop_sources(self, session: Session, names: Iterable[str]) -> None:
         """Remove sources that no longer exist: their records no longer count."""
         known: dict[str, list[int]] = {}  # one place may have been read by different columns
-        for number, description in tables.read_table(session, "source"):
-            known.setdefault(source_name(json.loads(description)), []).append(number)
+        for number, description in _descriptions(session):
+            known.setdefault(source_name(description), []).append(number)
         for name in names:
             if name not in known:
                 raise unknown_source(name, known)
@@ -256,6 +281,8 @@ def _reopened(description: Mapping[str, Any]) -> Source:
             f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
             f" armnesia rebuild --without {source_name(description)}"
         ) from None
+    except (LookupError, TypeError):  # a part of the description is missing, or has another type
+        raise changed_values() from None
 
 
 @dataclass
@@ -286,7 +313,10 @@ class _SourceComparison:
         """Read a source and compare each of its rows."""
         statistics = self._state.require_stream().statistics
         for rows in _reopened(description).rows(
-            statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
+            statistics.actions,
+            statistics.reward_range,
+            user_names=user_names_of(self._state),
+            plain_booleans=self._state.configuration.plain_booleans,
         ):
             names = identities(self._keyring.record_identity, rows)
             # An id that occurred before names the same row again.

@@ -6,22 +6,143 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import VaultError
-from armnesia.core.identifiers import UserType
+from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
+from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames, first_user_type
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.owner_tallies import add_to_tallies
+from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
-from armnesia.vault.state.suppression import KINDS
+from armnesia.vault.state.source_columns import known_columns
+from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
 
-class RecordLoader:
+class RecordComparison:
+    """Takes chunks of rows, and counts which of them the vault would add; nothing is written."""
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        records: Records,
+        source: Source,
+        suppression: SuppressionList | None = None,
+    ) -> None:
+        self._transaction, self._session, self._records = transaction, transaction.session, records
+        self._layout = records.layout
+        self._keyring: Keyring = transaction.keyring
+        self._suppressed = (suppression or SuppressionList.read(transaction)).digests
+        self._user_column, self._source = source.columns.user, 0
+        self.n_rows = self.added = self.already_there = self.suppressed = 0
+        self.float_id_row: int | None = None
+        """The first row whose id looks like an integer that became a float."""
+
+    def add(self, rows: Rows) -> None:
+        """Count the rows of a chunk that are new, that are there already, and that are left out."""
+        names = identities(self._keyring.record_identity, rows)
+        incoming = self._incoming(rows, names)
+        new = {row[0]: row for row in incoming}
+        held = tables.read_records(self._session, self._layout, "identity", list(new))
+        known = {bytes(row[0]) for row in held}
+        differing = {bytes(row[0]) for row in held if self._records.contradicts(new[bytes(row[0])], row)}
+        self._refuse_contradictions(differing, rows, names)
+        # An id that occurred before, perhaps in an earlier chunk, names the same row again.
+        again = rows.ordinals if rows.ids is not None else [0] * len(names)
+        first = {name for name, earlier in zip(names, again, strict=True) if not earlier}
+        added = len((new.keys() & first) - known)
+        self.n_rows += len(names)
+        self.added += added
+        self.already_there += len(incoming) - added
+        self.suppressed += len(names) - len(incoming)
+
+    def check_spelling_of_ids(self, rows: Rows) -> None:
+        """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
+
+        A program that turned integers into floats would otherwise bring forgotten records back, and others
+        twice. Where the record 17.0 was forgotten, 17 is refused as well.
+        """
+        ids = rows.ids or ()
+        floats = {place: id_ for place, id_ in enumerate(ids) if "." in id_ and looks_like_float(id_)}
+        respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in floats.items()}
+        if floats and self.float_id_row is None:
+            self.float_id_row = rows.positions[min(floats)]
+        integers = [
+            (place, self._keyring.record_identity("id", id_)) for place, id_ in respelled.items() if id_
+        ]
+        known = tables.keys_with_records(self._session, "identity", [name for _, name in integers])
+        if self._suppressed["record"]:
+            integers += [
+                (place, self._keyring.record_identity("id", f"{id_}.0"))
+                for place, id_ in enumerate(ids)
+                if id_ and is_plain_integer(id_)
+            ]
+            known |= {
+                name
+                for _, name in integers
+                if self._keyring.suppressed_record_digest(name) in self._suppressed["record"]
+            }
+        places = [place for place, name in integers if name in known]
+        if places:
+            first = min(places)
+            other = respelled.get(first) or f"{ids[first]}.0"
+            raise VaultError(
+                f"{len(places)} rows have an id that the vault holds, or has forgotten, in another spelling:"
+                f" {ids[first]!r} in row {rows.positions[first]}, which may be {other!r}; write the ids as"
+                " before; nothing was ingested"
+            )
+
+    def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
+        """The rows to compare with the vault, without those of forgotten people."""
+        forgotten = self._forgotten(rows, names)
+        owners = {
+            user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
+        }
+        return [
+            self._records.incoming_row(
+                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source
+            )
+            for place in range(len(names))
+            if place not in forgotten
+        ]
+
+    def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
+        """The places of rows that are suppressed, by their user or by themselves."""
+        places: set[int] = set()
+        if self._suppressed["user"]:
+            users = {user for user in set(rows.users) if user is not None}
+            listed = {user for user in users if self._keyring.user_digest(user) in self._suppressed["user"]}
+            places |= {place for place, user in enumerate(rows.users) if user in listed}
+        if self._suppressed["record"]:
+            of_rows = map(self._keyring.suppressed_record_digest, names)
+            places |= {place for place, digest in enumerate(of_rows) if digest in self._suppressed["record"]}
+        return places
+
+    def _refuse_contradictions(self, contradicted: set[bytes], rows: Rows, names: list[bytes]) -> None:
+        """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
+        if contradicted:
+            first = next(place for place, name in enumerate(names) if name in contradicted)
+            number = f"at least {counted(len(contradicted), 'row')}"
+            if rows.ids is None:
+                others = [name for name in known_columns(self._session, "user") if name != self._user_column]
+                option = f"--user-column {' or '.join(others)}" if others else "the same --user-column"
+                raise VaultError(
+                    f"{number} of this source are in the vault already with another user column, or without"
+                    f" one: the first is row {rows.positions[first]}; give {option}, as before, or make a"
+                    " new vault; nothing was ingested"
+                )
+            raise VaultError(
+                f"{number} of this source have an id that the vault holds with another action, reward or"
+                f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
+                " nothing was ingested"
+            )
+
+
+class RecordLoader(RecordComparison):
     """Takes chunks of rows; each row is added once, and rows of forgotten people are left out."""
 
     def __init__(
@@ -31,17 +152,15 @@ class RecordLoader:
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
+        id_index: IdIndexCheck | None = None,
+        suppression: SuppressionList | None = None,
     ) -> None:
-        self._transaction, self._session, self._records = transaction, transaction.session, records
-        self._layout = records.layout
-        self._keyring: Keyring = transaction.keyring
-        self._before = transaction.state
+        super().__init__(transaction, records, source, suppression)
+        self._before, self._id_index = transaction.state, id_index
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
-        self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
         self._source, self._digests = records.register_source(transaction, source)
         self._counts = np.zeros(len(actions), dtype=np.int64)
         self._sums = np.zeros(len(actions), dtype=object)
-        self.n_rows = self.added = self.already_there = self.suppressed = 0
         tables.create_incoming(self._session, self._layout)
 
     def add(self, rows: Rows) -> None:
@@ -53,7 +172,7 @@ class RecordLoader:
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
         tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
-        self._refuse_contradictions(rows, names)
+        self._refuse_contradictions(tables.contradicted_identities(session, layout), rows, names)
         if tables.drop_known_incoming(session):
             new = {identity: new[identity] for identity in tables.incoming_identities(session)}
         for arm, count, total in tables.sum_incoming(session):
@@ -62,7 +181,7 @@ class RecordLoader:
         width = len(layout.columns.split(","))
         records = [row[:width] for row in new.values()]
         self._digests = self._digests.update(self._keyring, "record", records)
-        add_to_tallies(session, self._keyring, records)
+        add_to_tallies(session, self._keyring, records, self._id_index)
         added = tables.insert_incoming(session, layout)
         self.n_rows += len(names)
         self.added += added
@@ -87,51 +206,6 @@ class RecordLoader:
             transaction.store(state)
         tables.drop_incoming(self._session)
         return transaction.state
-
-    def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
-        """The rows to compare with the vault, without those of forgotten people."""
-        forgotten = self._forgotten(rows, names)
-        owners = {
-            user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
-        }
-        return [
-            self._records.incoming_row(
-                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source
-            )
-            for place in range(len(names))
-            if place not in forgotten
-        ]
-
-    def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
-        """The places of rows that are suppressed, by their user or by themselves."""
-        places: set[int] = set()
-        if "user" in self._suppressing:
-            digests = {user: self._keyring.user_digest(user) for user in set(rows.users) if user is not None}
-            listed = tables.suppressed_among(self._session, list(digests.values()))
-            places |= {
-                place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
-            }
-        if "record" in self._suppressing:
-            of_rows = [self._keyring.suppressed_record_digest(name) for name in names]
-            listed = tables.suppressed_among(self._session, of_rows)
-            places |= {place for place, digest in enumerate(of_rows) if digest in listed}
-        return places
-
-    def _refuse_contradictions(self, rows: Rows, names: list[bytes]) -> None:
-        contradicted = tables.contradicted_identities(self._session, self._layout)
-        if contradicted:
-            first = next(place for place, name in enumerate(names) if name in contradicted)
-            if rows.ids is None:
-                raise VaultError(
-                    f"{len(contradicted)} rows are in the vault already with another user column, or without"
-                    f" one: the first is row {rows.positions[first]}; ingest them as before, or make a new"
-                    " vault; nothing was ingested"
-                )
-            raise VaultError(
-                f"{len(contradicted)} rows have an id that the vault holds with another action, reward or"
-                f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
-                " nothing was ingested"
-            )
 
 
 def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
