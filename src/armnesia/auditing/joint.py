@@ -1,8 +1,9 @@
 """Audit and comparison of one request in many decisions: the releases of all decisions together."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -85,6 +86,36 @@ class JointAudit:
         """The guarantee that is claimed of the request."""
         return self.release.guarantee
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it: the releases, what was measured, and the reference of each decision.
+
+        >>> from armnesia import LCB, Rollback
+        >>> statistics = ArmStatistics(("A", "B"), np.array([[9, 8]]), np.array([[6, 5]]) * 10**9)
+        >>> removed = ArmStatistics(("A", "B"), np.array([[2, 0]]), np.array([[2, 0]]) * 10**9)
+        >>> request, budget = DeletionRequest(removed, binary=True), Budget(epsilon=0.0, delta=0.0)
+        >>> found = audit_jointly(Rollback(), LCB(confidence=0.1), statistics, request, budget).to_dict()
+        >>> found["delta"], found["holds"], found["decisions"][0]["reference"]
+        (0.0, True, {'A': 0.0, 'B': 1.0})
+        """
+        facts = self.release.to_dict()
+        releases = facts.pop("decisions")
+        references = self.reference.tolist()
+        return {
+            **facts,
+            "delta_forward": self.delta_forward,
+            "delta_backward": self.delta_backward,
+            "delta": self.delta,
+            "delta_error": self.delta_error,
+            "smallest_epsilon": self.smallest_epsilon,
+            "holds": self.holds,
+            "verdict": self.verdict,
+            "is_exact": self.is_exact,
+            "decisions": [
+                {**each, "reference": dict(zip(self.release.actions, reference, strict=True))}
+                for each, reference in zip(releases, references, strict=True)
+            ],
+        }
+
 
 def audit_jointly(
     unlearner: Unlearner,
@@ -152,6 +183,21 @@ class JointComparison:
     """The expected loss of reward, added up over the decisions, judged by the records left."""
     refused: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it; an unlearner that refuses has only its name and the reason.
+
+        >>> JointComparison("tilt", None, math.nan, math.nan, "too many arms").to_dict()
+        {'name': 'tilt', 'guarantee': None, 'changes': None, 'expected_loss': None,
+        'refused': 'too many arms'}
+        """
+        return {
+            "name": self.name,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "changes": None if self.refused else self.changes,
+            "expected_loss": None if self.refused else self.expected_loss,
+            "refused": self.refused or None,
+        }
+
 
 def compare_jointly(
     learner: Learner,
@@ -192,7 +238,7 @@ def compare_jointly(
                 unlearner, learner, statistics, request, budget, composition=composition, over=over
             )
         except ArmnesiaError as reason:
-            found.append(JointComparison(name, None, float("nan"), float("nan"), str(reason)))
+            found.append(JointComparison(name, None, math.nan, math.nan, str(reason)))
             continue
         rows, changes, loss = answers.rows, 0.0, float(unchanged.sum())
         if answers.release is not None:

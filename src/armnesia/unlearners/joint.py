@@ -53,6 +53,28 @@ class JointRelease:
         """P(arm) in each decision; decisions are on the first axis, arms on the last."""
         return self.release.probabilities
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it: what all decisions share, and one object per decision, in their order.
+
+        >>> from armnesia import LCB, Rollback
+        >>> statistics = ArmStatistics(("A", "B"), np.array([[9, 8]]), np.array([[6, 5]]) * 10**9)
+        >>> removed = ArmStatistics(("A", "B"), np.array([[2, 0]]), np.array([[2, 0]]) * 10**9)
+        >>> request, budget = DeletionRequest(removed, binary=True), Budget(epsilon=0.0, delta=0.0)
+        >>> found = release_jointly(Rollback(), LCB(confidence=0.1), statistics, request, budget).to_dict()
+        >>> found["n_sharing"], found["decisions"]
+        (1, [{'probabilities': {'A': 0.0, 'B': 1.0}, 'branch': 'rollback'}])
+        """
+        probabilities = self.probabilities.tolist()
+        return {
+            "n_sharing": self.n_sharing,
+            "budget_of_each": self.each.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "decisions": [
+                {"probabilities": dict(zip(self.actions, row, strict=True)), "branch": str(branch)}
+                for row, branch in zip(probabilities, self.release.branch, strict=True)
+            ],
+        }
+
     def draw(self) -> list[Hashable]:
         """Draw the arm of every decision exactly, with the operating system's randomness; do it once."""
         return [self.actions[draw_index(row)] for row in self.probabilities.tolist()]
