@@ -1,7 +1,7 @@
 """The reference of tilt: the best vector for a predictive, with contenders insured as far as that is paid.
 
 Given a reference r, (ε, δ) lets the release raise the old decision to hi(r). The functions here choose r so
-that the old decision is kept as often as possible if q is right, and, where insured, often enough if it is not.
+that the old decision is kept as often as possible if q is right and, where insured, also if it is wrong.
 """
 
 import math
