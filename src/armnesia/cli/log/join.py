@@ -19,7 +19,10 @@ Unit = Annotated[
     str | None,
     typer.Option(metavar="|".join(TIME_UNITS), help="What times count since 1970, if they are numbers."),
 ]
-Where = Annotated[list[str] | None, typer.Option(metavar="COLUMN=TEXT", help="Only these rows (repeatable).")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Only rows such as 'event = purchase' (repeatable)."),
+]
 
 
 def join(
@@ -75,12 +78,12 @@ def join(
                 user_column=user_column,
                 time_column=time_column,
                 time_unit=time_unit,
-                exposure_where=_conditions(exposure_where, "--exposure-where"),
+                exposure_where=exposure_where,
                 value_column=value_column,
                 metric_user_column=metric_user_column,
                 metric_time_column=metric_time_column,
                 metric_time_unit=metric_time_unit,
-                metric_where=_conditions(metric_where, "--metric-where"),
+                metric_where=metric_where,
                 time_zone=time_zone,
                 replace=replace,
                 memory_limit=memory_limit,
@@ -133,16 +136,3 @@ def _two_numbers(given: str) -> list[float]:
         return [float(number) for number in given.split(",")]
     except ValueError:
         raise InvalidInputError(f"--clip must be two numbers such as 0,100; got {given!r}") from None
-
-
-def _conditions(given: list[str] | None, option: str) -> dict[str, str]:
-    """Conditions by column; the text after the first = may have others."""
-    conditions = {}
-    for condition in given or []:
-        column, equals, text = condition.partition("=")
-        if not column or not equals:
-            raise InvalidInputError(
-                f"{option} must be COLUMN=TEXT, such as event=purchase; got {condition!r}"
-            )
-        conditions[column] = text
-    return conditions

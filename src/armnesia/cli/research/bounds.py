@@ -53,7 +53,7 @@ def bounds(
         for bound in found
     ]
     print_result(
-        {**opt.budget_to_dict(setting.budget), "bounds": [bound.to_dict() for bound in found]},
+        {**setting.budget.to_dict(), "bounds": [bound.to_dict() for bound in found]},
         as_json,
         table("Bounds", ["", "bound", "value", "proved here", "missing conditions"], rows),
     )
