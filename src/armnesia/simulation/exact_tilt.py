@@ -26,7 +26,16 @@ from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_
 
 
 def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
-    """P(released arm): a sum over the kept sums of the requested arms and the best score of the others."""
+    """P(released arm): a sum over the kept sums of the requested arms and the best score of the others.
+
+    >>> from armnesia import LCB
+    >>> case = FixedCase(
+    ...     np.array([0.6, 0.4, 0.5]), np.array([20, 20, 20]), np.array([8, 0, 0]), LCB(confidence=0.1),
+    ...     Budget(epsilon=1.0, delta=1e-5),
+    ... )
+    >>> exact_tilt(case, Tilt()).round(3)
+    array([0.735, 0.06 , 0.205])
+    """
     requested = np.flatnonzero(case.deleted)
     plain = tilt.assumed_share is None and tilt.predictive == "flat"
     # For more records of two arms the predictive takes scores as normal.

@@ -139,7 +139,9 @@ def insured_arms(
 
     An arm to which the best reference for q gives h anyway costs nothing, every other one at most e^{−ε}·h.
     Of these, the arms with the highest possible scores come first: a request can have done them most harm.
-    `possible` marks the contenders, q is 0 elsewhere.
+    Only some of the contenders are insured only if e^{2ε}·h ≥ 1 and δ ≤ h: `theory.tilt_upper` needs both
+    where their first pieces do not all fit (docs/theory.md has the proof). `possible` marks the contenders, q
+    is 0 elsewhere.
 
     >>> q, highest = np.array([0.0, 0.9, 0.1, 0.0]), np.array([9, 5, 4, 6])
     >>> budget = Budget(epsilon=2.0, delta=0.0)
@@ -159,7 +161,6 @@ def insured_arms(
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape), axis=-1)
     fits = (free.sum(axis=-1, keepdims=True) + rank) * first_piece <= 1
     chosen = others & fits & (rank * (down * first_piece) <= insurance)
-    # The bound of `theory.tilt_upper` needs it where not all contenders fit.
     chosen &= first_piece * up >= down and budget.delta <= first_piece
     some = (free | chosen) & chosen.any(axis=-1, keepdims=True)
     return np.where(affordable, possible, some)
@@ -226,22 +227,22 @@ class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
 
     It needs no sensitivity and no condition on k: a bad predictive costs decision quality, never privacy. At
-    ε = δ = 0 it releases the likeliest old decision. `predictive` estimates how likely each arm was the old
-    decision: "flat", "empirical_bayes" (see `armnesia.unlearners.predictive`), or a function of the same
-    arguments.
+    ε = δ = 0 it releases the likeliest old decision, unless `insurance` is 0.5 or more. `predictive`
+    estimates how likely each arm was the old decision: "flat", "empirical_bayes" (see
+    `armnesia.unlearners.predictive`), or a function of the same arguments.
 
     `insurance` is the most keep probability that may be paid, if the predictive is right, so that no
     contender is lost if it is wrong. Where c contenders cost no more (`insurance_price`), each gets at least
-    h = (1−δ)/(1+e^ε) in the reference, and the old decision is kept with probability 1 − h or more, however
-    the deleted records were chosen. Where they cost more, those with the highest possible scores are insured
-    (`insured_arms`). 0 insures nothing.
+    h = (1−δ)/(1+e^ε) in the reference, and for requests that leave a record the old decision is kept with
+    probability 1 − h or more, however the deleted records were chosen. Where they cost more, those with the
+    highest possible scores are insured (`insured_arms`). 0 insures nothing.
 
     With `assumed_share` ρ the reference does not use the shape of the request. Then the level is `retained`:
     not even the number of deleted records is revealed. An empty request is answered like any other and may
     change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
     it; "by_counts" is made for this. Contenders are the arms that can have been the old decision if at most a
-    share ρ of each arm was deleted: insurance holds for these requests, privacy for all. They are insured all
-    or none.
+    share ρ of each arm was deleted: insurance holds for these requests, privacy for all. They are found for
+    learners whose scores do not fall as mean or count rises, and insured all or none.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})

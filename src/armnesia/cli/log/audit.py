@@ -14,7 +14,7 @@ from armnesia.cli.parameters import with_options_of
 def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
     """Compare release and reference of an unlearner exactly.
 
-    Exit code 1 if the claim does not hold on this log and request. With --by, all decisions together.
+    Exit code 1 unless the claim holds on this log and request. With --by, all decisions together.
     """
     budget = case.budget
     if case.decisions is not None:

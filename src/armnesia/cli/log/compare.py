@@ -4,7 +4,7 @@ from armnesia.auditing import Comparison
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
 from armnesia.cli.log.jointly import print_joint_comparison
-from armnesia.cli.log.request import RequestArguments, request_arguments
+from armnesia.cli.log.request import RequestArguments, checked_over, request_arguments
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
 from armnesia.core.messages import counted
@@ -20,6 +20,7 @@ def compare(
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,
+    over: opt.Over = "touched",
     as_json: opt.AsJson = False,
 ) -> None:
     """Compare all unlearners on one request.
@@ -27,6 +28,7 @@ def compare(
     By level, exact probabilities, probability of a change and expected loss; with --by, in all decisions.
     """
     budget = opt.make_budget(epsilon, delta, gamma)
+    split_over = checked_over(over, request.by)
     learner = opt.learner_kind(request.learner)
     check_owners(request.parameters, (UNLEARNERS, UNLEARNERS), (LEARNERS, [learner.name]))
     variants = [
@@ -36,7 +38,7 @@ def compare(
     ]
     on = request.read(learner)
     if on.decisions is not None:
-        print_joint_comparison(on, budget, variants, as_json)
+        print_joint_comparison(on, budget, variants, split_over, as_json)
         return
     found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
     shown = table(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from armnesia.auditing import audit_jointly, compare_jointly
+from armnesia.auditing import JointAudit, audit_jointly, compare_jointly
 from armnesia.cli import options as opt
 from armnesia.cli.log.request import LogRequest, UnlearningCase
 from armnesia.cli.output import print_result, table
@@ -16,6 +16,7 @@ from armnesia.logs import Decisions
 from armnesia.plotting import margins
 from armnesia.privacy import Budget
 from armnesia.unlearners import JointRelease, Unlearner, release_jointly
+from armnesia.unlearners.joint import Over
 
 _SHOWN = 20
 _LEAST_SHOWN = 0.0005
@@ -49,7 +50,7 @@ def print_joint_release(case: UnlearningCase, decisions: Decisions, draw: bool, 
 
 
 def print_joint_audit(case: UnlearningCase, decisions: Decisions, as_json: bool) -> None:
-    """Compare the releases of all decisions with their references; exit code 1 if the claim does not hold."""
+    """Compare the releases of all decisions with their references; exit code 1 unless the claim holds."""
     budget = case.budget
     found = audit_jointly(case.unlearner, case.learner, case.statistics, case.request, budget, over=case.over)
     likely = [_likely_arms(case, row) for row in found.reference]
@@ -69,18 +70,18 @@ def print_joint_audit(case: UnlearningCase, decisions: Decisions, as_json: bool)
         *_promise(found.release),
         f"Measured here, all releases together: δ = {found.delta:.6g}{about} at ε = {budget.epsilon:.6g}"
         f" (release → reference {found.delta_forward:.6g}, back {found.delta_backward:.6g});"
-        f" ε = {found.smallest_epsilon:.6g} at δ = {budget.delta:.3g}",
-        f"The claim {'holds' if found.holds else 'does not hold'} on this log and request.",
+        f" ε {'=' if found.is_exact else '≤'} {found.smallest_epsilon:.6g} at δ = {budget.delta:.3g}",
+        _verdict(found),
     )
     if not found.holds:
         raise typer.Exit(1)
 
 
 def print_joint_comparison(
-    on: LogRequest, budget: Budget, variants: Iterable[Unlearner], as_json: bool
+    on: LogRequest, budget: Budget, variants: Iterable[Unlearner], over: Over, as_json: bool
 ) -> None:
     """Compare all unlearners on a request in all decisions."""
-    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants)
+    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants, over=over)
     touched = int((~on.request.is_empty).sum())
     shown = table(
         f"Forgetting {counted(int(on.request.counts.sum()), 'record')} in {counted(touched, 'decision')},"
@@ -183,6 +184,17 @@ def _promise(release: JointRelease) -> list[str]:
         f"; each of {number} decisions gets (ε = {each.epsilon:.6g}, δ = {each.delta:.3g})" if shared else ""
     )
     return [f"Guarantee of all releases together: {release.guarantee}{divided}"]
+
+
+def _verdict(found: JointAudit) -> str:
+    """Whether the claim holds; δ is only enclosed in some audits of many decisions."""
+    if found.verdict != "not shown":
+        return f"The claim {found.verdict} on this log and request."
+    lower, upper = found.delta_at_claim
+    return (
+        f"The claim is not shown on this log and request: δ is between {lower:.6g} and {upper:.6g}"
+        f" at ε = {found.guarantee.epsilon:.6g}."
+    )
 
 
 def _likely_arms(on: LogRequest, probabilities: FloatArray) -> str:

@@ -152,17 +152,17 @@ def read_request(
     kind, learner = opt.chosen_kinds(unlearner, request.learner, request.parameters)
     method = opt.make_unlearner(kind, request.parameters)
     budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
-    if over == "all" and not request.by:
+    checked = checked_over(over, request.by)
+    on = request.read(learner)
+    return UnlearningCase(
+        on.learner, on.statistics, on.request, method, budget, decisions=on.decisions, over=checked
+    )
+
+
+def checked_over(over: str, by: list[str] | None) -> Over:
+    """The value of --over, which is about the decisions of --by."""
+    if over == "all" and not by:
         raise InvalidInputError("--over is about the decisions of --by, which was not given")
     if over not in get_args(Over):
         raise InvalidInputError(f"--over must be touched or all; got {over!r}")
-    on = request.read(learner)
-    return UnlearningCase(
-        on.learner,
-        on.statistics,
-        on.request,
-        method,
-        budget,
-        decisions=on.decisions,
-        over=cast(Over, over),
-    )
+    return cast(Over, over)
