@@ -34,7 +34,7 @@ ARMS_OF_MULTI_CASE = {HARD: (0, 1), EASY: (2, 3)}
 METHODS: dict[str, Unlearner | None] = {
     "oracle": None,
     "rollback": Rollback(),
-    "gaussian": Gaussian(sensitivity="paper", joint=False),
+    "gaussian": Gaussian.as_in_the_paper(),
     "adaptive": Adaptive.as_in_the_paper(),
     "mixing": Mixing(ratio=0.5, sensitivity="paper"),
     "multi_source": MultiSource.as_in_the_paper(),
