@@ -15,6 +15,8 @@ from armnesia import (
     Mixing,
     compare,
 )
+from armnesia.core.errors import InvalidInputError
+from examples.lottery import Lottery
 
 REWARDS = {"A": [4] * 60 + [1] * 40, "B": [4] * 55 + [1] * 45, "C": [1] * 9}
 STATISTICS = ArmStatistics.from_rewards(REWARDS, (1, 4))
@@ -77,3 +79,29 @@ def test_the_strictest_level_comes_first_and_refusals_last() -> None:
 def test_imitation_has_only_what_knows_no_shape() -> None:
     found = by_name(compare(Imitation(), STATISTICS, SEVERAL, BUDGET))
     assert {name for name, each in found.items() if not each.refused} == {"rollback", "imitation_rollback"}
+
+
+def test_names_and_instances_are_compared_also_of_a_class_of_ones_own() -> None:
+    learner = LCB().bind(STATISTICS)
+    own = Lottery(keep=0.2)
+    budget = Budget(epsilon=1.0, delta=0.5)
+    found = compare(learner, STATISTICS, ONE_ARM, budget, unlearners=["rollback", own, Lottery(keep=0.4)])
+    assert sorted(each.name for each in found) == ["lottery", "lottery", "rollback"]
+    for each, unlearner in zip(
+        sorted((each for each in found if each.name == "lottery"), key=lambda each: each.change),
+        (Lottery(keep=0.4), own),
+        strict=True,
+    ):
+        release = unlearner.release(learner, STATISTICS, ONE_ARM, budget)
+        np.testing.assert_array_equal(each.probabilities, release.probabilities)
+    (alone,) = compare(learner, STATISTICS, ONE_ARM, budget, unlearners=[own])
+    assert alone.name == "lottery"
+
+
+def test_an_unlearner_that_is_none_is_refused() -> None:
+    learner = LCB().bind(STATISTICS)
+    for wrong in ("lottery", Lottery):
+        with pytest.raises(
+            InvalidInputError, match="unlearners must be instances of Unlearner, or names: roll"
+        ):
+            compare(learner, STATISTICS, ONE_ARM, BUDGET, unlearners=[wrong])  # type: ignore[list-item]

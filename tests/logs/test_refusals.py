@@ -261,8 +261,6 @@ def test_what_rows_cannot_do_is_refused_at_once() -> None:
         source.rows([1, "1"], (0, 1))
     with pytest.raises(InvalidInputError, match="reward_range"):
         source.rows(["A", "B"], (1, 0))
-    with pytest.raises(InvalidInputError, match="id must be another column than user; got 'user' for both"):
-        open_source({"arm": [], "won": [], "user": []}, action="arm", reward="won", id="user")
 
 
 @pytest.fixture(params=["mapping of lists", "csv", "parquet", "sqlite", "postgresql"])

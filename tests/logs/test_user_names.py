@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armnesia.core.errors import InvalidLogError
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
-from armnesia.logs import Source, open_source
+from armnesia.logs import Source, open_source, read_log
 from armnesia.logs.user_names import UserNames, first_user_type, with_users
 from armnesia.logs.values import joined_texts
 from tests.databases import fresh_schema, postgres_url
@@ -269,3 +269,13 @@ def test_the_first_name_that_is_no_integer_ends_the_search() -> None:
     assert first_user_type(remaining) == UserType.TEXT
     assert next(remaining) == ["2"]
     assert first_user_type(chunks_of("", " ", None)) is None
+
+
+def test_a_request_names_the_same_integer_in_another_spelling() -> None:
+    log = read_log(action=["A", "A"], reward=[1, 0], user=[116, 7], actions=["A"])
+    with pytest.raises(
+        InvalidInputError, match=r"^the log has no rows of user '116'; it has the integer 116$"
+    ):
+        log.request(user="116")
+    with pytest.raises(InvalidInputError, match=r"^the log has no rows of user '117'$"):
+        log.request(user="117")

@@ -1,12 +1,14 @@
 """All unlearners on one request: what each would release, guarantee and lose."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from armnesia.core.arrays import FloatArray
-from armnesia.core.errors import ArmnesiaError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -20,6 +22,7 @@ class Comparison:
     """What one unlearner would do with a request, or why it refuses it."""
 
     name: str
+    actions: tuple[Hashable, ...]
     guarantee: Guarantee | None
     probabilities: FloatArray | None
     change: float
@@ -28,6 +31,25 @@ class Comparison:
     """The expected loss of reward, on the scale of the rewards, judged by the records left."""
     refused: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it; an unlearner that refuses has only its name and the reason.
+
+        >>> Comparison("tilt", ("A", "B"), None, None, math.nan, math.nan, "too many arms").to_dict()
+        {'name': 'tilt', 'guarantee': None, 'probabilities': None, 'change': None, 'expected_loss': None,
+        'refused': 'too many arms'}
+        """
+        probabilities = None
+        if self.probabilities is not None:
+            probabilities = dict(zip(self.actions, self.probabilities.tolist(), strict=True))
+        return {
+            "name": self.name,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "probabilities": probabilities,
+            "change": None if self.refused else self.change,
+            "expected_loss": None if self.refused else self.expected_loss,
+            "refused": self.refused or None,
+        }
+
 
 def compare(
     learner: Learner,
@@ -35,11 +57,13 @@ def compare(
     request: DeletionRequest,
     budget: Budget,
     *,
+    unlearners: Iterable[str | Unlearner] | None = None,
     variants: Iterable[Unlearner] = (),
 ) -> list[Comparison]:
-    """Compare all unlearners on a request: strictest level first, then the smallest expected loss.
+    """Compare unlearners on a request: strictest level first, then the smallest expected loss.
 
-    Each has its default options, unless `variants` holds another instance of its name.
+    `unlearners` are names, or instances, also of a class of your own; by default all that armnesia has. Each
+    name stands for its default options, unless `variants` holds another instance of that name.
 
     The loss is judged by the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
     (1 + S′)/(2 + N′) on the [0, 1] scale: it is the best such mean less the average over the release. It is
@@ -60,18 +84,36 @@ def compare(
     low, high = statistics.reward_range
     posterior = posterior_means(retained)
     found = []
-    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
-    for name, unlearner in unlearners.items():
+    for unlearner in _instances(unlearners, variants):
+        name = unlearner.name
         try:
             release = unlearner.release(learner, statistics, request, budget)
         except ArmnesiaError as reason:
-            found.append(Comparison(name, None, None, float("nan"), float("nan"), str(reason)))
+            found.append(Comparison(name, statistics.actions, None, None, math.nan, math.nan, str(reason)))
             continue
         p = release.probabilities
         change = float(1 - p[int(old.index)])
         loss = float((high - low) * (posterior.max() - p @ posterior))
-        found.append(Comparison(name, release.guarantee, p, max(change, 0.0), max(loss, 0.0)))
+        found.append(
+            Comparison(name, release.actions, release.guarantee, p, max(change, 0.0), max(loss, 0.0))
+        )
     return sorted(found, key=_strictest_and_best_first)
+
+
+def _instances(
+    unlearners: Iterable[str | Unlearner] | None, variants: Iterable[Unlearner]
+) -> list[Unlearner]:
+    """The unlearners to compare, in order; each name and each variant once."""
+    by_name = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    if unlearners is None:
+        return list(by_name.values())
+    asked = [unlearners] if isinstance(unlearners, str | Unlearner) else list(unlearners)
+    for each in asked:
+        if not isinstance(each, Unlearner) and each not in by_name:
+            raise InvalidInputError(
+                f"unlearners must be instances of Unlearner, or names: {', '.join(by_name)}; got {each!r}"
+            )
+    return [each if isinstance(each, Unlearner) else by_name[each] for each in asked]
 
 
 def posterior_means(retained: ArmStatistics) -> FloatArray:

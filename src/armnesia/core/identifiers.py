@@ -103,8 +103,7 @@ def normalised_request(name: str, user_type: UserType | None) -> str:
     ('1', 'ann')
     >>> normalised_request("ann", UserType.INTEGER)
     Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: people are named by integers in this vault, and by floats only
-    below 2**53; got 'ann'
+    armnesia.core.errors.InvalidInputError: people are named by integers in this vault; got 'ann'
     >>> normalised_request("01", None)
     Traceback (most recent call last):
     armnesia.core.errors.InvalidInputError: the vault does not know yet whether its people are named by
@@ -112,9 +111,8 @@ def normalised_request(name: str, user_type: UserType | None) -> str:
     """
     found = (user_type or UserType.TEXT).normalised(name)
     if found is None:
-        raise InvalidInputError(
-            f"people are named by integers in this vault, and by floats only below 2**53; got {name!r}"
-        )
+        only = ", and by floats only below 2**53" if looks_like_float(name.strip()) else ""
+        raise InvalidInputError(f"people are named by integers in this vault{only}; got {name!r}")
     as_integer = found if user_type is not None else UserType.INTEGER.normalised(name)
     if as_integer not in (None, found):
         raise InvalidInputError(

@@ -104,9 +104,8 @@ class ArrayLog(Log, InMemoryRows):
         """The positions of all rows of these users; refuse a user without rows."""
         codes = [self._user_code(user) for user in users]
         if MISSING in codes:
-            raise rules.unknown_users(
-                user for user, code in zip(users, codes, strict=True) if code == MISSING
-            )
+            unknown = [user for user, code in zip(users, codes, strict=True) if code == MISSING]
+            raise rules.unknown_users(unknown, self.user_labels)
         return np.flatnonzero(np.isin(self.user_codes, codes))
 
     def all_binary(self, rows: IntArray) -> bool:

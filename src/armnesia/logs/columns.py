@@ -46,8 +46,6 @@ class Columns:
             raise InvalidInputError(
                 f"user must be another column than action and reward; got {self.user!r} for both"
             )
-        if self.id is not None and self.id == self.user:  # equal rows of one user would be one row
-            raise InvalidInputError(f"id must be another column than user; got {self.id!r} for both")
 
     def found_in(self, available: Sequence[str]) -> "Columns":
         """Replace `IF_PRESENT` by what the source has; refuse a name that it does not have."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed, shown
 from armnesia.logs.limits import LONGEST_TEXT, is_longer
 from armnesia.logs.values import is_missing, label_text, python_values
@@ -210,6 +211,14 @@ def contradicting_ids(what: str, rows: tuple[int, int]) -> InvalidLogError:
     )
 
 
+def repeated_user_ids(what: str, row: int) -> InvalidLogError:
+    """Refuse a second row of a person where the user column gives the ids: equal rows would be one row."""
+    return InvalidLogError(
+        f"{what} is the user column as well, so each person must have one row; row {row} is a second one of"
+        " the same person: name another column of ids, or none"
+    )
+
+
 def not_numbers(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are not numbers."""
     return InvalidLogError(f"{what} must hold numbers; got {at_rows(offences)}")
@@ -226,6 +235,24 @@ def outside_range(what: str, offences: Offences, reward_range: tuple[float, floa
     return InvalidLogError(f"{what} must lie in reward_range [{low!r}, {high!r}]; got {at_rows(offences)}")
 
 
-def unknown_users(users: Iterable[Hashable]) -> InvalidInputError:
-    """Refuse a request for users of whom the log has no rows."""
-    return InvalidInputError(f"the log has no rows of user {listed(users, at_most=3)}")
+def integer_of(user: Any) -> str | None:
+    """The integer that a user is in any spelling, as it is usually written; None if it is none.
+
+    >>> integer_of("116.0"), integer_of(116), integer_of(" 0116"), integer_of("ann")
+    ('116', '116', '116', None)
+    """
+    return UserType.INTEGER.normalised(label_text(user) or "") or None
+
+
+def unknown_users(users: Iterable[Hashable], labels: Iterable[Any] = ()) -> InvalidInputError:
+    """Refuse a request for users of whom the log has no rows; `labels` are users that it may have instead.
+
+    >>> str(unknown_users(["116", "ann"], [115, 116]))
+    "the log has no rows of user '116', 'ann'; it has the integer 116"
+    """
+    unknown = list(users)
+    asked = {integer_of(user) for user in unknown} - {None}
+    near = [label for label in labels if integer_of(label) in asked]
+    named = [f"the integer {label}" if isinstance(label, int) else shown(label) for label in near[:3]]
+    has = f"; it has {', '.join(named)}" if named else ""
+    return InvalidInputError(f"the log has no rows of user {listed(unknown, at_most=3)}{has}")

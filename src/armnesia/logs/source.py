@@ -8,7 +8,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
+from armnesia.logs.plain_booleans import with_plain_booleans
 from armnesia.logs.propensities import propensity_columns, vary
 from armnesia.logs.user_names import PLAIN, UserNames, with_users
 from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
@@ -108,6 +109,10 @@ class Rows:
         return len(self.arms)
 
 
+IN_MEMORY = "frame"
+"""The kind, in its description, of a source that cannot be opened again."""
+
+
 class Source(ABC):
     """Decisions in a file, a dataframe or a table.
 
@@ -115,8 +120,6 @@ class Source(ABC):
     content of all columns.
     """
 
-    can_be_reopened: ClassVar[bool] = True
-    """Whether `reopen_source` can open it again from its description."""
     declared_actions: tuple[Hashable, ...] | None = None
     """The action set, where the source states it."""
     keys: tuple[str, ...] = ()
@@ -138,6 +141,11 @@ class Source(ABC):
     @abstractmethod
     def description(self) -> Mapping[str, Any]:
         """Where the source is, as JSON without passwords: `reopen_source` opens it again from this."""
+
+    @property
+    def can_be_reopened(self) -> bool:
+        """Whether `reopen_source` can open it again from its description."""
+        return self.description["kind"] != IN_MEMORY
 
     @abstractmethod
     def n_rows(self) -> int | None:
@@ -252,20 +260,22 @@ class Source(ABC):
         ids: Collection[str] | None = None,
         user_names: UserNames | None = None,
         every_spelling: bool = True,
+        plain_booleans: bool = False,
     ) -> Iterator[Rows]:
         """Read all rows, or those of given users or with given ids, in chunks; refuse the first wrong row.
 
         Users and ids are given as text (`label_text`). Memory does not grow with the source. An id that
         stands for two different decisions is refused, among the rows that are read. `user_names` says how
         users are spelled in the rows, by default as in the source; rows of given users are then found in
-        every spelling, or with `every_spelling=False` only in this one, which an index may answer.
+        every spelling, or with `every_spelling=False` only in this one, which an index may answer. With
+        `plain_booleans`, all spellings of true and false are one value in the contents of rows.
         """
         if chunk < 1:
             raise InvalidInputError(f"chunk must be at least 1; got {chunk!r}")
         selection = self._selection(users, ids)
         if selection is not None and user_names is not None and every_spelling:
             selection = selection._replace(user_type=user_names.type)
-        check = _Check(self, tuple(actions), checked_reward_range(reward_range), user_names)
+        check = _Check(self, tuple(actions), checked_reward_range(reward_range), user_names, plain_booleans)
         return self._checked(check, chunk, selection)
 
     def _selection(self, users: Collection[str] | None, ids: Collection[str] | None) -> Selection | None:
@@ -288,6 +298,9 @@ class Source(ABC):
             if rows.ids is not None:
                 decisions = zip(rows.arms, rows.units, rows.users, strict=True)
                 ordinals, contradiction = occurrences.number_decisions(rows.ids, decisions, rows.positions)
+                if self.columns.id == self.columns.user and any(ordinals):
+                    second = next(place for place, earlier in enumerate(ordinals) if earlier)
+                    raise rules.repeated_user_ids(self.described("id"), rows.positions[second])
                 if contradiction is not None:
                     raise rules.contradicting_ids(self.described("id"), contradiction)
                 rows = replace(rows, ordinals=ordinals)
@@ -334,8 +347,9 @@ class _Check:
         actions: tuple[Hashable, ...],
         reward_range: tuple[float, float],
         user_names: UserNames | None,
+        plain_booleans: bool,
     ) -> None:
-        self._source, self._user_names = source, user_names
+        self._source, self._user_names, self._plain_booleans = source, user_names, plain_booleans
         self._described = source.described
         self._has_users = source.columns.user is not None
         self._heading = source._heading
@@ -356,7 +370,10 @@ class _Check:
         contents = None
         if raw.others is not None:
             rules.check_contents(raw.others, raw.positions)
-            contents = [f"{self._heading}{u};{other}" for u, other in zip(units, raw.others, strict=True)]
+            others = raw.others
+            if self._plain_booleans:
+                others = with_plain_booleans(others, self._source._user_place)
+            contents = [f"{self._heading}{u};{other}" for u, other in zip(units, others, strict=True)]
         return Rows(raw.positions, arms, units, raw.users, self._ids(raw), contents, keys=raw.keys)
 
     def _with_normalised_users(self, raw: RawRows) -> RawRows:
@@ -370,7 +387,8 @@ class _Check:
         others = raw.others
         if others is not None and source._user_place is not None:
             others = with_users(others, source._user_place, raw.users, users)
-        return replace(raw, users=users, others=others)
+        ids = users if source.columns.id == source.columns.user else raw.ids  # one spelling for both
+        return replace(raw, users=users, ids=ids, others=others)
 
     def _arms(self, raw: RawRows) -> list[int]:
         what = self._described("action")

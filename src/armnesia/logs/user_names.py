@@ -117,11 +117,11 @@ def _first(users: list[str | None], positions: Sequence[int], among: Iterable[st
 def _with_part(text: str, place: int, part: str | None) -> str:
     start = 0
     for _ in range(place):
-        start = _end_of_part(text, start)
-    return text[:start] + sized(part) + text[_end_of_part(text, start) :]
+        start = end_of_part(text, start)
+    return text[:start] + sized(part) + text[end_of_part(text, start) :]
 
 
-def _end_of_part(text: str, start: int) -> int:
+def end_of_part(text: str, start: int) -> int:
     """Where the part that `sized` wrote at `start` ends."""
     if text[start] == "-":
         return start + 1

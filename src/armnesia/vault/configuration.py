@@ -102,6 +102,8 @@ class Configuration:
     mode: str = MANAGED
     user_type: UserType | None = None
     """How people are named; None: the first ingest that brings users fixes it."""
+    plain_booleans: bool = True
+    """Whether true, TRUE and 1 are one value where rows without an id are compared."""
     policy: Policy = _NOT_GIVEN
     """By default as strict as the default answer."""
     checked: InitVar[bool] = False
@@ -201,7 +203,9 @@ class Configuration:
         written = {**values, **plain, "policy": self.policy.to_dict()}
         written["options"] = dict(written.pop("unlearner_options"))
         learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
-        if learner_options:  # vaults of the first release have neither key
+        if not self.plain_booleans:  # vaults of the first release have none of these three keys
+            del written["plain_booleans"]
+        if learner_options:
             written["learner_options"] = dict(learner_options)
         if user_type is not UserType.EXACT:
             written["user_type"] = None if user_type is None else str(user_type)
@@ -223,6 +227,7 @@ class Configuration:
         actions = None if read["actions"] is None else tuple(read["actions"])
         user_type = read.get("user_type", UserType.EXACT)
         read["user_type"] = None if user_type is None else UserType(user_type)
+        read.setdefault("plain_booleans", False)
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         return cls(**read, policy=Policy(**policy), checked=True)
 

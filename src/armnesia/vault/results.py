@@ -30,7 +30,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Ingested:
-    """What an ingest did with the rows of a source.
+    """What an ingest did with the rows of a source, or with `dry_run` would do: then nothing was written.
 
     `user_column` is the column of the user, None if the rows have none; `actions_fixed` are the actions, and
     `user_type_fixed` is how people are named, that this ingest fixed, if the vault had none declared.
@@ -45,6 +45,7 @@ class Ingested:
     user_column: str | None = None
     actions_fixed: tuple[Hashable, ...] | None = None
     user_type_fixed: UserType | None = None
+    dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All fields; `user_type_fixed` and `head` as text."""
@@ -63,7 +64,8 @@ class Forgotten:
     people or records, of those `named`, that the vault had rows of. `counts` are the deleted records per
     action; `release` is the distribution that the served arm was drawn from, None if nothing was held.
     `pending_because` says why deleted bytes are still in the database's files, and `erasure_steps` which
-    commands remove them; both are None if they left.
+    commands remove them; both are None if they left. `fallback_because` says why exact rollback answered, and
+    not the unlearner that was asked for; None if that one did.
     """
 
     repeated: bool
@@ -77,6 +79,7 @@ class Forgotten:
     certificate: Certificate
     pending_because: str | None = None
     erasure_steps: str | None = None
+    fallback_because: str | None = None
 
     @property
     def records(self) -> int:
@@ -103,6 +106,7 @@ class Forgotten:
             **self.certificate.summary(),
             "pending_because": self.pending_because,
             "erasure_steps": self.erasure_steps,
+            "fallback_because": self.fallback_because,
             "certificate": self.certificate.to_dict(),
         }
 
@@ -111,7 +115,9 @@ class Forgotten:
 class Preview:
     """What a request would do, without doing it: for the screen, not to be stored.
 
-    `unlearner` is the one that would answer; None if nothing is held.
+    `unlearner` is the one that would answer; None if nothing is held. `fallback_because` says why it is exact
+    rollback instead of the one that was asked for. `not_held` are the names that have no rows, unless the
+    request was answered before.
     """
 
     repeated: bool
@@ -121,6 +127,8 @@ class Preview:
     counts: Mapping[Hashable, int]
     served: Any
     release: Release | None
+    not_held: tuple[str, ...] = ()
+    fallback_because: str | None = None
 
     @property
     def records(self) -> int:
@@ -145,7 +153,9 @@ class Preview:
             "records": self.records,
             "counts": dict(self.counts),
             "served_before": self.served,
+            "not_held": list(self.not_held),
             "unlearner": self.unlearner,
+            "fallback_because": self.fallback_because,
             "probabilities": self.probabilities,
             "branch": None if release is None else str(release.branch),
             "guarantee": None if release is None else release.guarantee.to_dict(),

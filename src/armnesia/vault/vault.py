@@ -135,14 +135,18 @@ class Vault:
         table: str | None = None,
         where: Where | None = None,
         no_user: bool = False,
+        other_columns: bool = False,
         batch_rows: int | None = None,
+        dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Ingested:
         """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
         `user` is by default the column named `user`, if there is one; None stands for no user column. Once
         people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
-        user. `where` are conditions that rows must satisfy to come in, such as "country = DE".
+        user. Actions and rewards come from the same columns as before, unless `other_columns` states that
+        others mean the same. With `dry_run` the result says what would be done, and nothing is written.
+        `where` are conditions that rows must satisfy to come in, such as "country = DE".
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table, where=where)
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
@@ -150,7 +154,9 @@ class Vault:
             self._connection,
             rows,
             users=users,
+            other_columns=other_columns,
             batch_rows=batch_rows,
+            dry_run=dry_run,
             progress=progress,
         )
 

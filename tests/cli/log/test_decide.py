@@ -65,7 +65,7 @@ def test_decide_on_a_column_of_ids_shows_few_of_them(run: Any, tmp_path: Path) -
 def test_decide_names_the_assumption_where_propensities_differ(run: Any, tmp_path: Path) -> None:
     """They were ignored without a word."""
     log = tmp_path / "log.csv"
-    log.write_text("action,reward,pscore\nA,1,0.9\nA,0,0.2\nB,1,0.8\nB,0,0.1\n")
+    log.write_text("action,reward,pscore\n" + "A,1,0.9\nA,0,0.2\nB,1,0.8\nB,0,0.1\n" * 40)
     result = run("decide", log, "--actions", "A,B", "--json")
     assert result.code == 0
     assert result.err == (
@@ -75,3 +75,16 @@ def test_decide_names_the_assumption_where_propensities_differ(run: Any, tmp_pat
     )
     log.write_text("action,reward,pscore\nA,1,0.2\nA,0,0.2\nB,1,0.8\nB,0,0.8\n")
     assert run("decide", log, "--actions", "A,B", "--json").err == ""
+
+
+def test_decide_warns_when_the_penalty_of_the_range_dominates(run: Any, folder: Path) -> None:
+    rows = [("A", 49)] * 60 + [("B", 51)] * 50
+    Path("log.csv").write_text("action,reward\n" + "".join(f"{arm},{reward}\n" for arm, reward in rows))
+    decide = ("decide", "log.csv", "--actions", "A,B")
+    wide = run(*decide, "--reward-range", "0,50000", "--json")
+    assert wide.json["action"] == "A"  # the mean of B is higher
+    assert all(arm["score"] < 0 for arm in wide.json["arms"])
+    assert wide.err.startswith("armnesia: warning: every score lies below the lowest possible reward, 0: the")
+    narrow = run(*decide, "--reward-range", "0,100", "--json")
+    assert (min(arm["score"] for arm in narrow.json["arms"]) > 0, narrow.err) == (True, "")
+    assert run(*decide, "--reward-range", "0,50000", "--learner", "imitation", "--json").err == ""

@@ -101,3 +101,32 @@ def test_tilts_predictive_can_be_chosen_where_tilt_is_used(run: Any, tmp_path: P
         refused = run(*command, "--predictive", "guess")
         assert refused.code == 2
         assert "predictive must be one of flat, empirical_bayes" in refused.err
+
+
+def test_people_are_named_by_a_file(run: Any, clicks: Path) -> None:
+    declared = (clicks, *COLUMNS, *USER_COLUMN, "--actions", "A,B,C", "--json")
+    Path("people.csv").write_text("n,person\n1,u1\n2,a1\n")
+    named = ("--file", "people.csv", "--column", "person")
+    for command in ("unlearn", "audit", "compare"):
+        budget = ("--epsilon", "1", "--delta", "1e-5")
+        by_file = run(command, *declared, *named, *budget).json
+        assert by_file == run(command, *declared, "--user", "u1", "--user", "a1", *budget).json
+        assert by_file["request"]["records"] == 41
+    for options, message in (
+        ((*named, "--user", "u1"), "name people by one of --user (repeatable) and --file; got both"),
+        (("--user", "u1", "--column", "person"), "--column belongs to --file; got --column person alone"),
+        ((*named, "--rows", "1"), "exactly one of --user (repeatable), --file and --rows"),
+        ((), "exactly one of --user (repeatable), --file and --rows"),
+        (named[:2], "has 2 columns; choose one with --column"),
+    ):
+        refused = run("unlearn", *declared, *options)
+        assert refused.code == 2
+        assert message in refused.err
+
+
+def test_an_integer_that_became_a_float_is_named(run: Any, folder: Path) -> None:
+    Path("float.csv").write_text("action,reward,user\nA,1,116.0\nB,0,117.0\n")
+    refused = run("unlearn", "float.csv", "--actions", "A,B", "--user", "116")
+    assert refused.code == 2
+    assert refused.err == "armnesia: the log has no rows of user '116'; it has '116.0'\n"
+    assert run("unlearn", "float.csv", "--actions", "A,B", "--user", "116.0").code == 0

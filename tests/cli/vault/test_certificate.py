@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from armnesia.vault import Certificate, Keyring
+from armnesia.vault import Certificate, Keyring, Vault
 from tests.vault.forging import about_another_entry
 
 
@@ -188,3 +188,77 @@ def test_a_changed_ledger_makes_no_certificate_valid(run: Any) -> None:
     assert refused.code == 1
     (problem,) = refused.json["problems"]
     assert problem.startswith("the ledger given cannot be used: sequence 3: the entry does not follow")
+
+
+def test_the_certificate_of_one_who_was_not_held_does_not_contradict_itself(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1", "--user", "stranger")
+    shown = run("certificate", "show", "--user", "stranger", "--out", "stranger.json").out
+    lines = shown.splitlines()
+    assert lines[0] == "Certificate written to stranger.json"
+    place = next(
+        at for at, line in enumerate(lines) if line.startswith("Request: 1 user: 'stranger', one of")
+    )
+    words = " ".join(lines[place:])
+    assert "one of several in the request; the vault held nothing under this name" in words
+    about = "Of this name: nothing was held, so nothing had to be forgotten. What follows was signed for the"
+    assert words.index(about) < words.index("Forgotten: the records of the request were removed")
+    held = " ".join(run("certificate", "show", "--user", "u1").out.split())
+    assert "Request: 1 user: 'u1', one of several in the request Forgotten: the records" in held
+    alone = run("forget", "--user", "a1", "--certificate", "a1.json")
+    assert alone.code == 0
+    assert "one of several" not in run("certificate", "show", "--user", "a1").out
+
+
+def test_names_of_separate_requests_are_shown_one_by_one(run: Any, folder: Path) -> None:
+    Path("log.csv").write_text("action,reward,user\n" + "".join(f"A,1,{user}\n" for user in range(330, 380)))
+    run("init", "--actions", "A", "--user-type", "integer")
+    run("ingest", "log.csv", "--user-column", "user")
+    run("forget", "--user", "337")
+    run("forget", "--user", "377")
+    refused = run("certificate", "show", "--user", "337", "--user", "377")
+    assert refused.code == 2
+    assert refused.err == (
+        "armnesia: there is no certificate of '337', '377' together: they were forgotten in separate"
+        " requests, or together with others; show the certificate of each alone, or of all with"
+        " --out-folder\n"
+    )
+    assert "'337' were forgotten" in run("certificate", "show", "--user", "337", "--user", "338").err
+    unknown = run("certificate", "show", "--user", "338")
+    assert unknown.code == 2
+    assert "similar" not in unknown.err
+
+
+def test_an_export_from_before_a_rotation_does_not_decide(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1", "--certificate", "u1.json")
+    run("export", "old.json")
+    rotated = run("rotate-key", "signing")
+    assert "Export again for auditors" in rotated.out
+    run("forget", "--user", "a1", "--certificate", "a1.json")
+    run("export", "new.json")
+    Path("keys.json").write_text(run("public-key", "--json").out)
+    for file in ("u1.json", "a1.json"):
+        verify = ("certificate", "verify", file, "--public-key", "keys.json", "--ledger")
+        undecided = run(*verify, "old.json")
+        assert undecided.code == 1
+        assert undecided.out.startswith(
+            "Whether the certificate is valid cannot be decided with this export: get a newer one\n"
+        )
+        assert "not valid" not in undecided.out
+        as_json = run(*verify, "old.json", "--json").json
+        assert (as_json["valid"], as_json["decided"]) == (False, False)
+        decided = run(*verify, "new.json", "--json")
+        assert (decided.code, decided.json["valid"], decided.json["decided"]) == (0, True, True)
+
+
+def test_an_old_export_does_not_hide_what_speaks_against_a_certificate(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1", "--certificate", "u1.json")
+    run("export", "old.json")
+    run("rotate-key", "signing")
+    Path("keys.json").write_text(run("public-key", "--json").out)
+    with Vault.open() as opened:
+        keys = opened._connection.all_keys
+    genuine = Certificate.from_json(Path("u1.json").read_text())
+    forged = about_another_entry(genuine, keys, released="C")
+    forged.save("forged.json")
+    verdict = run("certificate", "verify", "forged.json", "--public-key", "keys.json", "--ledger", "old.json")
+    assert (verdict.code, verdict.out.splitlines()[0]) == (1, "The certificate is not valid")

@@ -96,7 +96,7 @@ def test_every_person_of_a_request_gets_a_file(run: Any, vault: Path) -> None:
     )
     with Path("out/index.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    assert header == ["file", "name", "entry", "erasure"]
+    assert header == ["file", "name", "entry", "erasure", "held"]
     assert {name for _, name, *_ in rows} == set(names)
     assert [file for file, *_ in rows] == [f"certificate-{n:06}.json" for n in range(1, 7)]
     assert {path.name for path in Path("out").iterdir()} == {"index.csv", *(file for file, *_ in rows)}
@@ -104,12 +104,13 @@ def test_every_person_of_a_request_gets_a_file(run: Any, vault: Path) -> None:
     assert mode_of("out") == 0o700
     with Vault.open() as opened:
         keys = opened.public_keys()
-    for name_of_file, name, entry, erasure in rows:
+    for name_of_file, name, entry, erasure, held in rows:
         certificate = Certificate.from_json(Path("out", name_of_file).read_bytes())
         assert certificate.verify(keys) == []
         assert certificate.opening is not None
         assert certificate.opening["request"]["users"] == [name]
         assert (entry, erasure) == ("2", "complete")
+        assert held == ("yes" if name in ("u1", "a1") else "no")
 
 
 def test_keys_and_exit_code_say_who_has_no_certificate(run: Any, vault: Path) -> None:
@@ -120,7 +121,7 @@ def test_keys_and_exit_code_say_who_has_no_certificate(run: Any, vault: Path) ->
         1,
         {"folder": "out", "index": "out/index.csv", "written": 2, "pending": 2, "missing": 1},
     )
-    assert ",stranger,,\n" in Path("out/index.csv").read_text(encoding="utf-8")
+    assert ",stranger,,,\n" in Path("out/index.csv").read_text(encoding="utf-8")
     Path("empty").mkdir()
     printed = run("certificate", "show", *users("u1", "stranger"), "--out-folder", "empty")
     assert printed.out.splitlines()[1:] == [

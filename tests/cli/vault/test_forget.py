@@ -20,7 +20,7 @@ def test_a_dry_run_tells_the_probabilities_and_writes_nothing(run: Any, vault: P
     preview = run("forget", "--user", "u1", "--dry-run", "--json").json
     assert set(preview) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "unlearner"),
-        *("probabilities", "branch", "guarantee", "note"),
+        *("not_held", "fallback_because", "probabilities", "branch", "guarantee", "note"),
     }
     assert preview["counts"] == {"A": 0, "B": 40, "C": 0}
     assert preview["probabilities"] == {"A": 1.0, "B": 0.0, "C": 0.0}
@@ -35,7 +35,7 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
     assert set(done) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "served", "head"),
         *("sequence", "kind", "unlearner", "level", "budget", "erasure", "pending_because"),
-        *("erasure_steps", "certificate", "certificate_file"),
+        *("erasure_steps", "fallback_because", "certificate", "certificate_file"),
     }
     assert (done["records"], done["served_before"], done["served"]) == (40, "B", "A")
     assert (done["kind"], done["level"], done["erasure"]) == ("forget", "retained", "complete")
@@ -47,14 +47,14 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
     checked = run("certificate", "verify", "u1.json", "--public-key", "public", "--json")
     assert checked.code == 0
     assert set(checked.json) == {
-        *("valid", "problems", "notes", "signer_checked", "ledger_checked", "certificate"),
+        *("valid", "decided", "problems", "notes", "signer_checked", "ledger_checked", "certificate"),
     }
     assert checked.json["valid"] is True
     assert checked.json["signer_checked"] is True
     assert checked.json["certificate"]["level"] == "retained"
     shown = run("certificate", "verify", "u1.json", "--public-key", Path("public").read_text().strip()).out
     assert "1 user: 'u1'" in shown
-    assert "\nThe certificate is valid\n" in shown
+    assert shown.startswith("The certificate is valid\nNote: ")
 
 
 def test_the_same_request_twice_has_one_answer(run: Any, vault: Path) -> None:
@@ -63,7 +63,11 @@ def test_the_same_request_twice_has_one_answer(run: Any, vault: Path) -> None:
     assert (first["repeated"], again["repeated"]) == (False, True)
     assert again["sequence"] == first["sequence"]
     assert again["head"] == first["head"]
-    assert "answered before" in run("forget", "--user", "u1").out
+    ignored = "The unlearner and the budget that were given are not used: the first answer stands."
+    assert ignored in run("forget", "--user", "u1", *GAUSSIAN).out
+    plain = run("forget", "--user", "u1").out
+    assert "answered before" in plain
+    assert ignored not in plain
 
 
 def test_a_request_for_nothing_that_is_held(run: Any, vault: Path) -> None:
@@ -71,7 +75,39 @@ def test_a_request_for_nothing_that_is_held(run: Any, vault: Path) -> None:
     assert done.code == 0
     assert (done.json["kind"], done.json["records"]) == ("nothing_held", 0)
     assert done.json["level"] is None
-    assert "Nothing is held" in run("forget", "--user", "another").out
+    later = "Later rows of this name {} left out from now on; armnesia readmit reverts that."
+    preview = run("forget", "--user", "another", "--dry-run").out
+    assert "Nothing is held" in preview
+    assert later.format("would be") in preview
+    printed = run("forget", "--user", "another").out
+    assert "Nothing is held" in printed
+    assert later.format("are") in printed
+    assert "Later rows of these names are left out" in run("forget", *users("x", "y")).out
+
+
+def test_a_dry_run_says_which_of_several_have_no_records(run: Any, vault: Path) -> None:
+    strangers = [f"x{number:02}" for number in range(12)]
+    several = users("u1", "a1", *strangers)
+    assert run("forget", *several, "--dry-run", "--json").json["not_held"] == strangers
+    printed = run("forget", *several, "--dry-run").out
+    assert "2 of 14 named had records\n" in printed
+    assert "Without records: 'x00', 'x01'," in printed
+    assert "'x09', … (12 in all); all of them with --json" in " ".join(printed.split())
+    assert "Without records" not in run("forget", "--user", "a1", "--dry-run").out
+    assert "Without records: 'x00', 'x01';" in run("forget", *users("x00", "x01"), "--dry-run").out
+    run("forget", *several)
+    assert run("forget", *several, "--dry-run", "--json").json["not_held"] == []
+
+
+def test_a_request_beyond_the_policy_says_that_rollback_answers_it(run: Any, vault: Path) -> None:
+    assert run("policy", "--beyond", "rollback").code == 0
+    said = "Answered by exact rollback instead of what was asked for: the vault's policy allows up to epsilon"
+    assert said in run("forget", "--user", "a3", *TILT, "--dry-run").out
+    assert said in run("forget", "--user", "a3", *TILT).out
+    assert "instead of" not in run("forget", "--user", "a5").out
+    beyond = run("forget", "--user", "a7", *TILT, "--json").json
+    assert beyond["fallback_because"].startswith("the vault's policy allows up to epsilon = 0")
+    assert (beyond["unlearner"], beyond["level"]) == ("rollback", "retained")
 
 
 def test_single_records_are_forgotten_by_their_ids(run: Any, vault: Path) -> None:

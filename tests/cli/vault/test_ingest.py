@@ -15,6 +15,7 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
     run("init", "--actions", "A,B")
     counts = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--json")
     assert counts.json == {
+        "dry_run": False,
         "rows": 200,
         "added": 200,
         "already_there": 0,
@@ -30,6 +31,33 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
     assert again.json["already_there"] == 200
     assert again.err.startswith("armnesia: warning: 200 rows not added: all columns are equal to")
     assert "200 rows: 0 added, 200 already there" in run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN).out
+
+
+def test_a_dry_run_says_what_would_be_added_and_changes_nothing(run: Any) -> None:
+    run("init")
+    head = run("ledger", "--head").out
+    would = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--dry-run")
+    assert would.code == 0
+    assert would.out.splitlines() == [
+        "200 rows: 200 would be added, 0 already there, 0 of forgotten people left out",
+        "User type from then on: text",
+        "Served now: None",
+        "Nothing was changed.",
+    ]
+    assert "the actions of the vault would be fixed from then on" in would.err
+    assert (run("ledger", "--head").out, run("status", "--json").json["records"]) == (head, 0)
+    assert run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--dry-run", "--json").json["dry_run"] is True
+
+
+def test_other_columns_have_to_be_stated(run: Any) -> None:
+    Path("log.csv").write_text("arm,click,won,user\nA,1,0,ann\nB,0,1,bob\n")
+    run("init", "--actions", "A,B")
+    ingest = ("ingest", "log.csv", "--action-column", "arm", "--reward-column")
+    assert run(*ingest, "click").code == 0
+    refused = run(*ingest, "won")
+    assert refused.code == 2
+    assert "the vault has its rewards from column 'click', and this source would bring" in refused.err
+    assert run(*ingest, "won", "--other-columns", "--json").json["added"] == 2
 
 
 def test_with_ids_the_same_file_twice_needs_no_warning(run: Any, vault: Path) -> None:

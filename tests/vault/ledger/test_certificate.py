@@ -333,7 +333,7 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
         "backups, copies",
         "other accounts of the same person",
         "does not prove that no copy of the records exists elsewhere",
-        f"Ledger head: 7:{entry_of(level=level).hash}",
+        f"Ledger entry: 7:{entry_of(level=level).hash}",
         f"signing key 1: {PUBLIC}",
     ):
         assert needed in words

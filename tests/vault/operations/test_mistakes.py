@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultBusyError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import LOG, dumped, filled
@@ -128,17 +129,40 @@ def test_an_id_that_means_another_row_is_located(place: Place) -> None:
     with filled(place) as vault:
         before = dumped(vault)
         changed = LOG | {"reward": [1.0, 0.5, 0.25, 0.0, 0.5, 0.0]}
-        with pytest.raises(VaultError, match=r"2 rows have an id .* the first is row 3; an id must"):
+        with pytest.raises(
+            VaultError, match=r"at least 2 rows of this source have an id .* the first is row 3; an id must"
+        ):
             vault.ingest(changed, user="who", id="id")
         assert dumped(vault) == before
 
 
-def test_a_user_is_no_id(place: Place) -> None:
-    with (
-        place.create() as vault,
-        pytest.raises(InvalidInputError, match="another column than user; got 'who'"),
-    ):
-        vault.ingest(LOG, user="who", id="who")
+def test_the_user_column_is_the_id_column_if_each_person_has_one_row(place: Place) -> None:
+    log = {"action": ["A", "B", "A"], "reward": [1, 0, 0], "who": [7, 8, 9]}
+    names: dict[str, Any] = {"user": "who", "id": "who"}
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        assert vault.ingest(log, **names).added == 3
+        as_floats = log | {"who": [7.0, 8.0, 9.0], "new": [1, 2, 3]}
+        assert vault.ingest(as_floats, **names).already_there == 3
+        with pytest.raises(VaultError, match="at least 1 row of this source have an id"):
+            vault.ingest(log | {"reward": [1, 1, 0]}, **names)
+        assert vault.forget(users=[7]).records == 1
+        assert vault.ingest(log, **names).suppressed == 1
+        assert vault.forget(records=["8"]).records == 1
+        assert vault.ingest(log, **names).suppressed == 2
+        assert vault.verify().holds
+
+
+def test_a_second_row_of_a_person_is_refused_where_the_user_is_the_id(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 2)
+    log = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "who": ["7", "8", "7.0"]}
+    with sqlite_place.create(Configuration(actions=("A", "B"), user_type=UserType.INTEGER)) as vault:
+        refusal = "id column 'who' is the user column as well, .* row 2 is a second one of the same person"
+        for dry_run in (True, False):
+            with pytest.raises(InvalidLogError, match=refusal):
+                vault.ingest(log, user="who", id="who", dry_run=dry_run)
+        assert vault.status().records == 0
 
 
 def test_a_column_of_people_does_not_become_the_actions(place: Place) -> None:

@@ -1,11 +1,12 @@
 """The command `decide`."""
 
+import warnings
 from typing import Annotated, Any
 
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import arm_rows, arm_table
+from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
@@ -13,7 +14,8 @@ from armnesia.cli.vault.decide import decide_in_vault
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
-from armnesia.learners import LEARNERS
+from armnesia.core.statistics import ArmStatistics
+from armnesia.learners import LEARNERS, Decision
 from armnesia.vault import DEFAULT_URL
 
 
@@ -58,12 +60,19 @@ def decide(
     statistics = read.statistics()
     bound = opt.make_learner(kind, parameters, statistics)
     decision = bound.decide(statistics)
-    result = {
-        "action": decision.action,
-        "no_data": decision.no_data,
-        "learner": opt.learner_to_dict(bound),
-        "n_rows": statistics.total,
-        "arms": arm_rows(statistics, decision),
-    }
+    _warn_of_a_dominating_penalty(statistics, decision)
+    result = {**decision.to_dict(statistics), "learner": bound.to_dict()}
     title = f"{log}: {counted(int(statistics.total), 'decision')}"
     print_result(result, as_json, *arm_table(title, statistics, decision), *opt.revealed(bound))
+
+
+def _warn_of_a_dominating_penalty(statistics: ArmStatistics, decision: Decision) -> None:
+    """Say if no score is a possible mean: then mostly the number of records chooses the arm."""
+    low, high = statistics.reward_range
+    if decision.scores.max() < low and not decision.no_data:
+        warnings.warn(
+            f"every score lies below the lowest possible reward, {low:g}: the penalty for the number of"
+            " records outweighs the means, so that mostly the counts choose the arm; declare a narrower"
+            f" reward range than [{low:g}, {high:g}] if you can defend it, or collect more records",
+            stacklevel=2,
+        )

@@ -87,23 +87,24 @@ def show(
     if as_json:
         print_as_utf8(found.to_json())
     else:
-        print_result({}, False, found.words())
+        print_result({}, False, *([] if out is None else [f"Certificate written to {out}"]), found.words())
 
 
 def _write_each(vault: Vault, named: dict[str, Any], folder: Path, as_json: bool) -> None:
     """Write numbered files, whose names tell nobody whose they are, and an index for the owner only."""
-    rows: list[list[Any]] = [["file", "name", "entry", "erasure"]]
+    rows: list[list[Any]] = [["file", "name", "entry", "erasure", "held"]]
     written = pending = 0
     make_folder(folder)
     for name, certificate in vault.certificates(**named):
         if certificate is None:
-            rows.append(["", name, "", ""])
+            rows.append(["", name, "", "", ""])
             continue
         written += 1
         pending += certificate.erasure == "pending"
         file = f"certificate-{written:0{_DIGITS}}.json"
         certificate.save(folder / file)
-        rows.append([file, name, certificate.body["sequence"], certificate.erasure])
+        held = "yes" if certificate.held else "no"
+        rows.append([file, name, certificate.body["sequence"], certificate.erasure, held])
     index = folder / "index.csv"
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
@@ -141,7 +142,7 @@ def verify(
     """Verify a certificate without the vault.
 
     With the list of public keys also whether its key was in use when it was signed; with --ledger also
-    whether its entry is in the ledger. Exit code 1 if it is not valid.
+    whether its entry is in the ledger. Exit code 1 if it is not valid, or if the export is too old to tell.
     """
     if public_key is None and (ledger is not None or head is not None):
         raise InvalidInputError("--ledger and --head need a --public-key")
@@ -150,23 +151,29 @@ def verify(
     found, checked = _read_and_check(file, trusted, ledger, known)
     result = {
         "valid": checked.valid,
+        "decided": checked.decided,
         "problems": list(checked.problems),
         "notes": list(checked.notes),
         "signer_checked": trusted is not None,
         "ledger_checked": ledger is not None,
         "certificate": None if found is None else found.summary(),
     }
-    verdict = "not valid" if not checked.valid else ("valid" if trusted is not None else "intact")
     print_result(
         result,
         as_json,
-        *([found.words()] if found is not None and checked.valid else []),
+        _verdict(checked, with_keys=trusted is not None),
         *(f"Problem: {problem}" for problem in checked.problems),
         *(f"Note: {note}" for note in checked.notes),
-        f"The certificate is {verdict}",
+        *([found.words()] if found is not None and checked.valid else []),
     )
     if not checked.valid:
         raise typer.Exit(1)
+
+
+def _verdict(checked: CertificateCheck, *, with_keys: bool) -> str:
+    if not checked.decided:
+        return "Whether the certificate is valid cannot be decided with this export: get a newer one"
+    return f"The certificate is {'not valid' if not checked.valid else 'valid' if with_keys else 'intact'}"
 
 
 def _read_and_check(

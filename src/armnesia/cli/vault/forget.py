@@ -20,10 +20,11 @@ from armnesia.cli.vault.options import (
 )
 from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.messages import counted
+from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_URL, SCREEN_ONLY, Forgotten, Preview, Vault
 
+_MOST_NAMES_SHOWN = 10
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
@@ -84,7 +85,9 @@ def forget(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     result = {**done.to_dict(), "certificate_file": certificate}
-    print_result(result, as_json, *_lines(done, certificate), *erasure_hint(done, named))
+    asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
+    lines = _lines(done, certificate, ignored=done.repeated and asked)
+    print_result(result, as_json, *lines, *erasure_hint(done, named))
 
 
 def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
@@ -108,12 +111,13 @@ def _warn_of_unknown_ids(found: Forgotten | Preview, named: Mapping[str, Any]) -
         )
 
 
-def _lines(done: Forgotten, file: Path | None) -> list[str]:
+def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
+    """The result in words; `ignored`: an unlearner or a budget was given, but the answer stands already."""
     body = done.certificate.body
     if done.repeated:
         first = f"This request was answered before, by entry {body['sequence']}: nothing was changed."
     elif body["entry"]["kind"] == "nothing_held":
-        first = f"{_NOTHING_HELD} The ledger and the certificate say so."
+        first = f"{_NOTHING_HELD} The ledger and the certificate say so. {_left_out(done, 'are')}"
     else:
         first = (
             f"Forgotten: {counted(done.records, 'record')}."
@@ -122,6 +126,7 @@ def _lines(done: Forgotten, file: Path | None) -> list[str]:
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
+        *(["The unlearner and the budget that were given are not used: the first answer stands."] * ignored),
         *_named_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
         f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
@@ -133,7 +138,13 @@ def _lines(done: Forgotten, file: Path | None) -> list[str]:
 
 def _preview_lines(found: Preview) -> list[Any]:
     if found.release is None or found.probabilities is None:
-        return ["This request was answered before." if found.repeated else _NOTHING_HELD]
+        if found.repeated:
+            return ["This request was answered before."]
+        return [
+            f"{_NOTHING_HELD} {_left_out(found, 'would be')}",
+            *_not_held_lines(found),
+            "Nothing was changed.",
+        ]
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
     return [
         table(
@@ -142,6 +153,7 @@ def _preview_lines(found: Preview) -> list[Any]:
             rows,
         ),
         *_named_lines(found),
+        *_not_held_lines(found),
         f"Unlearner: {found.unlearner}",
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
@@ -149,7 +161,23 @@ def _preview_lines(found: Preview) -> list[Any]:
 
 
 def _named_lines(found: Forgotten | Preview) -> list[str]:
-    """How many of several named had records; not known of a repeated request."""
-    if found.named == 1 or found.repeated:
+    """How many of several named had records, if it is known, and why another unlearner answers than asked."""
+    lines = []
+    if found.named > 1 and not found.repeated:
+        lines.append(f"{found.held} of {found.named} named had records")
+    if found.fallback_because is not None:
+        lines.append(f"Answered by exact rollback instead of what was asked for: {found.fallback_because}")
+    return lines
+
+
+def _left_out(found: Forgotten | Preview, verb: str) -> str:
+    """What a request changes even if nothing is held: it concerns a name that was mistyped, too."""
+    names = "this name" if found.named == 1 else "these names"
+    return f"Later rows of {names} {verb} left out from now on; armnesia readmit reverts that."
+
+
+def _not_held_lines(found: Preview) -> list[str]:
+    """Which of several names have no records."""
+    if found.named == 1 or not found.not_held:
         return []
-    return [f"{found.held} of {found.named} named had records"]
+    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}; all of them with --json"]

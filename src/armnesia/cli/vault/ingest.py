@@ -8,10 +8,10 @@ import typer
 
 from armnesia import datasets
 from armnesia.cli import options as opt
-from armnesia.cli.interrupts import Interrupted, import_before_work
+from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
-from armnesia.core.errors import ArmnesiaError, InvalidInputError
+from armnesia.core.errors import ArmnesiaError
 from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
 from armnesia.vault import DEFAULT_URL, Vault
@@ -25,7 +25,6 @@ _DEFAULT_COLUMNS: dict[str, Any] = {
     "table": None,
     "where": None,
 }
-_COLUMNS_OF_FLIGHTS = {**_DEFAULT_COLUMNS, "action": "airline", "reward": "on_time", "user": "aircraft"}
 
 
 def ingest(
@@ -42,9 +41,16 @@ def ingest(
     no_user: Annotated[
         bool, typer.Option("--no-user", help="The rows belong to no user; needed if people were forgotten.")
     ] = False,
+    other_columns: Annotated[
+        bool,
+        typer.Option(
+            "--other-columns", help="Action and reward have other columns than before, but mean the same."
+        ),
+    ] = False,
     batch_rows: Annotated[
         int | None, typer.Option(min=1, help="Commit after this many rows; by default all at once.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be added.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Add the rows of a log, each once.
@@ -59,24 +65,31 @@ def ingest(
         "table": table,
         "where": where,
     }
-    if log == opt.BUNDLED and not Path(log).exists():
-        if columns != _DEFAULT_COLUMNS:
-            raise InvalidInputError(
-                f"the bundled log {opt.BUNDLED!r} has its own columns: leave --action-column,"
-                " --reward-column, --user-column, --id-column, --no-user, --table and --where out"
-            )
-        log, columns = str(datasets.flights_path()), _COLUMNS_OF_FLIGHTS
-    if "://" not in log:
-        import_before_work("duckdb")
+    own = (
+        "columns: leave --action-column, --reward-column, --user-column, --id-column, --no-user, --table and"
+        " --where out"
+    )
+    if opt.is_bundled(log, by_default=columns == _DEFAULT_COLUMNS, own=own):
+        log, columns = str(datasets.flights_path()), {**columns, **datasets.FLIGHTS_COLUMNS}
+    opt.import_engine(log)
     records: int | None = None
     try:
         with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
             records = vault.status().records
-            done = vault.ingest(log, **columns, no_user=no_user, batch_rows=batch_rows, progress=progress)
+            done = vault.ingest(
+                log,
+                **columns,
+                no_user=no_user,
+                other_columns=other_columns,
+                batch_rows=batch_rows,
+                dry_run=dry_run,
+                progress=progress,
+            )
     except KeyboardInterrupt:
         raise Interrupted(
-            f"interrupted; {_what_was_added(url, keys, timeout, records, batch_rows)}"
+            f"interrupted; {_what_was_added(url, keys, timeout, records, None if dry_run else batch_rows)}"
         ) from None
+    since = "then" if dry_run else "now"
     if done.user_column is None and not no_user:
         warnings.warn(
             "the log has no column 'user' and none was named with --user-column: the rows belong to no user,"
@@ -85,7 +98,7 @@ def ingest(
         )
     if done.actions_fixed is not None:
         warnings.warn(
-            "the actions of the vault are fixed from now on:"
+            f"the actions of the vault {'would be' if dry_run else 'are'} fixed from {since} on:"
             f" {listed(done.actions_fixed, _MOST_ACTIONS_SHOWN)}; rows with another action will be refused;"
             " if one is missing, create a new vault with init --actions",
             stacklevel=2,
@@ -100,10 +113,11 @@ def ingest(
     print_result(
         done.to_dict(),
         as_json,
-        f"{counted(done.rows, 'row')}: {done.added} added, {done.already_there} already there,"
-        f" {done.suppressed} of forgotten people left out",
-        *([] if done.user_type_fixed is None else [f"User type from now on: {done.user_type_fixed}"]),
+        f"{counted(done.rows, 'row')}: {done.added} {'would be ' * dry_run}added,"
+        f" {done.already_there} already there, {done.suppressed} of forgotten people left out",
+        *([] if done.user_type_fixed is None else [f"User type from {since} on: {done.user_type_fixed}"]),
         f"Served now: {done.served}",
+        *(["Nothing was changed."] if dry_run else []),
     )
 
 

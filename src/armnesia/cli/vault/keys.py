@@ -57,6 +57,9 @@ def rotate_key(
     ]
     if which == "signing":
         lines.append("Publish the new list of public keys: armnesia public-key --json")
+        lines.append(
+            "Export again for auditors, who cannot decide with an older export: armnesia export FILE"
+        )
     if compromised_since is not None:
         lines.append(
             f"Certificates signed since entry {compromised_since} must be issued again: armnesia status says"

@@ -49,9 +49,9 @@ def read_names(
     if column is not None and file is None and records_file is None:
         raise InvalidInputError(f"--column belongs to --file or --records-file; got --column {column} alone")
     if file is not None:
-        names = _names_in(file, column, "--file", "person")
+        names = names_in(file, column, "--file", "person")
     elif records_file is not None:
-        names = _names_in(records_file, column, "--records-file", "record")
+        names = names_in(records_file, column, "--records-file", "record")
     else:
         names = user or (records or "").split(",")
     if user or file is not None:
@@ -60,7 +60,7 @@ def read_names(
     return {"records": names}
 
 
-def _names_in(file: Path, column: str | None, option: str, what: str) -> list[str]:
+def names_in(file: Path, column: str | None, option: str, what: str) -> list[str]:
     """The names in a file: its lines, or with a column the values below that header.
 
     Messages do not quote the file, because it may list people.

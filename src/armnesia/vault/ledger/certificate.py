@@ -197,6 +197,13 @@ class Certificate:
         """Whether the deleted bytes had left the database's files when the certificate was issued."""
         return "complete" if self.body["erasure"]["state"] == "complete" else "pending"
 
+    @property
+    def held(self) -> bool:
+        """Whether the vault held anything of the name that the certificate is opened for, or else of any."""
+        opened = None if self.opening is None else self.opening["request"]
+        nothing = isinstance(opened, Mapping) and opened.get("held") is False
+        return self.body["entry"]["kind"] == "forget" and not nothing
+
     def with_opening(
         self, salt: bytes, request: Mapping[str, Any], path: Sequence[str] = ()
     ) -> "Certificate":

@@ -35,9 +35,16 @@ HEAD_ALONE = (
 )
 
 
+class OldExport(str):
+    """A problem that a newer export may solve: the ledger given ends before what it is asked for."""
+
+
 @dataclass(frozen=True)
 class CertificateCheck:
-    """What was found about a certificate: each problem is one sentence; notes say what was not checked."""
+    """What was found about a certificate: each problem is one sentence; notes say what was not checked.
+
+    Nothing speaks against a certificate that is only not `decided`, and nothing shows that it is valid.
+    """
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]
@@ -46,6 +53,11 @@ class CertificateCheck:
     def valid(self) -> bool:
         """Whether no problem was found."""
         return not self.problems
+
+    @property
+    def decided(self) -> bool:
+        """False if the only problem is that the ledger given is too old."""
+        return not self.problems or any(not isinstance(problem, OldExport) for problem in self.problems)
 
 
 @dataclass(frozen=True)
@@ -187,22 +199,19 @@ def _ledger_problems(
         return
     if head is not None and not ledger.has(head):
         yield f"the ledger given does not have the head that was kept, {head}"
-    missing = [public for public in keys if ledger.keys.named(public) is None]
-    if missing:
-        yield (
-            f"the ledger given does not name the public key {missing[0]}: it is older than the key, or it is"
-            " another ledger"
-        )
-        return
-    yield from _disagreements(keys, ledger)
     for named, verb in issue.named_heads.items():
         if named.sequence > len(ledger.hashes):
-            yield (
+            yield OldExport(
                 f"the ledger given ends at entry {ledger.head.sequence}, before entry {named.sequence}, which"
                 f" the certificate {verb}: get a newer export"
             )
         elif not ledger.has(named):
             yield f"entry {named.sequence}, which the certificate {verb}, is not that of the ledger given"
+    missing = [public for public in keys if ledger.keys.named(public) is None]
+    if missing:
+        yield _missing_key(missing[0], keys, ledger)
+        return
+    yield from _disagreements(keys, ledger)
     key = ledger.keys.named(issue.public)
     assert key is not None  # it is among the keys given
     yield from issue.key_problems(key, with_ledger=True)
@@ -212,6 +221,20 @@ def _ledger_problems(
             " make another ledger: give the newest list of public keys, or a head of entry"
             f" {issue.latest} or later that was kept elsewhere"
         )
+
+
+def _missing_key(public: str, keys: Sequence[str], ledger: LedgerCopy) -> str:
+    """A key that the ledger does not name: the list says whether it is newer than the ledger."""
+    listed = keys.named(public) if isinstance(keys, PublicKeys) else None
+    if listed is not None and listed.first_entry > ledger.head.sequence:
+        return OldExport(
+            f"the ledger given ends at entry {ledger.head.sequence}, before entry {listed.first_entry}, which"
+            f" put key {listed.version} of the list in use: get a newer export"
+        )
+    return (
+        f"the ledger given does not name the public key {public}: it is older than the key, or it is another"
+        " ledger"
+    )
 
 
 def _disagreements(keys: Sequence[str], ledger: LedgerCopy) -> Iterator[str]:

@@ -34,6 +34,10 @@ _NOTHING_HELD = {
     "level": "none: nothing was held, so nothing had to be forgotten",
     "guarantee": "none: the request changed neither the statistics nor the served arm",
 }
+_ABOUT_OTHERS = (
+    "Of this name: nothing was held, so nothing had to be forgotten. What follows was signed for the whole"
+    " request, and is about the other names in it"
+)
 _MOST_NAMES = 10
 
 
@@ -83,6 +87,8 @@ def request_words(opening: Mapping[str, Any] | None) -> str:
     "2 users: 'ann', 'bob'"
     >>> request_words({"salt": "", "request": {"users": ["ann"], "held": False}})
     "1 user: 'ann'; the vault held nothing under this name"
+    >>> request_words({"salt": "", "request": {"users": ["ann"], "held": True}, "path": ["0" * 64]})
+    "1 user: 'ann', one of several in the request"
     >>> request_words(None)
     'not named here: the certificate has no opening'
     """
@@ -93,7 +99,14 @@ def request_words(opening: Mapping[str, Any] | None) -> str:
         return "names nothing"
     kinds = [kind for kind in ("users", "records") if kind in request]
     named = "; ".join(_listed(kind, request[kind]) for kind in kinds) or "names nothing"
-    return named + ("; the vault held nothing under this name" if request.get("held") is False else "")
+    among = ", one of several in the request" if opening.get("path") else ""
+    return named + among + ("; the vault held nothing under this name" if _held_nothing(opening) else "")
+
+
+def _held_nothing(opening: Mapping[str, Any] | None) -> bool:
+    """Whether the vault held nothing of the one name that is opened, of a request for several."""
+    request = None if opening is None else opening["request"]
+    return isinstance(request, Mapping) and request.get("held") is False
 
 
 def _listed(kind: str, names: list[Any]) -> str:
@@ -109,6 +122,7 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
     lines = [
         f"Entry {body['sequence']} of the ledger of vault {body['vault']}, {body['entry']['time']}",
         f"Request: {request_words(opening)}",
+        *([_ABOUT_OTHERS] if _held_nothing(opening) and body["entry"]["kind"] == "forget" else []),
         f"Forgotten: {claims['forgotten']}",
         f"Level: {claims['level']}",
         f"Guarantee: {claims['guarantee']}",
@@ -116,7 +130,7 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
         "Not covered:",
         *(f"  - {item}" for item in body["not_covered"]),
         f"What it proves: {body['proves']}",
-        f"Ledger head: {body['sequence']}:{body['entry_hash']}",
+        f"Ledger entry: {body['sequence']}:{body['entry_hash']}",
         *([f"Issued at ledger head: {body['issued_at_head']}"] if "issued_at_head" in body else []),
         f"Issued {body['issued']}, signing key {key['version']}: {key['public']}",
     ]

@@ -56,6 +56,8 @@ class ResolvedRequest:
     options: Mapping[str, Any]
     budget: Budget
     exactly: bool = False
+    fallback_because: str | None = None
+    """Why exact rollback is in the place of what was asked for."""
 
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
@@ -87,6 +89,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         ),
         pending_because=None if erased else connection.database.erasure_obstacle,
         erasure_steps=None if erased else connection.database.erasure_steps,
+        fallback_because=answer.fallback_because,
     )
 
 
@@ -102,10 +105,12 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         held = _names_with_records(transaction, target)
         if not history.answered_before and not options.exactly:
             refuse_similar_names(transaction, target, held, history.suppressed)
-    unlearner, release = None, None
+    unlearner, release, fallback_because = None, None, None
     if deleted is not None:
         used, release, _ = _release(state, deleted, resolved)
-        unlearner = used.unlearner.name
+        unlearner, fallback_because = used.unlearner.name, used.fallback_because
+    keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
+    not_held = tuple(name for name, key in keys if key not in held)
     return Preview(
         repeated=history.answered_before,
         named=len(target.names),
@@ -114,6 +119,8 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         counts=counts_by_action(state, deleted),
         served=state.served_action,
         release=release,
+        not_held=() if history.answered_before else not_held,
+        fallback_because=fallback_because,
     )
 
 
@@ -142,6 +149,7 @@ class _Answer(NamedTuple):
 
     deleted: DeletedRecords
     release: Release | None
+    fallback_because: str | None
     draft: CertificateDraft
     opening: Mapping[str, Any] | None
 
@@ -164,7 +172,7 @@ def _answer(
     outcome = _decide(transaction.state, deleted.request, resolved)
     covers = connection.erasure_covers(outcome.kind)
     draft, opening = _store(transaction, target, deleted, history, outcome, covers)
-    return _Answer(deleted, outcome.release, draft, opening)
+    return _Answer(deleted, outcome.release, outcome.fallback_because, draft, opening)
 
 
 class Outcome(NamedTuple):
@@ -174,6 +182,7 @@ class Outcome(NamedTuple):
     facts: Mapping[str, Any]
     state: State
     release: Release | None
+    fallback_because: str | None = None
 
 
 def _decide(before: State, deleted: DeletionRequest | None, resolved: ResolvedRequest) -> Outcome:
@@ -184,7 +193,8 @@ def _decide(before: State, deleted: DeletionRequest | None, resolved: ResolvedRe
     released = release.draw()
     served = stream.statistics.actions.index(released)
     state = replace(before, stream=stream, served_arm=served, served_by="release")
-    return Outcome("forget", _ledger_facts(before, deleted, release, used, released), state, release)
+    facts = _ledger_facts(before, deleted, release, used, released)
+    return Outcome("forget", facts, state, release, used.fallback_because)
 
 
 def _store(
@@ -236,7 +246,7 @@ def _release(
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
-    exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0))
+    exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
     release, later = stream.forget(exact.unlearner, deleted, exact.budget)
     weakest = Level.weakest(resolved.unlearner.level, stream.level)
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):

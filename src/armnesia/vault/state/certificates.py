@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import listed
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.commitments import HashTree, Opening
@@ -24,16 +25,28 @@ def certificate_of_target(connection: VaultConnection, target: ErasureTarget) ->
         target = target.normalised(transaction.state.configuration.user_type)
         answer = answer_to(transaction, target)
         if answer is None:
-            raise VaultError(
-                "there is no certificate for exactly this request: it was not made, or with other names"
-                + similar_forgotten(transaction, target, target.names)
-            )
+            raise VaultError(_no_certificate(transaction, target))
         sequence, opening = answer
         tree = read_tree(transaction, sequence, opening)
     certificate = certificate_of_entry(connection, sequence)
     return (
         certificate if opening is None else open_certificate(certificate, connection, target, opening, tree)
     )
+
+
+def _no_certificate(transaction: Transaction, target: ErasureTarget) -> str:
+    """Say what to ask for instead: names that were forgotten in other requests, or similar ones."""
+    others = target.one_by_one() if len(target.names) > 1 else []
+    answered = [one.names[0] for one in others if answer_to(transaction, one) is not None]
+    if answered:
+        together = "they were" if len(answered) == len(others) else f"{listed(answered)} were"
+        return (
+            f"there is no certificate of {listed(target.names)} together: {together} forgotten in separate"
+            " requests, or together with others; show the certificate of each alone, or of all with"
+            " --out-folder"
+        )
+    similar = similar_forgotten(transaction, target, target.names)
+    return f"there is no certificate for exactly this request: it was not made, or with other names{similar}"
 
 
 def answer_to(transaction: Transaction, target: ErasureTarget) -> tuple[int, Opening | None] | None:

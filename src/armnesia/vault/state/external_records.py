@@ -16,7 +16,6 @@ from armnesia.logs import Rows, Source, reopen_source, source_name
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.diagnosis import changed_values
@@ -86,6 +85,7 @@ def _rows_at(
             ids=target.records or None,
             user_names=user_names_of(state),
             every_spelling=every_spelling,
+            plain_booleans=state.configuration.plain_booleans,
         ):
             for place, identity in enumerate(identities(keyring.record_identity, rows)):
                 arm, units = rows.arms[place], rows.units[place]
@@ -156,13 +156,9 @@ class ExternalRecords(Records):
                     f" {role_of[condition.column]} column; got one on {condition.column!r}"
                 )
 
-    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
-        """The number of the source; the same source keeps its number."""
-        description, digests = canonical(source.description), transaction.state.digests
-        number, is_new = tables.add_source(transaction.session, description)
-        if is_new:
-            digests = digests.update(transaction.keyring, "source", [(number, description)])
-        return number, digests
+    def source_description(self, source: Source) -> Mapping[str, Any]:
+        """Where the source is, and all its columns: it is opened again from this."""
+        return source.description
 
     def incoming_row(
         self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
@@ -170,6 +166,10 @@ class ExternalRecords(Records):
         """Identity, owner, content digest and source; arm and units are only added up."""
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
         return (identity, owner, keyring.record_content(identity, user, arm, units), source, arm, units)
+
+    def contradicts(self, incoming: Row, held: Row) -> bool:
+        """Whether the content digests differ."""
+        return bool(bytes(held[2]) != incoming[2])
 
     def scan(
         self,
@@ -240,7 +240,12 @@ class ExternalRecords(Records):
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
             names = UserNames.of(user_type)
-            for rows in source.rows(nothing.actions, nothing.reward_range, user_names=names):
+            for rows in source.rows(
+                nothing.actions,
+                nothing.reward_range,
+                user_names=names,
+                plain_booleans=state.configuration.plain_booleans,
+            ):
                 loader.add(rows)
                 if counter is not None:
                     counter.add(len(rows))
@@ -308,7 +313,10 @@ class _SourceComparison:
         """Read a source and compare each of its rows."""
         statistics = self._state.require_stream().statistics
         for rows in _reopened(description).rows(
-            statistics.actions, statistics.reward_range, user_names=user_names_of(self._state)
+            statistics.actions,
+            statistics.reward_range,
+            user_names=user_names_of(self._state),
+            plain_booleans=self._state.configuration.plain_booleans,
         ):
             names = identities(self._keyring.record_identity, rows)
             # An id that occurred before names the same row again.

@@ -1,10 +1,10 @@
 """Managed records: the rows are in the vault, with the action, the reward and a digest of the user."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from armnesia.vault.state.records import (
     statistics_problems,
 )
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_columns import columns_of
 from armnesia.vault.state.suppression import Suppressed
-from armnesia.vault.state.table_digests import TableDigests, compute_digests
+from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
@@ -71,15 +72,20 @@ class ManagedRecords(Records):
     def check_source(self, source: Source) -> None:
         """Rows may come from any source."""
 
-    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
-        """Records do not name their source."""
-        return 0, transaction.state.digests
+    def source_description(self, source: Source) -> Mapping[str, Any]:
+        """The columns alone: records do not name their source."""
+        return {"columns": columns_of(source)}
 
     def incoming_row(
         self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """Identity, owner, arm and units."""
         return (identity, owner, rows.arms[place], rows.units[place])
+
+    def contradicts(self, incoming: Row, held: Row) -> bool:
+        """Whether owner, arm or units differ."""
+        owner = None if held[1] is None else bytes(held[1])
+        return (owner, *held[2:]) != tuple(incoming[1:])
 
     def scan(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
+from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
@@ -15,59 +16,45 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
 
-class RecordLoader:
-    """Takes chunks of rows; each row is added once, and rows of forgotten people are left out."""
+class RecordComparison:
+    """Takes chunks of rows, and counts which of them the vault would add; nothing is written."""
 
     def __init__(
         self,
         transaction: Transaction,
         records: Records,
         source: Source,
-        actions: tuple[Any, ...],
-        user_type: UserType | None,
-        id_index: IdIndexCheck | None = None,
         suppression: SuppressionList | None = None,
     ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
-        self._layout, self._id_index = records.layout, id_index
+        self._layout = records.layout
         self._keyring: Keyring = transaction.keyring
-        self._before = transaction.state
-        self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._suppressed = (suppression or SuppressionList.read(transaction)).digests
-        self._source, self._digests = records.register_source(transaction, source)
-        self._counts = np.zeros(len(actions), dtype=np.int64)
-        self._sums = np.zeros(len(actions), dtype=object)
+        self._user_column, self._source = source.columns.user, 0
         self.n_rows = self.added = self.already_there = self.suppressed = 0
         self.float_id_row: int | None = None
         """The first row whose id looks like an integer that became a float."""
-        tables.create_incoming(self._session, self._layout)
 
     def add(self, rows: Rows) -> None:
-        """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
-        session, layout = self._session, self._layout
-        if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
-            raise VaultError("the source has changed while it was read; ingest again")
+        """Count the rows of a chunk that are new, that are there already, and that are left out."""
         names = identities(self._keyring.record_identity, rows)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
-        tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
-        self._refuse_contradictions(rows, names)
-        if tables.drop_known_incoming(session):
-            new = {identity: new[identity] for identity in tables.incoming_identities(session)}
-        for arm, count, total in tables.sum_incoming(session):
-            self._counts[arm] += count
-            self._sums[arm] += int(total)
-        width = len(layout.columns.split(","))
-        records = [row[:width] for row in new.values()]
-        self._digests = self._digests.update(self._keyring, "record", records)
-        add_to_tallies(session, self._keyring, records, self._id_index)
-        added = tables.insert_incoming(session, layout)
+        held = tables.read_records(self._session, self._layout, "identity", list(new))
+        known = {bytes(row[0]) for row in held}
+        differing = {bytes(row[0]) for row in held if self._records.contradicts(new[bytes(row[0])], row)}
+        self._refuse_contradictions(differing, rows, names)
+        # An id that occurred before, perhaps in an earlier chunk, names the same row again.
+        again = rows.ordinals if rows.ids is not None else [0] * len(names)
+        first = {name for name, earlier in zip(names, again, strict=True) if not earlier}
+        added = len((new.keys() & first) - known)
         self.n_rows += len(names)
         self.added += added
         self.already_there += len(incoming) - added
@@ -109,25 +96,6 @@ class RecordLoader:
                 " before; nothing was ingested"
             )
 
-    def store(self) -> State:
-        """Store the new statistics and let the learner decide again."""
-        state, transaction = replace(self._state, digests=self._digests), self._transaction
-        if self.added:
-            stream = state.require_stream()
-            new = ArmStatistics(
-                stream.statistics.actions, self._counts, self._sums, stream.statistics.reward_range
-            )
-            state = state.with_stream(stream.add(new))
-        if self._before.configuration.actions is None:
-            transaction.append("actions", actions=list(state.actions))
-        user_type = state.configuration.user_type
-        if user_type != self._before.configuration.user_type:
-            transaction.append("user_type", user_type=str(user_type))
-        if state != self._before:
-            transaction.store(state)
-        tables.drop_incoming(self._session)
-        return transaction.state
-
     def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
         """The rows to compare with the vault, without those of forgotten people."""
         forgotten = self._forgotten(rows, names)
@@ -154,21 +122,90 @@ class RecordLoader:
             places |= {place for place, digest in enumerate(of_rows) if digest in self._suppressed["record"]}
         return places
 
-    def _refuse_contradictions(self, rows: Rows, names: list[bytes]) -> None:
-        contradicted = tables.contradicted_identities(self._session, self._layout)
+    def _refuse_contradictions(self, contradicted: set[bytes], rows: Rows, names: list[bytes]) -> None:
+        """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
         if contradicted:
             first = next(place for place, name in enumerate(names) if name in contradicted)
+            number = f"at least {counted(len(contradicted), 'row')}"
             if rows.ids is None:
+                others = [name for name in known_columns(self._session, "user") if name != self._user_column]
+                option = f"--user-column {' or '.join(others)}" if others else "the same --user-column"
                 raise VaultError(
-                    f"{len(contradicted)} rows are in the vault already with another user column, or without"
-                    f" one: the first is row {rows.positions[first]}; ingest them as before, or make a new"
-                    " vault; nothing was ingested"
+                    f"{number} of this source are in the vault already with another user column, or without"
+                    f" one: the first is row {rows.positions[first]}; give {option}, as before, or make a"
+                    " new vault; nothing was ingested"
                 )
             raise VaultError(
-                f"{len(contradicted)} rows have an id that the vault holds with another action, reward or"
+                f"{number} of this source have an id that the vault holds with another action, reward or"
                 f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
                 " nothing was ingested"
             )
+
+
+class RecordLoader(RecordComparison):
+    """Takes chunks of rows; each row is added once, and rows of forgotten people are left out."""
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        records: Records,
+        source: Source,
+        actions: tuple[Any, ...],
+        user_type: UserType | None,
+        id_index: IdIndexCheck | None = None,
+        suppression: SuppressionList | None = None,
+    ) -> None:
+        super().__init__(transaction, records, source, suppression)
+        self._before, self._id_index = transaction.state, id_index
+        self._state = _with_user_type(_with_actions(self._before, actions), user_type)
+        self._source, self._digests = records.register_source(transaction, source)
+        self._counts = np.zeros(len(actions), dtype=np.int64)
+        self._sums = np.zeros(len(actions), dtype=object)
+        tables.create_incoming(self._session, self._layout)
+
+    def add(self, rows: Rows) -> None:
+        """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
+        session, layout = self._session, self._layout
+        if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
+            raise VaultError("the source has changed while it was read; ingest again")
+        names = identities(self._keyring.record_identity, rows)
+        incoming = self._incoming(rows, names)
+        new = {row[0]: row for row in incoming}
+        tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
+        self._refuse_contradictions(tables.contradicted_identities(session, layout), rows, names)
+        if tables.drop_known_incoming(session):
+            new = {identity: new[identity] for identity in tables.incoming_identities(session)}
+        for arm, count, total in tables.sum_incoming(session):
+            self._counts[arm] += count
+            self._sums[arm] += int(total)
+        width = len(layout.columns.split(","))
+        records = [row[:width] for row in new.values()]
+        self._digests = self._digests.update(self._keyring, "record", records)
+        add_to_tallies(session, self._keyring, records, self._id_index)
+        added = tables.insert_incoming(session, layout)
+        self.n_rows += len(names)
+        self.added += added
+        self.already_there += len(incoming) - added
+        self.suppressed += len(names) - len(incoming)
+
+    def store(self) -> State:
+        """Store the new statistics and let the learner decide again."""
+        state, transaction = replace(self._state, digests=self._digests), self._transaction
+        if self.added:
+            stream = state.require_stream()
+            new = ArmStatistics(
+                stream.statistics.actions, self._counts, self._sums, stream.statistics.reward_range
+            )
+            state = state.with_stream(stream.add(new))
+        if self._before.configuration.actions is None:
+            transaction.append("actions", actions=list(state.actions))
+        user_type = state.configuration.user_type
+        if user_type != self._before.configuration.user_type:
+            transaction.append("user_type", user_type=str(user_type))
+        if state != self._before:
+            transaction.store(state)
+        tables.drop_incoming(self._session)
+        return transaction.state
 
 
 def _with_actions(state: State, actions: tuple[Any, ...]) -> State:

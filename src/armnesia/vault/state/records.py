@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
@@ -15,12 +15,14 @@ from armnesia.core.request import DeletionRequest
 from armnesia.logs import Rows, Source
 from armnesia.logs.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.sealed_state import State, arm_rows
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import RecordLayout
 
@@ -87,14 +89,26 @@ class Records(ABC):
         """Refuse a source that rows of this vault cannot come from."""
 
     @abstractmethod
+    def source_description(self, source: Source) -> Mapping[str, Any]:
+        """What the vault stores of a source; under `columns`, what later sources are compared with."""
+
     def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
-        """The number by which records name their source, and the table digests with it."""
+        """The number of the source, which stays the same, and the table digests with it."""
+        description, digests = canonical(self.source_description(source)), transaction.state.digests
+        number, is_new = tables.add_source(transaction.session, description)
+        if is_new:
+            digests = digests.update(transaction.keyring, "source", [(number, description)])
+        return number, digests
 
     @abstractmethod
     def incoming_row(
         self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
     ) -> Row:
         """The row at a place of a chunk, as `layout.incoming` holds it."""
+
+    @abstractmethod
+    def contradicts(self, incoming: Row, held: Row) -> bool:
+        """Whether an incoming row differs from the record of the same identity, as `layout.differs` says."""
 
     @abstractmethod
     def scan(

@@ -110,10 +110,11 @@ def similar_forgotten(transaction: Transaction, target: ErasureTarget, names: It
     """Words on spellings of these names that are on the suppression list; empty if there are none."""
     keyring = transaction.keyring
     spellings = ((name, spelling) for name in islice(names, _SHOWN) for spelling in near_spellings(name))
+    own = set(target.row_keys(keyring))  # also " 1" if people are named by integers
     chained = keyring.digest_of_owner if target.users else keyring.suppressed_record_digest
     digests = {
         chained(key): spelling
-        for key, (_, spelling) in _row_keys(transaction, target, spellings, excluded=()).items()
+        for key, (_, spelling) in _row_keys(transaction, target, spellings, excluded=own).items()
     }
     found = tables.suppressed_among(transaction.session, list(digests))
     listed = [_shown(spelling) for digest, spelling in digests.items() if digest in found]
@@ -137,7 +138,6 @@ def _refusal(target: ErasureTarget, similar: dict[str, tuple[str, ...]]) -> str:
     ]
     more = f", and of {len(similar) - _SHOWN} more" if len(similar) > _SHOWN else ""
     return (
-        f"the vault holds rows of {', and of '.join(shown)}{more}: name each as the vault does, and all that"
-        " are one in the same request; or state by exactly=True (--exactly) that they are others; nothing was"
-        " changed"
+        f"the vault holds rows of {', and of '.join(shown)}{more}: if they are the same, name them as the"
+        " vault does, all in one request; if they are not, add exactly=True (--exactly); nothing was changed"
     )

@@ -1,0 +1,69 @@
+"""A vault has its actions and rewards from the same columns, unless others are stated to mean the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Configuration, Vault
+from tests.databases import Place
+
+LOG = "userid,version,retention_1,retention_7\n1,A,1,0\n2,B,1,1\n3,A,0,0\n4,B,0,1\n"
+ROLES: dict[str, Any] = {"action": "version", "user": "userid"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    (tmp_path / "log.csv").write_text(LOG)
+    return str(tmp_path / "log.csv")
+
+
+def means_of(vault: Vault) -> list[float]:
+    return [arm.mean for arm in vault.status(scores=True).scores or ()]
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_another_reward_column_is_refused_and_changes_nothing(place: Place, log: str, mode: str) -> None:
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(log, reward="retention_7", **ROLES)
+        for batch_rows in (None, 2):
+            with pytest.raises(
+                VaultError,
+                match=r"rewards from column 'retention_7', .* from column 'retention_1'.*--reward-column",
+            ):
+                vault.ingest(log, reward="retention_1", batch_rows=batch_rows, **ROLES)
+        assert means_of(vault) == [0, 1]
+        assert vault.ingest(log, reward="retention_7", **ROLES).already_there == 4
+        assert vault.verify().holds
+
+
+def test_another_action_column_is_refused(sqlite_place: Place) -> None:
+    log = {"arm": ["A"], "shown": ["B"], "reward": [1], "user": ["ann"]}
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log, action="arm")
+        with pytest.raises(VaultError, match=r"actions from column 'arm', .* from column 'shown'"):
+            vault.ingest(log, action="shown")
+
+
+def test_a_second_log_with_other_names_comes_in_if_that_is_stated(place: Place) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest({"arm": ["A"], "click": [1], "user": ["ann"]}, action="arm", reward="click")
+        other = {"variant": ["B"], "clicked": [0], "user": ["bob"]}
+        names: dict[str, Any] = {"action": "variant", "reward": "clicked"}
+        assert vault.ingest(other, **names, other_columns=True).added == 1
+        assert vault.ingest(other, **names).already_there == 1  # from now on both are known
+        assert vault.verify().holds
+        assert not vault.rebuild().changed
+        vault.forget(users=["bob"])
+        with pytest.raises(VaultError, match=r"rewards from column 'click', 'clicked', .* from column 'won'"):
+            vault.ingest({"arm": ["A"], "won": [1], "user": ["cat"]}, action="arm", reward="won", user="user")
+
+
+def test_the_columns_are_known_after_a_rotation_and_a_rebuild(sqlite_place: Place, log: str) -> None:
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log, reward="retention_7", **ROLES)
+        vault.rotate_digest_key()
+        vault.rebuild()
+    with sqlite_place.open() as vault, pytest.raises(VaultError, match="from column 'retention_7'"):
+        vault.ingest(log, reward="retention_1", **ROLES)

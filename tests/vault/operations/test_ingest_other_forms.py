@@ -1,0 +1,210 @@
+"""The same log in another form: booleans are one value in every spelling, and doubled rows are warned of."""
+
+import sqlite3
+import warnings
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.identifiers import UserType
+from armnesia.logs import Source, open_source
+from armnesia.vault import Configuration, Ingested, Vault
+from armnesia.vault.operations.ingest import _PeopleWithRows
+from tests.databases import Place
+from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
+
+PEOPLE = 30
+ROLES: dict[str, Any] = {"action": "version", "reward": "retention_7", "user": "userid"}
+LOG = pd.DataFrame(
+    {
+        "userid": range(PEOPLE),
+        "version": ["A", "B"] * (PEOPLE // 2),
+        "rounds": range(100, 100 + PEOPLE),
+        "retention_1": [True, False, True] * (PEOPLE // 3),
+        "retention_7": [False, True] * (PEOPLE // 2),
+    }
+)
+
+
+def write_forms(folder: Path) -> list[tuple[Any, str | None]]:
+    """The same log in the forms that programs make of it, each with its table."""
+    LOG.replace({True: "TRUE", False: "FALSE"}).to_csv(folder / "capitals.csv", index=False)
+    LOG.to_csv(folder / "pandas.csv", index=False)
+    LOG.to_parquet(folder / "log.parquet")
+    with closing(sqlite3.connect(folder / "log.db")) as connection:
+        LOG.to_sql("log", connection, index=False)
+    files: list[tuple[Any, str | None]] = [
+        (str(folder / name), None) for name in ("capitals.csv", "pandas.csv", "log.parquet")
+    ]
+    return [*files, (f"sqlite:///{folder / 'log.db'}", "log"), (LOG, None)]
+
+
+def test_the_log_in_any_form_comes_in_once(sqlite_place: Place, tmp_path: Path) -> None:
+    forms = write_forms(tmp_path)
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        done = [vault.ingest(source, table=table, **ROLES) for source, table in forms]
+        assert [(each.added, each.already_there) for each in done] == [(PEOPLE, 0)] + [(0, PEOPLE)] * 4
+
+
+def test_in_any_form_the_user_column_may_be_the_id_column(sqlite_place: Place, tmp_path: Path) -> None:
+    forms = write_forms(tmp_path)
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        done = [vault.ingest(source, table=table, id="userid", **ROLES) for source, table in forms]
+        assert [(each.added, each.already_there) for each in done] == [(PEOPLE, 0)] + [(0, PEOPLE)] * 4
+        assert vault.forget(users=[3]).records == 1
+
+
+def test_an_external_vault_finds_rows_with_booleans_again(sqlite_place: Place, tmp_path: Path) -> None:
+    (capitals, _), *_ = write_forms(tmp_path)
+    with sqlite_place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        vault.ingest(capitals, **ROLES)
+        LOG.to_csv(capitals, index=False)
+        assert vault.verify().problems == ()
+        assert vault.forget(users=[3]).records == 1
+        assert not vault.rebuild().changed
+
+
+def test_names_that_read_like_booleans_stay_names(sqlite_place: Place) -> None:
+    log = {"action": ["A", "A"], "reward": [1, 1], "user": ["true", "1"]}
+    with sqlite_place.create(Configuration(actions=("A",), user_type=UserType.TEXT)) as vault:
+        assert vault.ingest(log).added == 2
+        assert vault.forget(users=["true"]).records == 1
+
+
+def test_a_vault_of_an_earlier_version_knows_its_rows_as_before(sqlite_place: Place) -> None:
+    put_old_vault(sqlite_place, FIRST_RELEASE)
+    with sqlite_place.open() as vault:
+        assert not vault.configuration.plain_booleans
+        assert "plain_booleans" not in vault.configuration.to_dict()
+        vault.change_policy(beyond="rollback")
+        assert vault.verify().holds
+    assert Configuration(actions=("A",)).to_dict()["plain_booleans"] is True
+
+
+def renamed(log: pd.DataFrame) -> pd.DataFrame:
+    return log.rename(columns={"rounds": "sum_gamerounds"})
+
+
+def warned(vault: Vault, source: Any, **options: Any) -> tuple[Ingested, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        done = vault.ingest(source, **{**ROLES, **options})
+    return done, [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize("batch_rows", [None, 7])
+def test_the_same_log_that_is_not_recognised_is_warned_of(place: Place, batch_rows: int | None) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        assert warned(vault, LOG)[1] == []
+        would, (warning,) = warned(vault, renamed(LOG), dry_run=True)
+        assert warning.startswith("none of the 30 rows is known, but 30 of 30 people have rows already: if")
+        assert "every row would count twice (no id column" in warning
+        assert would.added == PEOPLE
+        done, (warning,) = warned(vault, renamed(LOG), batch_rows=batch_rows)
+        assert "every row now counts twice" in warning
+        assert done.added == PEOPLE
+
+
+def test_the_warning_needs_nine_of_ten_people_and_twenty_of_them(sqlite_place: Place) -> None:
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(LOG, **ROLES)
+        other = renamed(LOG)
+        assert warned(vault, other[:19], dry_run=True)[1] == []
+        assert len(warned(vault, other[:20], dry_run=True)[1]) == 1
+        other.loc[:3, "userid"] = [101, 102, 103, 104]
+        assert warned(vault, other, dry_run=True)[1] == []
+        other.loc[0, "userid"] = 0
+        assert len(warned(vault, other, dry_run=True)[1]) == 1
+        vault.ingest(other[-1:], **ROLES)
+        assert warned(vault, other, dry_run=True)[1] == []  # a row is known
+
+
+def test_only_so_many_people_are_looked_up(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_PeopleWithRows, "most", 25)
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(LOG, **ROLES)
+        _, (warning,) = warned(vault, renamed(LOG), dry_run=True)
+        assert "25 of the first 25 people have rows already" in warning
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize("id_", [None, "row"])
+def test_a_dry_run_says_what_the_ingest_then_does(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, id_: str | None
+) -> None:
+    monkeypatch.setattr(Source.rows, "__kwdefaults__", {**(Source.rows.__kwdefaults__ or {}), "chunk": 8})
+    monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 8)
+    log = LOG.assign(row=range(PEOPLE))
+    pd.concat([log[5:], log[20:]]).to_csv(tmp_path / "twice.csv", index=False)
+    log[:10].to_csv(tmp_path / "first.csv", index=False)
+    roles = {**ROLES, "id": id_}
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(str(tmp_path / "first.csv"), **roles)
+        vault.forget(users=[7])
+        before = vault.status(scores=True)
+        would = vault.ingest(str(tmp_path / "twice.csv"), **roles, dry_run=True)
+        assert vault.status(scores=True) == before
+        done = vault.ingest(str(tmp_path / "twice.csv"), **roles)
+        assert (would.dry_run, done.dry_run) == (True, False)
+        assert _counts(would) == _counts(done)
+        assert _counts(done) == ((35, 20, 14, 1) if id_ else (35, 30, 4, 1))
+        assert vault.verify().holds
+
+
+def _counts(done: Ingested) -> tuple[int, ...]:
+    return done.rows, done.added, done.already_there, done.suppressed
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_refuses_what_the_ingest_refuses(
+    sqlite_place: Place, tmp_path: Path, mode: str, dry_run: bool
+) -> None:
+    log = LOG.assign(row=range(PEOPLE))
+    file = tmp_path / "log.csv"
+    log.to_csv(file, index=False)
+    with sqlite_place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(str(file), **ROLES, id="row")
+        head = vault.head
+        log.assign(retention_7=~log["retention_7"]).to_csv(file, index=False)
+        with pytest.raises(VaultError, match="at least 30 rows of this source have an id that the vault"):
+            vault.ingest(str(file), **ROLES, id="row", dry_run=dry_run)
+        with pytest.raises(InvalidInputError, match="batch_rows must be a whole number"):
+            vault.ingest(str(file), **ROLES, batch_rows=0, dry_run=dry_run)
+        assert vault.head == head
+
+
+def test_a_dry_run_of_the_first_ingest_fixes_nothing(sqlite_place: Place) -> None:
+    with sqlite_place.create() as vault:
+        would = vault.ingest(LOG, **ROLES, dry_run=True)
+        assert (would.added, would.actions_fixed, str(would.user_type_fixed)) == (
+            PEOPLE,
+            ("A", "B"),
+            "integer",
+        )
+        assert (vault.configuration.actions, vault.configuration.user_type) == (None, None)
+        assert vault.ingest(LOG, **ROLES).added == PEOPLE
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_another_user_column_is_refused_with_the_one_of_before(sqlite_place: Place, dry_run: bool) -> None:
+    log = LOG.assign(session=range(1000, 1000 + PEOPLE))
+    options: Mapping[str, Any] = {**ROLES, "dry_run": dry_run}
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log, **ROLES)
+        refusal = r"at least 30 rows .* row 0; give --user-column userid, as before, or make a new vault"
+        with pytest.raises(VaultError, match=refusal):
+            vault.ingest(log, **{**options, "user": "session"})
+
+
+def test_contents_are_as_spelled_unless_booleans_are_made_plain() -> None:
+    source = open_source({"a": ["x"], "r": [1], "b": [True]}, action="a", reward="r", whole_rows=True)
+    (spelled,) = source.rows(["x"], (0.0, 1.0))
+    (plain,) = source.rows(["x"], (0.0, 1.0), plain_booleans=True)
+    assert spelled.contents is not None
+    assert plain.contents == [spelled.contents[0].replace("4:True", "1:1")]
