@@ -20,7 +20,7 @@ from armnesia.privacy import Level
 from armnesia.simulation import Environment, FixedSample, OneArm, evaluate_all
 from armnesia.unlearners.contenders import can_win, contenders, highest_scores
 from armnesia.unlearners.predictive import flat
-from armnesia.unlearners.tilt import among_contenders, best_reference, insurance_price, insured_arms
+from armnesia.unlearners.tilt_reference import among_contenders, insurance_price, insured_reference
 from tests.simulation.unlike_requests import MEANS, losses, of_several_arms
 
 DELTA = 1e-5
@@ -51,17 +51,14 @@ class Ordered(Tilt):
         budget: Budget,
     ) -> FloatArray:
         """The reference of tilt with this order."""
-        possible = contenders(learner, retained, shape)
-        q = among_contenders(flat(learner, retained, shape), possible)
-        if self.order == "all or none":
-            affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
-            return best_reference(q, budget, possible & affordable)
+        is_contender, q = contenders(learner, retained, shape), flat(learner, retained, shape)
         priority = {
+            "all or none": None,
             "highest score": highest_scores(learner, retained, shape),
-            "q": q,
+            "q": among_contenders(q, is_contender),
             "deleted records": np.broadcast_to(shape, q.shape).astype(np.float64),
         }[self.order]
-        return best_reference(q, budget, insured_arms(q, possible, priority, budget, self.insurance))
+        return insured_reference(q, is_contender, priority, budget, self.insurance)
 
 
 @dataclass(frozen=True)
@@ -85,9 +82,8 @@ class Plausible(Tilt):
         sums = retained.sums + (shape * (self.most * UNIT)).astype(np.int64)
         highest = learner.unit_scores(ArmStatistics(retained.actions, before, sums))
         lowest = learner.unit_scores(ArmStatistics(retained.actions, before, retained.sums))
-        possible = can_win(lowest, highest)
-        q = among_contenders(flat(learner, retained, shape), possible)
-        return best_reference(q, budget, insured_arms(q, possible, highest, budget, self.insurance))
+        q = flat(learner, retained, shape)
+        return insured_reference(q, can_win(lowest, highest), highest, budget, self.insurance)
 
 
 PLAUSIBLE: dict[str, Unlearner | None] = {

@@ -28,7 +28,7 @@ from armnesia.theory import (
 )
 from armnesia.unlearners.contenders import contenders
 from armnesia.unlearners.predictive import flat
-from armnesia.unlearners.tilt import (
+from armnesia.unlearners.tilt_reference import (
     among_contenders,
     best_reference,
     highest_allowed,

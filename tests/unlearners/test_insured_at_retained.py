@@ -25,14 +25,8 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner, PenaltyLearner
 from armnesia.unlearners.contenders import contenders, contenders_up_to
-from armnesia.unlearners.tilt import (
-    among_contenders,
-    best_reference,
-    insurance_price,
-    knee,
-    most_deleted,
-    tilted,
-)
+from armnesia.unlearners.tilt import most_deleted, tilted
+from armnesia.unlearners.tilt_reference import among_contenders, best_reference, insurance_price, knee
 from tests.quick import quick_only
 from tests.unlearners.test_tilt import random_worlds
 from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform

@@ -26,14 +26,14 @@ from armnesia import (
 from armnesia.auditing import small_worlds
 from armnesia.learners import MeanAndCountLearner
 from armnesia.unlearners.contenders import contenders
-from armnesia.unlearners.tilt import (
+from armnesia.unlearners.tilt import lowest_rest
+from armnesia.unlearners.tilt_reference import (
     among_contenders,
     best_reference,
     highest_allowed,
     insurance_price,
     insured_arms,
     knee,
-    lowest_rest,
 )
 from tests.quick import quick_only
 from tests.simulation.unlike_requests import of_several_arms

@@ -51,7 +51,7 @@ def test_many_rows_that_come_in_have_the_index_checked_as_a_whole(sqlite_place: 
 def test_a_damaged_index_of_owners_stops_an_ingest(sqlite_place: Place) -> None:
     with filled(sqlite_place) as vault:
         owner = vault._connection.all_keys.owner_digest("ann")
-    damage_index(sqlite_place, "record_owner", owner)
+    damage_index(sqlite_place, "record_owner", owner, entries=2)
     with sqlite_place.open() as vault:
         one = {column: values_[:1] for column, values_ in LOG.items()} | {"id": ["r7"]}
         with pytest.raises(VaultError, match="are not those that the vault has counted for these people"):

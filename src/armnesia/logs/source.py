@@ -145,7 +145,7 @@ class Source(ABC):
     @property
     def can_be_reopened(self) -> bool:
         """Whether `reopen_source` can open it again from its description."""
-        return str(self.description["kind"]) != IN_MEMORY
+        return bool(self.description["kind"] != IN_MEMORY)
 
     @abstractmethod
     def n_rows(self) -> int | None:

@@ -18,7 +18,8 @@ from armnesia.unlearners import Tilt
 from armnesia.unlearners.beta_binomial import numbers_of_ones
 from armnesia.unlearners.contenders import can_win
 from armnesia.unlearners.predictive import flat_belief
-from armnesia.unlearners.tilt import among_contenders, best_reference, insured_arms, tilted
+from armnesia.unlearners.tilt import tilted
+from armnesia.unlearners.tilt_reference import insured_reference
 
 A, B, RIVAL = 0, 1, 2
 _ORDERS: tuple[tuple[int, ...], ...] = tuple(permutations((A, B, RIVAL)))
@@ -179,11 +180,7 @@ def _reference(
     """The reference for a, b and the rival; no other arm has a positive probability."""
     by_arm = np.argsort(arms)  # ties, also of gains, go to the first arm
     q, highest = q[..., by_arm], highest[..., by_arm]
-    possible = can_win(lowest[..., by_arm], highest)
-    insured = None
-    if tilt.insurance > 0:
-        q = among_contenders(q, possible)
-        insured = insured_arms(q, possible, highest, case.budget, tilt.insurance)
+    is_contender = can_win(lowest[..., by_arm], highest)
     reference = np.empty_like(q)
-    reference[..., by_arm] = best_reference(q, case.budget, insured)
+    reference[..., by_arm] = insured_reference(q, is_contender, highest, case.budget, tilt.insurance)
     return reference

@@ -9,7 +9,7 @@ from armnesia.core.arrays import BoolArray, FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
 from armnesia.theory.bound import Bound, Condition, check_count, check_fraction, check_number
-from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price, knee
+from armnesia.unlearners.tilt_reference import best_reference, highest_allowed, insurance_price, knee
 
 _SUM_ERROR = 1e-9
 """Probabilities whose sum differs from 1 by more than this are refused."""
@@ -127,12 +127,12 @@ def insured_upper(
     check_count("contenders", contenders, least=1)
     check_number("largest_gap", largest_gap)
     check_fraction("insurance", insurance)
-    first_piece, price = knee(budget), float(insurance_price(np.array(contenders), budget))
+    h, price = knee(budget), float(insurance_price(np.array(contenders), budget))
     return Bound(
         name=f"Insured tilt, excess over no deletion, {contenders} contenders",
-        value=(first_piece if contenders > 1 else 0.0) * largest_gap,
+        value=(h if contenders > 1 else 0.0) * largest_gap,
         conditions=(
-            Condition(f"c*h <= 1: {contenders * first_piece:g}", bool(contenders * first_piece <= 1)),
+            Condition(f"c*h <= 1: {contenders * h:g}", bool(contenders * h <= 1)),
             Condition(
                 f"price (c-1)e^-eps*h <= insurance: {price:g} <= {insurance:g}",
                 insurance > 0 and price <= insurance,

@@ -13,7 +13,7 @@ from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table, with_error
 from armnesia.paper.settings import DELTA, ENVIRONMENT, all_insured_from
 from armnesia.privacy import Budget
-from armnesia.unlearners.tilt import insurance_price
+from armnesia.unlearners.tilt_reference import insurance_price
 
 COLUMNS = {
     "rollback": "rollback: retained, (0, 0)",

@@ -103,18 +103,6 @@ def root_from_path(leaf: str, path: Sequence[str]) -> str:
     return leaf
 
 
-def leads_to_root(leaf: str, path: Sequence[str], root: str) -> bool:
-    """Whether a commitment and its path lead to this root; no text that is no path does.
-
-    >>> leads_to_root("aa" * 32, [], "aa" * 32), leads_to_root("aa" * 32, ["left:x"], "aa" * 32)
-    (True, False)
-    """
-    try:
-        return root_from_path(leaf, path) == root
-    except ValueError:
-        return False
-
-
 def is_path(path: Any) -> bool:
     """Whether this has the form of what `inclusion_path` returns, and is not empty."""
     return (

@@ -2,11 +2,11 @@
 
 from contextlib import suppress
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
-from armnesia.vault.ledger.commitments import HashTree, Opening, commitment, leads_to_root
+from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.diagnosis import changed_values
@@ -122,10 +122,10 @@ def open_certificate(
         return certificate
     entry = certificate.body["entry"]
     salt = connection.all_keys.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
-    request, path = opening.request(target.to_dict()), opening.path_in(tree)
-    if not leads_to_root(commitment(salt, request), path, entry["commitment"]):
-        raise changed_values()
-    return certificate.with_opening(salt, request, path)
+    try:
+        return certificate.with_opening(salt, opening.request(target.to_dict()), opening.path_in(tree))
+    except InvalidInputError:  # the nonce, the path or the tree is not the one that was stored
+        raise changed_values() from None
 
 
 def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:

@@ -241,7 +241,15 @@ def open_vault(
         undo.callback(database.close)
         if not database.has_vault():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
-        keyring = _load_keys(path)
+        try:
+            keyring = Keyring.load(path)
+        except VaultError as error:
+            if isinstance(error.__context__, FileNotFoundError):
+                raise VaultError(
+                    f"{path} does not exist: it has the vault's keys; give the file with --keys, or copy it"
+                    " from your backup of the keys"
+                ) from None
+            raise
         path = path.absolute()  # the process may change its working folder
         pinned_head = pinned_head_of(path)
         head_before = None if accept == "any" else pinned_head.read()
@@ -304,15 +312,3 @@ def rewritten_since(pinned: Head) -> VaultError:
         f"the vault's ledger is not the one that was pinned (entry {pinned.sequence} differs):"
         " it was rewritten, or the keys' folder belongs to another vault; run armnesia verify"
     )
-
-
-def _load_keys(path: Path) -> Keyring:
-    try:
-        return Keyring.load(path)
-    except VaultError as error:
-        if isinstance(error.__cause__ or error.__context__, FileNotFoundError):
-            raise VaultError(
-                f"{path} does not exist: it has the vault's keys; give the file with --keys, or copy it from"
-                " your backup of the keys"
-            ) from None
-        raise
