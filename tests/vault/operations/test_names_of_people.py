@@ -245,7 +245,9 @@ def test_several_misspelt_names_are_all_told_of(sqlite_place: Place, tmp_path: P
         }
         many = [f"x{number}" for number in range(5)]
         vault.ingest(write(tmp_path / "more.csv", [name.upper() for name in many]), user="user")
-        with pytest.raises(SimilarNameError, match=r"which may be user 'x2', and of 2 more: name each"):
+        with pytest.raises(
+            SimilarNameError, match=r"which may be user 'x2', and of 2 more: if they are the same"
+        ):
             vault.forget(users=many)
 
 

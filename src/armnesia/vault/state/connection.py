@@ -205,12 +205,15 @@ def open_vault(
         undo.callback(database.close)
         if not database.has_vault():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
-        if not path.exists():
+        try:
+            keyring = Keyring.load(path)
+        except VaultError as error:
+            if not isinstance(error.__context__, FileNotFoundError):
+                raise
             raise VaultError(
                 f"{path} does not exist: it has the vault's keys; give the file with --keys, or copy it from"
                 " your backup of the keys"
-            )
-        keyring = Keyring.load(path)
+            ) from None
         path = path.absolute()  # the process may change its working folder
         pinned_head = pinned_head_of(path)
         head_before = None if accept == "any" else pinned_head.read()
