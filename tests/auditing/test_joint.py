@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from armnesia import (
     LCB,
@@ -30,8 +31,10 @@ from armnesia import (
     release_jointly,
 )
 from armnesia.auditing import joint
+from armnesia.auditing.joint import audited
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.privacy import joint_loss
 from armnesia.unlearners.joint import reference_jointly, request_of, rows_of
 
 UNIT = 10**9
@@ -78,8 +81,10 @@ def test_the_audit_is_that_of_the_product(name: str, composition: Any) -> None:
         assert found.delta_forward == pytest.approx(float(hockey_stick(p, r, epsilon)), abs=1e-12)
         assert found.delta_backward == pytest.approx(float(hockey_stick(r, p, epsilon)), abs=1e-12)
         assert found.delta_error == 0
+        assert found.is_exact
         assert found.holds
         assert found.guarantee.level is unlearner.level
+        assert ("in each" in str(found.guarantee)) == unlearner.level.sees_shape
         assert (found.guarantee.epsilon, found.guarantee.delta) in ((epsilon, 1e-3), (0.0, 0.0))
 
 
@@ -125,6 +130,39 @@ class WholeBudgetForEach(Tilt):
 
     def reference(self, learner: Any, retained: Any, budget: Budget, **seen: Any) -> FloatArray:
         return super().reference(learner, retained, BUDGET, **seen)
+
+
+@dataclass(frozen=True)
+class NearlyRollback(Rollback):
+    """The planted fault: it claims (0, 0), but each release differs a little from its reference."""
+
+    difference: float = 2e-4
+
+    def release(self, learner: Any, statistics: Any, request: Any, budget: Budget) -> Any:
+        found = super().release(learner, statistics, request, budget)
+        one = np.array([0.5 + self.difference, 0.5 - self.difference])
+        return replace(found, probabilities=np.broadcast_to(one, found.probabilities.shape))
+
+    def reference(self, learner: Any, retained: Any, budget: Budget, **seen: Any) -> FloatArray:
+        return np.full(retained.counts.shape, 0.5)
+
+
+@pytest.mark.parametrize("number", [1000, 2500])  # convolved, and enclosed by composition
+def test_a_false_claim_below_the_budget_is_caught_in_many_decisions(number: int) -> None:
+    statistics, request = decisions(number, 6, touched=number, arms=2)
+    budget = Budget(epsilon=5.0, delta=0.0)
+    found = audit_jointly(NearlyRollback(), LEARNER, statistics, request, budget)
+    assert (found.guarantee.epsilon, found.guarantee.delta) == (0.0, 0.0)
+    # The sum of all outcomes is sufficient, so at ε = 0 the joint δ is the distance of two binomials.
+    arms = np.arange(number + 1)
+    distance = np.abs(binom.pmf(arms, number, 0.5002) - binom.pmf(arms, number, 0.5)).sum() / 2
+    assert distance > 0.004
+    least, most = found.delta_at_claim
+    assert least - 1e-12 <= distance <= most + 1e-12
+    assert found.is_refuted
+    assert not found.holds
+    assert found.delta == 0.0  # at the budget's ε all of them together are indistinguishable
+    assert audit_jointly(NearlyRollback(difference=0.0), LEARNER, statistics, request, budget).holds
 
 
 def two_close_races() -> tuple[ArmStatistics, DeletionRequest]:
@@ -258,13 +296,25 @@ def test_a_budget_at_retained_is_refused_or_split_over_all_decisions() -> None:
         if c.refused and c.name == "tilt"
     )
     assert refused.refused.startswith("tilt at level retained cannot split")
+    (compared,) = (
+        c
+        for c in compare_jointly(
+            LEARNER, statistics, request, BUDGET, variants=[tilt], over="all", composition="even"
+        )
+        if c.name == "tilt"
+    )
     found = audit_jointly(tilt, LEARNER, statistics, request, BUDGET, over="all", composition="even")
     assert found.holds
     assert found.release.n_sharing == 6
     assert found.release.each == Budget(epsilon=1 / 6, delta=1e-5 / 6)
+    served = LEARNER.decide(statistics).index
+    assert compared.guarantee == found.guarantee
+    assert compared.changes == pytest.approx(6 - found.release.probabilities[range(6), served].sum())
     assert found.guarantee.level is Level.RETAINED
     with pytest.raises(InvalidInputError, match="over must be 'touched' or 'all'; got 'some'"):
         release_jointly(tilt, LEARNER, statistics, request, BUDGET, over="some")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="over must be 'touched' or 'all'; got 'some'"):
+        compare_jointly(LEARNER, statistics, request, BUDGET, over="some")  # type: ignore[arg-type]
 
 
 def test_many_decisions_are_enclosed_and_settled_by_composition(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,6 +335,29 @@ def test_many_decisions_are_enclosed_and_settled_by_composition(monkeypatch: pyt
     two, asked = two_close_races()
     monkeypatch.setattr(joint, "MOST_CONVOLVED", 1)
     assert not audit_jointly(WholeBudgetForEach(), LEARNER, two, asked, BUDGET).holds
+
+
+def test_a_claim_within_the_enclosure_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics, request = decisions(8, 2, touched=8)
+    monkeypatch.setattr(joint_loss, "MOST_OUTCOMES", 16)  # so few that δ is only enclosed
+    found = audit_jointly(Gaussian(), LEARNER, statistics, request, BUDGET)
+    assert not found.is_exact
+
+    def claiming(delta: float) -> JointAudit:
+        """The audit of the same releases with a claim at ε = 0."""
+        claim = replace(found.guarantee, epsilon=0.0, delta=delta)
+        return audited(replace(found.release, guarantee=claim), found.reference, BUDGET)
+
+    least, most = claiming(1e-5).delta_at_claim
+    p, r = product(found.release.probabilities), product(found.reference)
+    assert least < max(float(hockey_stick(*both, 0.0)) for both in ((p, r), (r, p))) < most
+    for delta, verdict in ((most, "holds"), ((least + most) / 2, "not shown"), (least / 2, "does not hold")):
+        each = claiming(delta)
+        assert (each.verdict, each.holds, each.is_refuted) == (
+            verdict,
+            verdict == "holds",
+            verdict == "does not hold",
+        )
 
 
 def test_the_comparison_adds_up_the_decisions() -> None:

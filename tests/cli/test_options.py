@@ -16,6 +16,7 @@ from tests.cli.examples import BUDGET, COLUMNS, USER_COLUMN, write_clicks
 SEVERAL_MEANINGS = {
     *("--epsilon", "--delta", "--gamma"),  # in curve and calibrate they are the question itself
     *("--unlearner", "--head", "--out", "--export", "--protocol", "--datasets", "--n-jobs", "--for-restore"),
+    "--user-column",  # in join it is that of two tables
     *("--confidence", "--default-action", "--threshold", "--threshold-scale", "--sensitivity"),  # by owners
 }
 LOG = ("--action-column", "--reward-column", "--table", "--actions", "--actions-file", "--reward-range")

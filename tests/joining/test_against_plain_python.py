@@ -72,7 +72,7 @@ def joined(case: dict[str, Any], folder: Path) -> tuple[Joined, list[tuple[Any, 
         columns = ["user", "time", "kind", *more]
         files[table] = write(folder / f"{table}{case[f'{table}_suffix']}", rows, columns)
     out = folder / "log.parquet"
-    where = {"kind": "x"} if case["where"] else None
+    where = "kind = x" if case["where"] else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         done = join_metrics(

@@ -212,10 +212,21 @@ def test_dates_beside_times_are_warned_of(files: tuple[Path, Path, Path]) -> Non
         ({"user_column": "person"}, "user column 'person' of the exposures is not in the source; it has"),
         ({"value_column": "revenue"}, "value column 'revenue' of the metric is not in the source"),
         ({"action_column": "action.variant.x"}, "unexpected character."),
-        ({"metric_where": {"event": "x"}}, "condition column 'event' of the metric is not in the source"),
+        ({"metric_where": "event = x"}, "condition column 'event' of the metric is not in the source"),
         (
-            {"exposure_where": {"experiment": "other"}},
+            {"exposure_where": "experiment = other"},
             "no row is left for the log: 2 exposures read, 0 of them",
+        ),
+        ({"metric_where": "event"}, "where must be a condition such as country = DE"),
+        (
+            {"metric_where": ["value > 3", "user > 1"]},
+            "condition column 'user' of the metric must hold numbers to be compared with 1; got 'bob' at row"
+            " 1: put 1 in quotes to compare it as text",
+        ),
+        (
+            {"exposure_where": "action < 2"},
+            "condition column 'action' of the exposures must hold numbers to be compared with 2; got 'A' at"
+            " row 0, 'B' at row 1",
         ),
         ({"time_column": "action"}, "such as 2026-01-31T12:00:00Z; got 'A' at row 0, 'B' at row 1"),
         (
@@ -448,7 +459,7 @@ def test_posthog(tmp_path: Path, suffix: str) -> None:
         columns["properties"] = [json.dumps(properties) for properties in columns["properties"]]
         columns["timestamp"] = [datetime.fromisoformat(text) for text in columns["timestamp"]]
         pq.write_table(pa.table(columns), path, compression="zstd")
-    options: dict[str, Any] = {"preset": "posthog", "window": "7d", "metric_where": {"event": "purchase"}}
+    options: dict[str, Any] = {"preset": "posthog", "window": "7d", "metric_where": "event = purchase"}
     out = tmp_path / "log.parquet"
     done = join_metrics(path, path, out=out, value_column="properties.revenue", **options)
     assert rewards(out) == {("test", "ann"): 2.5, ("control", "bob"): 0.0, ("true", "dan"): 0.0}
@@ -462,7 +473,7 @@ def test_posthog(tmp_path: Path, suffix: str) -> None:
         out=out,
         replace=True,
         aggregate="any",
-        exposure_where={"event": "purchase"},
+        exposure_where="event = purchase",
         experiment="checkout",
         action_column="properties.$feature/checkout",
         **options,
@@ -507,8 +518,8 @@ def test_statsig(tmp_path: Path) -> None:
         window="3d",
         out=out,
         preset="statsig",
-        metric_where={"event_name": "purchase"},
-        exposure_where={"exposure_type": "get_experiment"},
+        metric_where="event_name = purchase",
+        exposure_where="exposure_type = get_experiment",
     )
     assert rewards(out) == {("Control", "1"): 12.5}
     assert (done.exposures.filtered, done.metric.filtered) == (1, 1)
@@ -540,7 +551,7 @@ def test_launchdarkly(tmp_path: Path) -> None:
         window="3d",
         out=out,
         preset="launchdarkly",
-        metric_where={"event_key": "purchase"},
+        metric_where="event_key = purchase",
     )
     assert rewards(out) == {("v1", "1"): 3.0}
     assert (done.exposures.filtered, done.exposures.missing_experiment) == (1, 1)

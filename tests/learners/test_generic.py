@@ -152,6 +152,31 @@ def test_by_mean_and_count_a_score_does_not_fall_as_the_mean_rises(name: str, co
 
 
 @each_by_mean_and_count
+@pytest.mark.parametrize("mean", [0.0, 0.01, 0.5, 1.0])
+def test_by_mean_and_count_a_score_does_not_fall_as_the_count_rises(name: str, mean: float) -> None:
+    learner = bound_learner(name)
+    assert isinstance(learner, MeanAndCountLearner)
+    scores = learner.lower_bounds(np.full((2000, 3), mean), np.arange(1, 2001)[:, None], 3)
+    assert (np.diff(scores, axis=0) >= -max(learner.score_rounding, 1e-15)).all()
+
+
+@each_by_mean_and_count
+@given(st.integers(1, 60), st.integers(0, 60), st.integers(0, 100))
+def test_by_mean_and_count_a_score_falls_and_then_rises_if_it_says_so(
+    name: str, count: int, ones: int, frozen: int
+) -> None:
+    """As zeros are added to an arm: after the first rise there is no fall."""
+    plain = bound_learner(name)
+    assert isinstance(plain, MeanAndCountLearner)
+    assume(plain.score_falls_then_rises and ones <= count)
+    counts = count + np.arange(3000)[:, None]
+    learner = plain.with_frozen_penalty([frozen])
+    steps = np.diff(learner.lower_bounds(ones / counts, counts, 1)[:, 0])
+    first_rise = int(np.argmax(steps > learner.score_rounding + 1e-15)) if (steps > 1e-15).any() else 2999
+    assert (steps[first_rise:] >= -learner.score_rounding - 1e-15).all()
+
+
+@each_by_mean_and_count
 @properties
 @given(arms_of_any_kind, st.data())
 def test_by_mean_and_count_scores_are_the_lower_bounds(name: str, arms: Arms, data: st.DataObject) -> None:

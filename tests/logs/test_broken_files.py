@@ -59,7 +59,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "plain.csv.gz": (b"action,reward\nA,1\n", "cannot be read as CSV: Not a gzipped file"),
     "text.parquet": (b"action,reward\nA,1\n" * 9, "cannot be read as Parquet: No magic bytes"),
     "empty.parquet": (b"", "cannot be read as Parquet: .* too small"),
-    "log.xlsx": (b"PK", r"source must end in one of '.csv', .*'.pq'; got 'log.xlsx'"),
+    "log.xlsx": (b"PK", r"source must end in one of '.csv', .*'.pq', .*; got 'log.xlsx'"),
 }
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import common, privacy_loss_distribution
@@ -93,7 +94,10 @@ def test_the_optimal_split_is_used_where_it_is_better() -> None:
         assert best.epsilon >= even.epsilon
         assert best.gamma <= even.gamma
         assert best in (even, optimal)
-    assert split_budget(budget, 5) == split_evenly(budget, 5)
+    chosen = [
+        number for number in range(2, 40) if split_budget(budget, number) != split_evenly(budget, number)
+    ]
+    assert chosen == list(range(14, 40))
     assert split_budget(budget, 1000).epsilon > 5 * split_evenly(budget, 1000).epsilon
 
 
@@ -121,6 +125,31 @@ def test_what_cannot_be_split_is_refused() -> None:
         split_budget(budget, 2, "odd")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="number must be a whole number"):
         composed_delta(epsilon_each=1.0, delta_each=0.0, number=2.5, epsilon=1.0)  # type: ignore[arg-type]
+
+
+def with_thirty_digits(epsilon_each: float, number: int, epsilon: float) -> mpmath.mpf:
+    """The sum over all outcomes but those more than 12 standard deviations from the mean."""
+    with mpmath.workdps(30):
+        each, log_gamma = mpmath.mpf(epsilon_each), mpmath.loggamma
+        p = 1 / (1 + mpmath.exp(-each))
+        middle, far = int(number * p), int(6 * math.sqrt(number))
+        first, last = max(0, middle - far), min(number, middle + far)
+        ways = log_gamma(number + 1) - log_gamma(first + 1) - log_gamma(number - first + 1)
+        chance = mpmath.exp(ways + first * mpmath.log(p) + (number - first) * mpmath.log(1 - p))
+        allowed, total = mpmath.exp(epsilon - (2 * first - number) * each), mpmath.mpf(0)
+        step = mpmath.exp(-2 * each)
+        for ones in range(first, last + 1):
+            total += chance * max(1 - allowed, 0)
+            chance *= p / (1 - p) * (number - ones) / (ones + 1)
+            allowed *= step
+        return total
+
+
+@pytest.mark.parametrize(("number", "epsilon"), [(1000, 0.05), (1_000_000, 0.5)])
+def test_delta_is_not_understated_by_rounding(number: int, epsilon: float) -> None:
+    found = composed_delta(epsilon_each=1e-3, delta_each=0.0, number=number, epsilon=epsilon)
+    expected = with_thirty_digits(1e-3, number, epsilon)
+    assert expected < found < expected * (1 + 2e-8)
 
 
 def test_a_large_number_is_computed_without_overflow() -> None:

@@ -29,6 +29,17 @@ def test_a_guarantee_in_words(level: Level) -> None:
     assert guarantee.to_dict()["reveals"] is None
 
 
+def test_a_guarantee_of_several_decisions_says_that_their_keys_are_not_concealed() -> None:
+    shape, decision, retained = (
+        Guarantee(1.0, 1e-5, level, is_joint=True)
+        for level in (Level.REQUEST_SHAPE, Level.ORIGINAL_DECISION, Level.RETAINED)
+    )
+    assert str(shape).endswith("how many records of each arm in each decision were deleted is not")
+    assert shape.to_dict()["meaning"] == shape.meaning
+    assert str(decision).endswith("and the number of records deleted in each of them are not")
+    assert retained.meaning == Level.RETAINED.meaning
+
+
 def test_a_guarantee_says_what_the_learner_took_from_the_log() -> None:
     """Bound as 1/N, τ makes N public at every level; a printed guarantee did not say so."""
     guarantee = Guarantee(0.0, 0.0, Level.RETAINED, reveals="τ = 1/4 was taken from the log")

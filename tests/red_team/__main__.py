@@ -9,11 +9,13 @@ from tests.red_team.attacks import Attack, Score, table
 
 ATTACKS: dict[str, tuple[Attack, int]] = {
     "bit flips in pages": (flips.pages, 2000),
+    "bit flips in indexes, then an ingest": (flips.indexes, 400),
     "bit flips in keys": (flips.keys, 300),
     "bit flips in the pin": (flips.pin, 300),
     "bit flips in a certificate": (flips.certificates, 1000),
     "certificates of a retired key": (retired_keys.retired_keys, 1000),
     "changes of rows": (tampering.rows, 300),
+    "values of other types": (tampering.values, 800),
     "changes of the schema": (tampering.schema, 15),
     "changes under an open vault": (tampering.schema_of_an_open_vault, 30),
     "rows of yesterday": (tampering.replays, 60),

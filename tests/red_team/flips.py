@@ -33,6 +33,36 @@ def pages(trials: int, seed: int) -> Iterator[Trial]:
             yield copy.verdict(what, draw.choice(sorted(target.rows)))
 
 
+def indexes(trials: int, seed: int) -> Iterator[Trial]:
+    """Flip one bit of a key in an index, ingest the log again, and forget the record that it may hide."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Target.create(Path(folder), seed)
+        ring, places = target.keyring, pages_of(target.folder / "vault.db")
+        held = [
+            (id_, user)
+            for id_, user in zip(target.log["id"], target.log["user"], strict=True)
+            if user not in target.forgotten
+        ]
+        for trial in range(trials):
+            record, user = draw.choice(held)
+            index, key = [
+                ("sqlite_autoindex_record_1", ring.record_identity("id", record)),
+                ("record_owner", ring.owner_digest(user)),
+                ("sqlite_autoindex_owner_1", ring.owner_digest(user)),
+                ("sqlite_autoindex_suppressed_1", ring.user_digest(draw.choice(target.forgotten))),
+            ][trial % 4]
+            copy, bit = target.copy(target.folder / "attacked"), draw.randrange(8 * len(key))
+            flip(copy.path, _offset_of(copy.path, places[index], key) + bit // 8, bit % 8)
+            yield copy.verdict_of_ingesting_again(f"bit {bit} of a key in {index}", record)
+
+
+def _offset_of(path: Path, pages: list[int], key: bytes) -> int:
+    """Where a key is in these pages."""
+    data, size = path.read_bytes(), 4096
+    return next(at for page in pages if (at := data.find(key, (page - 1) * size, page * size)) > 0)
+
+
 def _used(path: Path, page: int, size: int) -> list[int]:
     """The bytes of a page that are not zero: most flips elsewhere are in space that is free."""
     data = path.read_bytes()[(page - 1) * size : page * size]

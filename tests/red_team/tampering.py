@@ -1,17 +1,21 @@
 """What somebody who may write the database, but has no keys, changes: its schema, and older rows put back."""
 
 import random
+import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from itertools import cycle, islice
 from pathlib import Path
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.vault import Vault
+from tests.databases import Place, fresh_place
 from tests.red_team.attacks import Trial, Verdict
 from tests.red_team.target import Target, dump
+from tests.vault.changed_values import CHANGES, make_vault, operations
 
 COPYING = (
     "CREATE TABLE copied (identity, owner)",
@@ -139,6 +143,35 @@ def rows(trials: int, seed: int) -> Iterator[Trial]:
                     connection.execute(statement)
                 connection.commit()
             yield copy.verdict(f"{what}: {table}.{column}", draw.choice(sorted(target.rows)))
+
+
+def values(trials: int, seed: int) -> Iterator[Trial]:
+    """Put a value that armnesia does not write into a table, and run an operation: it ends in a sentence."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        original, work = Path(folder) / "original", Path(folder) / "copy"
+        original.mkdir()
+        small = fresh_place("sqlite", original)
+        make_vault(small, original)
+        place = Place(f"sqlite:///{work}/{small.path.name}", work / small.keys.name)
+        for trial, what in enumerate(islice(cycle(CHANGES), trials)):
+            shutil.rmtree(work, ignore_errors=True)
+            shutil.copytree(original, work)
+            _run(place.path, (CHANGES[what],))
+            name, operation = draw.choice(sorted(operations(place, work).items()))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield _ended(f"{trial}: {what}, then {name}", operation)
+
+
+def _ended(what: str, operation: Callable[[], object]) -> Trial:
+    try:
+        operation()
+    except ArmnesiaError as error:
+        return Trial(what, Verdict.REFUSED, str(error))
+    except Exception as error:
+        return Trial(what, Verdict.MISSED, f"{type(error).__name__}: {error}")
+    return Trial(what, Verdict.NO_EFFECT)
 
 
 def replays(trials: int, seed: int) -> Iterator[Trial]:

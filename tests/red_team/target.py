@@ -30,6 +30,8 @@ class Target:
     public_keys: tuple[str, ...]
     tables: dict[str, list[tuple[Any, ...]]]
     """The rows of every table."""
+    log: dict[str, list[Any]]
+    """Everything that was ingested."""
 
     @classmethod
     def create(cls, folder: Path, seed: int) -> "Target":
@@ -58,7 +60,7 @@ class Target:
         for action, reward, user, _ in log:
             if user not in gone:
                 rows.setdefault(user, []).append((action, reward))
-        return cls(folder, rows, gone, head, public_keys, dump(folder / "vault.db"))
+        return cls(folder, rows, gone, head, public_keys, dump(folder / "vault.db"), columns)
 
     @property
     def keyring(self) -> Keyring:
@@ -114,6 +116,30 @@ class Copy:
         if forgotten.verdict is Verdict.MISSED:
             return forgotten
         return self._verify(what)
+
+    def verdict_of_ingesting_again(self, what: str, record: str) -> Trial:
+        """Ingest the same log again, then forget one of its records: nothing comes back or stays behind."""
+        try:
+            with self.open() as vault:
+                vault.ingest(self.target.log, user="user", id="id")
+                vault.forget(records=[record])
+        except ArmnesiaError as error:
+            refused = str(error)
+        except Exception as error:
+            return Trial(what, Verdict.MISSED, f"{type(error).__name__}: {error}")
+        else:
+            refused = ""
+        ring = self.target.keyring
+        with closing(sqlite3.connect(self.path)) as connection:
+            owners = [owner for (owner,) in connection.execute("SELECT owner FROM record NOT INDEXED")]
+            ids = [id_ for (id_,) in connection.execute("SELECT identity FROM record NOT INDEXED")]
+        false = [f"{user} is back" for user in self.target.forgotten if ring.owner_digest(user) in owners]
+        false += ["a row is there twice"] if len(set(ids)) < len(ids) else []
+        if not refused and ring.record_identity("id", record) in ids:
+            false.append("the certificate is signed, and the record is there")
+        if false:
+            return Trial(what, Verdict.MISSED, "; ".join(false))
+        return Trial(what, Verdict.REFUSED if refused else Verdict.NO_EFFECT, refused)
 
     def _forget(self, what: str, victim: str) -> Trial:
         try:

@@ -10,11 +10,13 @@ from tests.red_team.attacks import Verdict, table
 
 SHORT = {
     "bit flips in pages": 60,
+    "bit flips in indexes, then an ingest": 8,
     "bit flips in keys": 20,
     "bit flips in the pin": 20,
     "bit flips in a certificate": 60,
     "certificates of a retired key": 100,
     "changes of rows": 24,
+    "values of other types": 36,
     "changes of the schema": 1,
     "changes under an open vault": 6,
     "rows of yesterday": 6,

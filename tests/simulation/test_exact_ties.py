@@ -9,7 +9,7 @@ from scipy.stats import binom
 from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Tilt
 from armnesia.core.units import UNIT
 from armnesia.simulation import Environment, FixedSample, SeveralArms, evaluate, exact_release
-from armnesia.unlearners.tilt import best_reference
+from armnesia.unlearners.tilt_reference import best_reference
 from tests.unlearners.tilt_cases import Floats
 
 MEANS = [0.6, 0.4]

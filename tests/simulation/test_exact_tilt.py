@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from armnesia import LCB, Adaptive, Budget, FrozenRollback, Rollback, Tilt, Unlearner
+from armnesia import LCB, Adaptive, ArmStatistics, Budget, FrozenRollback, Gaussian, Rollback, Tilt, Unlearner
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
+from armnesia.learners import Decision, MeanAndCountLearner, PenaltyLearner
 from armnesia.simulation import (
     DistributionModel,
     Environment,
@@ -15,6 +17,7 @@ from armnesia.simulation import (
     evaluate_all,
     exact_release,
 )
+from armnesia.simulation import exact_tilt_of_two as two_arms
 from tests.simulation.all_data_sets import AllDataSets
 
 PAPER = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
@@ -148,3 +151,50 @@ def test_other_tilts_are_sampled(tilt: Tilt) -> None:
     with pytest.raises(UnsupportedError, match="use the sampled protocol"):
         evaluate(*case, protocol="exact")
     assert evaluate(*case, datasets=20).protocol == "sampled"
+
+
+class EvenTilt(Tilt):
+    """Tilt with a reference of its own, which the formula for tilt does not have."""
+
+    def reference_probabilities(
+        self,
+        learner: MeanAndCountLearner,
+        retained: ArmStatistics,
+        shape: IntArray,
+        original_decision: Decision | None,
+        budget: Budget,
+    ) -> FloatArray:
+        """All arms alike."""
+        return np.full(retained.counts.shape, 1 / retained.n_actions)
+
+
+class GuessingGaussian(Gaussian):
+    """Gaussian noise with a decision of its own, which it does not declare by `guesses_decision`."""
+
+    def decision_seen(
+        self, learner: PenaltyLearner, retained: ArmStatistics, shape: IntArray, original: Decision | None
+    ) -> Decision | None:
+        """The decision on D∖U."""
+        return learner.decide(retained)
+
+
+@pytest.mark.parametrize("unlearner", [EvenTilt(), GuessingGaussian()])
+def test_a_subclass_that_answers_in_its_own_way_is_not_evaluated_by_the_formula(unlearner: Unlearner) -> None:
+    budget, model, request = Budget(epsilon=1.0, delta=1e-5), FixedSample((200, 200)), OneArm(0, 80)
+    world = Environment.bernoulli([0.6, 0.5])
+    with pytest.raises(UnsupportedError, match=r"exact evaluation does not know .*use the sampled protocol"):
+        evaluate(world, model, request, unlearner, budget, protocol="exact")
+    assert evaluate(world, model, request, unlearner, budget, datasets=100).protocol == "sampled"
+
+
+def test_what_the_sum_over_two_arms_leaves_out_is_negligible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bound, for as many states as it takes; and a sum that leaves out nothing."""
+    assert 7 * two_arms._MOST_STATES * two_arms._LEFT_OUT < 1e-8
+    model, request = FixedSample.round_robin(250, 5), SeveralArms({0: 20, 1: 20})
+
+    def loss() -> float:
+        return evaluate(PAPER, model, request, Tilt(), Budget(epsilon=2.0, delta=1e-5)).suboptimality
+
+    found = loss()
+    monkeypatch.setattr(two_arms, "_LEFT_OUT", 0.0)
+    assert abs(loss() - found) < 1e-14

@@ -7,14 +7,18 @@ import pytest
 from scripts.insurance_tables import (
     EASY,
     cost_table,
+    noise_table,
     plausible_table,
     row_of_one_arm,
     shown,
     table_of_several,
     threshold_table,
+    unlike_table,
 )
 
-THEORY = (Path(__file__).parents[2] / "docs" / "theory.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+THEORY = (DOCS / "theory.md").read_text(encoding="utf-8")
+CHOOSING = (DOCS / "choosing.md").read_text(encoding="utf-8")
 
 
 def test_a_row_of_the_table_of_costs() -> None:
@@ -25,13 +29,44 @@ def test_a_row_of_the_table_of_costs() -> None:
     assert found["insured"] > 1.5 * found["`insurance=0`"]
 
 
+def test_the_table_of_noise() -> None:
+    lines = noise_table()
+    assert "\n".join(lines) in THEORY
+    _, none, tilt, centred = map(float, lines[2].strip("| ").split(" | "))
+    assert lines[2].startswith("| 1 |")
+    text = f"it loses {centred / 1e5:.4f} at ε = 1, tilt and rollback {tilt / 1e5:.4f}"
+    assert f"{text}, no deletion {none / 1e5:.4f}" in CHOOSING
+
+
 @pytest.mark.slow
 def test_every_row_of_the_exact_tables() -> None:
-    for line in (*cost_table(), *threshold_table(), *plausible_table()):
+    for line in (*cost_table(), *threshold_table(), *plausible_table(), *unlike_table()):
         assert line in THEORY
+
+
+def test_what_the_guide_says_about_the_cost_of_insurance() -> None:
+    """1.59 and 1.09 times no deletion in the easy case; from 0 to 0.008 where the log leaves no doubt."""
+    _, n, arm, k, deleted_mean, epsilons, means = EASY[1]
+    rows = [row_of_one_arm(n, arm, k, epsilon, deleted_mean, means) for epsilon in epsilons]
+    two, three = (f"{row['insured'] / row['no deletion']:.2f}" for row in rows)
+    assert f"{two} times that of no deletion at ε = 2 and {three} times at ε = 3" in CHOOSING
+    _, n, arm, k, deleted_mean, (epsilon, _), means = EASY[5]
+    row = row_of_one_arm(n, arm, k, epsilon, deleted_mean, means)
+    assert row["no deletion"] < 1e-6
+    assert (n, k, means, epsilon) == (2000, 1500, (0.6, 0.1), 2.0)
+    assert f"from 0 to {row['insured'] / 1e5:.3f} at ε = 2 (two arms, means 0.6 and 0.1" in CHOOSING
 
 
 @pytest.mark.slow
 def test_every_row_of_the_sampled_table() -> None:
     for line in table_of_several(2.0):
         assert line in THEORY
+
+
+@pytest.mark.slow
+def test_the_means_of_the_sampled_table_at_three() -> None:
+    means = [line.strip("| ").split(" | ") for line in table_of_several(3.0) if line.startswith("| mean, ")]
+    plain, insured = (
+        "{}, {} and {}".format(*(cells[column].strip(" |") for cells in means)) for column in (2, 6)
+    )
+    assert f"are then {plain} with `insurance=0`, and {insured} insured" in THEORY

@@ -6,7 +6,7 @@ import pytest
 from armnesia import Budget, Tilt
 from armnesia.simulation import Environment, FixedSample, OneArm, evaluate_all
 from armnesia.theory import insured_upper
-from armnesia.unlearners.tilt import insurance_price
+from armnesia.unlearners.tilt_reference import insurance_price
 from tests.quick import quick_only
 from tests.simulation.unlike_requests import GAPS, MEANS, losses, sampled
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from armnesia.privacy import Budget
 from armnesia.simulation import Environment, exact_release, predictive_error
 from armnesia.theory import (
     chance_of_keeping,
+    insured_from,
     insured_upper,
     lower_fixed,
     tilt_upper,
@@ -26,7 +28,7 @@ from armnesia.theory import (
 )
 from armnesia.unlearners.contenders import contenders
 from armnesia.unlearners.predictive import flat
-from armnesia.unlearners.tilt import (
+from armnesia.unlearners.tilt_reference import (
     among_contenders,
     best_reference,
     highest_allowed,
@@ -406,3 +408,34 @@ def test_no_unlearner_keeps_more_in_the_worst_case(epsilon: float, delta: float)
             assert best == pytest.approx(value, abs=1e-7)
         found.add(c)
     assert found == {1, 2, 3}
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 9, 40])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
+@pytest.mark.parametrize("insurance", [0.001, 0.02, 0.3, 1.0])
+def test_insurance_begins_where_its_conditions_begin_to_hold(
+    number: int, delta: float, insurance: float
+) -> None:
+    least = insured_from(contenders=number, delta=delta, insurance=insurance)
+
+    def holds(epsilon: float) -> bool:
+        budget = Budget(epsilon=epsilon, delta=delta)
+        return insured_upper(contenders=number, budget=budget, insurance=insurance).holds
+
+    assert holds(least + 1e-9)
+    assert least == 0 or not holds(least - 1e-9)
+    assert insured_from(contenders=2, insurance=0) == math.inf
+
+
+def test_the_documented_epsilons_are_those_from_which_on_it_insures() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    theory, choosing = ((docs / name).read_text(encoding="utf-8") for name in ("theory.md", "choosing.md"))
+
+    def rounded_up(number: int, insurance: float = 0.02) -> str:
+        return f"{math.ceil(100 * insured_from(contenders=number, delta=1e-5, insurance=insurance)) / 100:g}"
+
+    assert f"0.02 from ε = {rounded_up(2)} on, 0.01 from {rounded_up(2, 0.01)} on" in theory
+    assert f"insures from ε = {rounded_up(5)} on" in theory
+    assert f"requests of one arm are insured from ε = {rounded_up(2)} on" in choosing
+    assert f"five arms are insured from ε = {rounded_up(5)} on" in choosing
+    assert insured_from(contenders=9, delta=1e-5) < 3 < insured_from(contenders=10, delta=1e-5)

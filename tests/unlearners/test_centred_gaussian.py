@@ -235,3 +235,20 @@ def test_it_beats_the_plain_mechanism_in_the_paper_s_settings() -> None:
         seed=3,
     )
     assert abs(drawn.suboptimality - centred) < 4 * drawn.standard_error
+
+
+def test_it_adds_no_more_noise_than_gaussian_and_at_most_half_if_an_arm_keeps_records() -> None:
+    rng, budget, emptied = np.random.default_rng(3), BUDGETS[0], 0
+    for _ in range(200):
+        counts = rng.integers(1, 40, size=3)
+        deleted = rng.integers(0, counts + 1)
+        if not 0 < deleted.sum() < counts.sum():
+            continue
+        centred, plain = (
+            method.checked_plan(LEARNER, counts, deleted, None, budget).sigma
+            for method in (CentredGaussian(), Gaussian())
+        )
+        share = np.where(deleted < counts, 0.5, 1.0)
+        assert (centred <= share * plain * (1 + 1e-12)).all()
+        emptied += int((deleted == counts).sum())
+    assert emptied > 0

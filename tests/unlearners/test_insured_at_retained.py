@@ -1,11 +1,13 @@
 """Insured tilt at level `retained`: contenders by enumerating old logs, the bound, and a planted fault."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from armnesia import (
     KLLCB,
@@ -21,16 +23,10 @@ from armnesia import feasible_reference as feasible
 from armnesia.auditing import small_worlds
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.units import UNIT
-from armnesia.learners import MeanAndCountLearner
+from armnesia.learners import MeanAndCountLearner, PenaltyLearner
 from armnesia.unlearners.contenders import contenders, contenders_up_to
-from armnesia.unlearners.tilt import (
-    among_contenders,
-    best_reference,
-    insurance_price,
-    knee,
-    most_deleted,
-    tilted,
-)
+from armnesia.unlearners.tilt import most_deleted, tilted
+from armnesia.unlearners.tilt_reference import among_contenders, best_reference, insurance_price, knee
 from tests.quick import quick_only
 from tests.unlearners.test_tilt import random_worlds
 from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform
@@ -43,6 +39,17 @@ LEARNERS: list[MeanAndCountLearner] = [
 ]
 LOOSE = Budget(epsilon=0.2, delta=0.01)
 SHARES = (0.1, 0.3, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staircase(PenaltyLearner):
+    """A penalty in steps: as zeros are added, the score falls within a step and rises at the next."""
+
+    name: ClassVar[str] = "staircase"
+
+    def penalty(self, counts: ArrayLike, n_actions: int) -> Floats:
+        """0.5 below 20 records, then 0.35, from 60 records on 0.2, and from 900 on 0."""
+        return np.array([0.5, 0.35, 0.2, 0.0])[np.searchsorted([20, 60, 900], counts, side="right")]
 
 
 def exactly_most(left: int, share: float) -> int:
@@ -117,6 +124,42 @@ def test_the_lowest_score_is_not_that_of_the_most_zeros(learner: MeanAndCountLea
         assert contenders_up_to(learner, retained, most).tolist() == served
         missed += contenders(learner, retained, most).tolist() != served
     assert missed > 0 or learner is not LEARNERS[0]
+
+
+@pytest.mark.parametrize("largest", [60, 1500])
+def test_no_contender_is_missed_where_the_score_falls_and_rises_repeatedly(largest: int) -> None:
+    """Two arms, all old scores: exact for few counts; for many the score to beat is at most 0.01 too low."""
+    rng, learner, others = np.random.default_rng(5), Staircase(), 0
+    for _ in range(60):
+        left = rng.integers(1, largest, size=2)
+        ones, most = rng.binomial(left, rng.uniform(size=2)), np.array([0, rng.integers(0, largest)])
+        extremes = []
+        for arm in range(2):
+            n = left[arm] + np.arange(most[arm] + 1)
+            penalty = learner.penalty(n, 2)
+            lowest, highest = ones[arm] / n - penalty, (ones[arm] + n - left[arm]) / n - penalty
+            extremes.append((lowest.min(), highest.max()))
+        (low_first, high_first), (low_second, high_second) = extremes
+        retained = ArmStatistics((0, 1), left, ones * UNIT)
+        found = contenders_up_to(learner, retained, most)
+        served, near = (
+            np.array([high_first >= low_second - margin, high_second > low_first - margin])
+            for margin in (0.0, 0.0 if largest < 256 else 0.01)
+        )
+        assert found[served].all()
+        assert near[found].all()
+        others += int((~served).sum())
+    assert others > 10  # not every arm is a contender
+
+
+def test_the_learners_of_the_package_are_searched_and_a_subclass_with_another_penalty_is_not() -> None:
+    class Steps(LCB):
+        def penalty(self, counts: ArrayLike, n_actions: int) -> Floats:
+            return Staircase().penalty(counts, n_actions)
+
+    assert all(learner.score_falls_then_rises for learner in LEARNERS)
+    assert not Steps(confidence=0.5).score_falls_then_rises
+    assert not Staircase().with_frozen_penalty([3, 0]).score_falls_then_rises
 
 
 def test_sums_beyond_64_bits_and_batches() -> None:

@@ -26,14 +26,14 @@ from armnesia import (
 from armnesia.auditing import small_worlds
 from armnesia.learners import MeanAndCountLearner
 from armnesia.unlearners.contenders import contenders
-from armnesia.unlearners.tilt import (
+from armnesia.unlearners.tilt import lowest_rest
+from armnesia.unlearners.tilt_reference import (
     among_contenders,
     best_reference,
     highest_allowed,
     insurance_price,
     insured_arms,
     knee,
-    lowest_rest,
 )
 from tests.quick import quick_only
 from tests.simulation.unlike_requests import of_several_arms
@@ -376,3 +376,14 @@ def test_the_reference_is_the_same_for_all_deleted_rewards(
         result = audit(tilt, LEARNER, retained.merge(request), request, budget)
         np.testing.assert_array_equal(result.reference, reference)
         assert result.holds
+
+
+@pytest.mark.parametrize(("insurance", "expected"), [(0.02, [1, 0]), (0.49, [1, 0]), (0.5, [0.5, 0.5])])
+def test_without_a_budget_the_likeliest_arm_is_released_unless_insurance_pays_half(
+    insurance: float, expected: list[float]
+) -> None:
+    statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+    request = DeletionRequest.from_rewards({"A": [1] * 30, "B": []})
+    nothing, learner = Budget(epsilon=0.0, delta=0.0), LCB(confidence=0.1)
+    released = Tilt(insurance=insurance).release(learner, statistics, request, nothing).probabilities
+    assert sorted(released.tolist(), reverse=True) == pytest.approx(expected)

@@ -22,7 +22,7 @@ from armnesia import (
 )
 from armnesia.auditing import small_worlds
 from armnesia.unlearners.contenders import contenders
-from armnesia.unlearners.tilt import knee
+from armnesia.unlearners.tilt_reference import knee
 from tests.quick import quick_only
 from tests.unlearners.tilt_cases import LEARNER, MODERATE, Floats, Ints, uniform
 

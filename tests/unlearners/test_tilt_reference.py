@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Tilt
 from armnesia.unlearners.predictive import flat
-from armnesia.unlearners.tilt import best_reference, highest_allowed
+from armnesia.unlearners.tilt_reference import best_reference, highest_allowed
 from tests.quick import quick_only
 
 Floats = NDArray[np.float64]

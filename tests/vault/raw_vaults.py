@@ -65,6 +65,23 @@ def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in TABLES}
 
 
+def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1) -> None:
+    """Flip one bit of a key in some of its entries in an index of an SQLite vault, and nothing else."""
+    with closing(sqlite3.connect(place.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode = DELETE")
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (index,))
+        ((size,),) = connection.execute("PRAGMA page_size")
+    data = bytearray(place.path.read_bytes())
+    start, end = (page - 1) * size, page * size
+    for _ in range(entries):
+        at = data.find(key, start, end)
+        assert at > 0
+        data[at + 5] ^= 1
+        start = at + len(key)
+    place.path.write_bytes(data)
+
+
 class Snapshot:
     """A vault's database as it is now, to be put back later, as from a backup."""
 

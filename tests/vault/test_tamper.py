@@ -234,10 +234,14 @@ def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tm
     vault.export(tmp_path / "latest.json", for_restore=True)
     place = (vault._connection.database, vault._connection.keys_path)
     assert change(vault, "DELETE FROM suppressed WHERE kind = 'user'") == 1
-    with pytest.raises(VaultError, match="the suppression list, the answered requests or their digests"):
+    with pytest.raises(
+        VaultError, match="the suppression list, the answered requests, the commitments or their digests"
+    ):
         vault.rebuild()
     change(vault, "UPDATE arm SET count = count + 1 WHERE position = 0")  # nor by breaking the seal as well
-    with pytest.raises(VaultError, match="the suppression list, the answered requests or their digests"):
+    with pytest.raises(
+        VaultError, match="the suppression list, the answered requests, the commitments or their digests"
+    ):
         vault.rebuild()
     change(vault, "UPDATE arm SET count = count - 1 WHERE position = 0")
     assert place == (vault._connection.database, vault._connection.keys_path)

@@ -1,7 +1,9 @@
 """All unlearners on one request: what each would release, guarantee and lose."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,7 @@ class Comparison:
     """What one unlearner would do with a request, or why it refuses it."""
 
     name: str
+    actions: tuple[Hashable, ...]
     guarantee: Guarantee | None
     probabilities: FloatArray | None
     change: float
@@ -27,6 +30,25 @@ class Comparison:
     expected_loss: float
     """The expected loss of reward, on the scale of the rewards, judged by the records left."""
     refused: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it; an unlearner that refuses has only its name and the reason.
+
+        >>> Comparison("tilt", ("A", "B"), None, None, math.nan, math.nan, "too many arms").to_dict()
+        {'name': 'tilt', 'guarantee': None, 'probabilities': None, 'change': None, 'expected_loss': None,
+        'refused': 'too many arms'}
+        """
+        probabilities = None
+        if self.probabilities is not None:
+            probabilities = dict(zip(self.actions, self.probabilities.tolist(), strict=True))
+        return {
+            "name": self.name,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "probabilities": probabilities,
+            "change": None if self.refused else self.change,
+            "expected_loss": None if self.refused else self.expected_loss,
+            "refused": self.refused or None,
+        }
 
 
 def compare(
@@ -67,12 +89,14 @@ def compare(
         try:
             release = unlearner.release(learner, statistics, request, budget)
         except ArmnesiaError as reason:
-            found.append(Comparison(name, None, None, float("nan"), float("nan"), str(reason)))
+            found.append(Comparison(name, statistics.actions, None, None, math.nan, math.nan, str(reason)))
             continue
         p = release.probabilities
         change = float(1 - p[int(old.index)])
         loss = float((high - low) * (posterior.max() - p @ posterior))
-        found.append(Comparison(name, release.guarantee, p, max(change, 0.0), max(loss, 0.0)))
+        found.append(
+            Comparison(name, release.actions, release.guarantee, p, max(change, 0.0), max(loss, 0.0))
+        )
     return sorted(found, key=_strictest_and_best_first)
 
 

@@ -9,8 +9,9 @@ import typer
 from armnesia import datasets
 from armnesia.auditing import Audit, audit
 from armnesia.cli.demo_vault import run_vault
-from armnesia.cli.log.case import Case, LogRequest, arm_rows, arm_table
-from armnesia.cli.options import AsJson, learner_to_dict
+from armnesia.cli.log.arms import arm_table
+from armnesia.cli.log.request import UnlearningCase
+from armnesia.cli.options import AsJson
 from armnesia.cli.output import json_value, print_result, table
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -47,8 +48,8 @@ def demo(
     retrained = learner.decide(statistics.without(one_request))
     result = {
         "log": "flights",
-        "decision": {"action": decision.action, "arms": arm_rows(statistics, decision)},
-        "learner": learner_to_dict(learner),
+        "decision": {"action": decision.action, "arms": decision.to_dict(statistics)["arms"]},
+        "learner": learner.to_dict(),
         "single_source": [_facts(*pair) for pair in single],
         "multi_source": [_facts(*pair) for pair in several],
         "vault": steps.to_dict(),
@@ -75,13 +76,12 @@ def demo(
 
 def _run(
     learner: Learner, statistics: ArmStatistics, request: DeletionRequest, unlearners: list[Unlearner]
-) -> list[tuple[Case, Audit]]:
-    on = LogRequest(learner, statistics, request)
-    cases = [Case(on, unlearner, BUDGET) for unlearner in unlearners]
+) -> list[tuple[UnlearningCase, Audit]]:
+    cases = [UnlearningCase(learner, statistics, request, unlearner, BUDGET) for unlearner in unlearners]
     return [(case, audit(case.unlearner, learner, statistics, request, BUDGET)) for case in cases]
 
 
-def _facts(case: Case, found: Audit) -> dict[str, Any]:
+def _facts(case: UnlearningCase, found: Audit) -> dict[str, Any]:
     return {
         **case.to_dict(),
         **found.release.to_dict(),
@@ -91,7 +91,7 @@ def _facts(case: Case, found: Audit) -> dict[str, Any]:
     }
 
 
-def _table(title: str, results: list[tuple[Case, Audit]]) -> Any:
+def _table(title: str, results: list[tuple[UnlearningCase, Audit]]) -> Any:
     rows = [
         [
             case.unlearner.name,

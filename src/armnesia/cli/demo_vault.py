@@ -11,8 +11,6 @@ from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.messages import counted
 from armnesia.vault import Certificate, Configuration, Forgotten, Ingested, Served, Vault, Verification
 
-COLUMNS: dict[str, Any] = {"action": "airline", "reward": "on_time", "user": "aircraft"}
-
 
 @dataclass(frozen=True)
 class VaultSteps:
@@ -65,10 +63,10 @@ def run_vault(out: Path, aircraft: list[str], confidence: float) -> VaultSteps:
         url = f"sqlite:///{folder}/vault.db"
         configuration = Configuration(actions=datasets.flights().actions, confidence=confidence)
         with Vault.create(url, configuration) as vault:
-            added = vault.ingest(log, **COLUMNS)
+            added = vault.ingest(log, **datasets.FLIGHTS_COLUMNS)
             decided = vault.decide()
             forgotten = vault.forget(users=aircraft)
-            sent_again = vault.ingest(log, **COLUMNS)
+            sent_again = vault.ingest(log, **datasets.FLIGHTS_COLUMNS)
             certificate = vault.certificate(users=aircraft[:1])
             problems = certificate.verify(vault.public_keys())
             verified = vault.verify()

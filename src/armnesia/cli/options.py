@@ -11,7 +11,6 @@ from armnesia import datasets
 from armnesia.cli.interrupts import import_before_work
 from armnesia.cli.parameters import check_owners, of_kind
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.parameters import parameters_of
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import IF_PRESENT, Log, read_log
@@ -86,17 +85,14 @@ class LogOptions:
 
     def read(self, log: str, *, with_users: bool) -> Log:
         """Read the log that a command names."""
-        if log == BUNDLED and not Path(log).exists():
-            if self != LogOptions():
-                raise InvalidInputError(
-                    f"the bundled log {BUNDLED!r} has its own columns, actions and rewards: leave --table,"
-                    " --action-column, --reward-column, --user-column, --actions, --actions-file,"
-                    " --reward-range and --where out"
-                )
+        own = (
+            "columns, actions and rewards: leave --table, --action-column, --reward-column, --user-column,"
+            " --actions, --actions-file, --reward-range and --where out"
+        )
+        if is_bundled(log, by_default=self == LogOptions(), own=own):
             return datasets.flights()
         actions = declared_actions(self.actions, self.actions_file)
-        if "://" not in log:
-            import_before_work("duckdb")
+        import_engine(log)
         return read_log(
             log,
             action=self.action_column,
@@ -107,6 +103,27 @@ class LogOptions:
             where=self.where,
             reward_range=two_numbers(self.reward_range),
         )
+
+
+def is_bundled(log: str, *, by_default: bool, own: str) -> bool:
+    """Whether a command names the bundled log; if so, its options about columns must be the default ones.
+
+    `own` completes the message: what the bundled log has of its own, and which options to leave out.
+
+    >>> is_bundled("flights", by_default=True, own="columns"), is_bundled("log.csv", by_default=False, own="")
+    (True, False)
+    """
+    if log != BUNDLED or Path(log).exists():
+        return False
+    if not by_default:
+        raise InvalidInputError(f"the bundled log {BUNDLED!r} has its own {own}")
+    return True
+
+
+def import_engine(log: str) -> None:
+    """Import DuckDB, which reads files, before work that Ctrl-C must be able to end."""
+    if "://" not in log:
+        import_before_work("duckdb")
 
 
 def declared_actions(actions: str | None, file: Path | None) -> tuple[str, ...] | None:
@@ -196,24 +213,9 @@ def make_budget(
     )
 
 
-def learner_to_dict(learner: Learner) -> dict[str, Any]:
-    """The learner as JSON holds it: its name, its parameters, and what it reveals.
-
-    `confidence` is null if it has none, `reveals` if it took nothing from the log.
-    """
-    own = {each.name: getattr(learner, each.name) for each in parameters_of(type(learner))}
-    own.pop("default_action", None)
-    return {"name": learner.name, "confidence": None, **own, "reveals": learner.reveals or None}
-
-
 def revealed(learner: Learner) -> list[str]:
     """One line about what the learner took from the log and so makes public, if anything."""
     return [f"Public: {learner.reveals} (--confidence fixes τ beforehand)."] if learner.reveals else []
-
-
-def budget_to_dict(budget: Budget) -> dict[str, float]:
-    """The budget as JSON holds it."""
-    return {"epsilon": budget.epsilon, "delta": budget.delta, "gamma": budget.gamma}
 
 
 def _labels_in(file: Path) -> tuple[str, ...]:

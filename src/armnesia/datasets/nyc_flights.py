@@ -14,6 +14,7 @@ airline to choose.
 import csv
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from armnesia.logs import Log, read_log
 
 _FOLDER = Path(__file__).parent
 _AIRLINES_TO_LOS_ANGELES = ("AA", "B6", "DL", "UA", "VX")
+
+FLIGHTS_COLUMNS: dict[str, Any] = {"action": "airline", "reward": "on_time", "user": "aircraft"}
+"""The columns of the bundled log, as `read_log` and `Vault.ingest` take them."""
 
 
 def flights_path() -> Path:
@@ -50,9 +54,9 @@ def flights() -> Log:
     with gzip.open(flights_path(), "rt", encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     return read_log(
-        action=[row["airline"] for row in rows],
-        reward=[int(row["on_time"]) for row in rows],
-        user=[row["aircraft"] for row in rows],
+        action=[row[FLIGHTS_COLUMNS["action"]] for row in rows],
+        reward=[int(row[FLIGHTS_COLUMNS["reward"]]) for row in rows],
+        user=[row[FLIGHTS_COLUMNS["user"]] for row in rows],
         actions=_AIRLINES_TO_LOS_ANGELES,
     )
 

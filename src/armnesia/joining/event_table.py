@@ -11,8 +11,10 @@ from armnesia.core.messages import listed
 from armnesia.joining.json_lines import is_json_lines, open_json_lines
 from armnesia.joining.options import TIME_UNITS
 from armnesia.logs import rules
+from armnesia.logs.conditions import Condition
 from armnesia.logs.duckdb_engine import unreadable
 from armnesia.logs.duckdb_values import FileColumn
+from armnesia.logs.file_conditions import FileConditions
 from armnesia.logs.file_formats import LogFiles, open_files
 
 _NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"} | {
@@ -21,6 +23,7 @@ _NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT",
     "DECIMAL",
     "HUGEINT",
 }
+_NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _LOCAL_TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _MOMENTS = {"TIMESTAMP WITH TIME ZONE": "epoch_us({})", "TIMESTAMPTZ_NS": "epoch_ns({}) // 1000"}
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_800_000_000
@@ -101,19 +104,31 @@ class EventTable:
         column.check("label", self._described(what, name))
         return f"nullif({column.text()}, '')"
 
-    def matches(self, where: Mapping[str, str]) -> str:
-        """Whether a row satisfies all conditions; a missing value satisfies none."""
-        conditions = []
-        for name, value in where.items():
-            column = self.column("condition", name)
-            column.check("label", self._described("condition", name))
-            conditions.append(f"coalesce({column.text()} = {self._parameter(str(value))}, false)")
-        return " AND ".join(conditions) or "true"
+    def select(self, where: tuple[Condition, ...]) -> FileConditions:
+        """Find the columns of the conditions that rows must satisfy."""
+        columns = tuple(self.column("condition", condition.column) for condition in where)
+        for column, condition in zip(columns, where, strict=True):
+            column.check("label", self._described("condition", condition.column))
+        selection = FileConditions(where, columns, f"{self.role}_where")
+        self.parameters.update(selection.parameters)
+        return selection
+
+    def refused_conditions(self, selection: FileConditions) -> InvalidLogError:
+        """Name the first values that a condition cannot compare with a number."""
+        place, offences = next(
+            (place, found)
+            for place, has_no_number in selection.no_numbers().items()
+            if (found := self.first_rows(f"left({selection.columns[place].text()}, 100)", has_no_number))
+        )
+        condition = selection.where[place]
+        return condition.no_numbers(offences, self._described("condition", condition.column))
 
     def time(self, name: str, unit: str | None, time_zone: str) -> "TimeColumn":
         """The times of a column, in microseconds since 1970 in UTC."""
         column = self.column("time", name)
         described = self._described("time", name)
+        if column.type == _NOTHING:
+            return TimeColumn(described, column, "NULL::BIGINT", "false")
         numbers = column.type in _NUMBERS
         option = "time_unit" if self.role == "exposures" else "metric_time_unit"
         if numbers and unit is None:

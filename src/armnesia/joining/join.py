@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,6 +25,7 @@ from armnesia.joining.results import (
     VariantCount,
     equal_shares_p_value,
 )
+from armnesia.logs.conditions import Where
 from armnesia.logs.duckdb_engine import ScratchDatabase
 from armnesia.logs.limits import LONGEST_TEXT
 
@@ -52,12 +53,12 @@ def join_metrics(
     user_column: str | None = None,
     time_column: str | None = None,
     time_unit: str | None = None,
-    exposure_where: Mapping[str, str] | None = None,
+    exposure_where: Where | None = None,
     value_column: str | None = None,
     metric_user_column: str | None = None,
     metric_time_column: str | None = None,
     metric_time_unit: str | None = None,
-    metric_where: Mapping[str, str] | None = None,
+    metric_where: Where | None = None,
     time_zone: str = "UTC",
     replace: bool = False,
     memory_limit: str = MEMORY_LIMIT,
@@ -73,8 +74,9 @@ def join_metrics(
     A column may be `column.property` if it holds JSON objects. `preset` names the columns as a platform
     does: growthbook, posthog, statsig or launchdarkly. `user_column` and `time_column` are those of both
     tables, unless the metric has its own. `experiment` names the experiment of a table without such a column.
-    `exposure_where` and `metric_where` select rows by the text of a column. `time_unit` says what times count
-    that are numbers: s, ms, us or ns. Times without a zone are in `time_zone`.
+    `exposure_where` and `metric_where` are conditions that rows must satisfy, such as "country = DE", as for
+    `read_log`. `time_unit` says what times count that are numbers: s, ms, us or ns. Times without a zone are
+    in `time_zone`.
 
     >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -177,24 +179,28 @@ class _Join:
     def _wanted_exposures(self) -> list[str]:
         columns = self.exposure_columns
         experiment = [] if self.options.experiment is not None else [columns.experiment]
-        return [*experiment, columns.action, columns.user, columns.time, *columns.where]
+        conditions = [condition.column for condition in columns.where]
+        return [*experiment, columns.action, columns.user, columns.time, *conditions]
 
     def _wanted_metric(self) -> list[str]:
         columns = self.metric_columns
         value = [] if columns.value is None else [columns.value]
-        return [*value, columns.user, columns.time, *columns.where]
+        return [*value, columns.user, columns.time, *(condition.column for condition in columns.where)]
 
     def _read_exposures(self, database: ScratchDatabase, table: EventTable) -> "_ExposureCounts":
         time = table.time(self.exposure_columns.time, self.options.time_unit, self.options.time_zone)
-        sql = statements.people(table, self.exposure_columns, time, self.options.experiment)
+        selection = table.select(self.exposure_columns.where)
+        sql = statements.people(table, self.exposure_columns, selection, time, self.options.experiment)
         name = {} if self.options.experiment is None else {"name": self.options.experiment}
         _run_on_files(database, table, sql, name)
         rows = database.run(statements.COUNT_EXPOSURES, {}, failed=table.failed)
         n_read = sum(row[1] for row in rows)
         table.files.check_count(n_read)
         by_status = {row[0]: row[1:] for row in rows}
+        if statements.NO_NUMBER in by_status:
+            raise table.refused_conditions(selection)
         if statements.UNREADABLE_TIME in by_status:
-            raise time.refused(table, table.matches(self.exposure_columns.where))
+            raise time.refused(table, selection.satisfied)
         usable, of_kept, n_rows, left_out, _, dates = by_status.get(statements.USABLE, (0, 0, 0, 0, None, 0))
         if not n_rows:
             raise InvalidLogError(
@@ -226,7 +232,8 @@ class _Join:
         columns = self.metric_columns
         time = table.time(columns.time, self.options.metric_time_unit, self.options.time_zone)
         value = None if columns.value is None else table.value(columns.value)
-        sql = statements.sums(table, columns, time, value, self.options.aggregate)
+        selection = table.select(columns.where)
+        sql = statements.sums(table, columns, selection, time, value, self.options.aggregate)
         _run_on_files(database, table, sql, {"window": self.options.window})
         rows = database.run(statements.COUNT_METRIC, {}, failed=table.failed)
         database.run(statements.LEADERS, {}, failed=table.failed)
@@ -239,10 +246,12 @@ class _Join:
         uses = MetricUses(within, before, pairs - within - before, of_left_out)
         read = sum(skipped.values()) + not_exposed + exposed
         table.files.check_count(read)
+        if statements.NO_NUMBER in skipped:
+            raise table.refused_conditions(selection)
         if statements.UNREADABLE_TIME in skipped:
-            raise time.refused(table, table.matches(columns.where))
+            raise time.refused(table, selection.satisfied)
         if statements.UNREADABLE_VALUE in skipped and value is not None:
-            raise value.refused(table, table.matches(columns.where))
+            raise value.refused(table, selection.satisfied)
         reasons = {
             reason: skipped.get(number, 0) for number, reason in enumerate(statements.METRIC_STATUS, start=1)
         }
@@ -345,10 +354,11 @@ def _out_format(path: Path) -> str:
 
 def _check_metric(columns: MetricColumns, preset: str | None) -> None:
     """Refuse a metric of which it is not said what to add up."""
-    if columns.event is not None and columns.event not in columns.where:
+    selected = {condition.column for condition in columns.where}
+    if columns.event is not None and columns.event not in selected:
         raise InvalidInputError(
             f"a metric of preset {preset} is a table of all events: select one with metric_where"
-            f" (--metric-where {columns.event}=NAME)"
+            f" (--metric-where '{columns.event} = NAME')"
         )
 
 

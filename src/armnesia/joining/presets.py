@@ -3,23 +3,23 @@
 Which page of a platform's documentation each follows, and what is an assumption: docs/joining.md.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import any_of
+from armnesia.logs.conditions import Condition, Where, conditions
 
 
 @dataclass(frozen=True)
 class ExposureColumns:
-    """Where a table of exposures has what; `where` selects rows by the text of a column."""
+    """Where a table of exposures has what; `where` are conditions that its rows must satisfy."""
 
     experiment: str = "experiment"
     action: str = "action"
     user: str = "user"
     time: str = "time"
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class MetricColumns:
     user: str = "user"
     time: str = "time"
     value: str | None = "value"
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: tuple[Condition, ...] = ()
     event: str | None = None
-    """The column of the event's name, if the table has all events: then `where` must name one."""
+    """The column of the event's name, if the table has all events: then a condition must name one."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ PRESETS = {
             "properties.$feature_flag_response",
             "distinct_id",
             "timestamp",
-            {"event": "$feature_flag_called"},
+            conditions("event = $feature_flag_called"),
         ),
         MetricColumns("distinct_id", "timestamp", None, event="event"),
     ),
@@ -67,10 +67,14 @@ PRESETS = {
             "variation_id",
             "context_key",
             "received_time",
-            {"context_kind": "user"},
+            conditions("context_kind = user"),
         ),
         MetricColumns(
-            "context_key", "received_time", "event_value", {"context_kind": "user"}, event="event_key"
+            "context_key",
+            "received_time",
+            "event_value",
+            conditions("context_kind = user"),
+            event="event_key",
         ),
     ),
 }
@@ -89,7 +93,15 @@ def named_preset(name: str | None) -> Preset:
     return PRESETS[name]
 
 
-def with_named(columns: Any, where: Mapping[str, str] | None, **named: str | None) -> Any:
-    """The same columns with those that were named; a condition replaces the preset's on the same column."""
+def with_named(columns: Any, where: Where | None, **named: str | None) -> Any:
+    """The same columns with those that were named; conditions replace the preset's on the same column.
+
+    >>> columns = with_named(PRESETS["posthog"].exposures, "event = $pageview", user="person_id")
+    >>> columns.user, [str(condition) for condition in columns.where]
+    ('person_id', ["event = '$pageview'"])
+    """
+    given = conditions(where)
     changed: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
-    return replace(columns, **changed, where={**columns.where, **(where or {})})
+    replaced = {condition.column for condition in given}
+    kept = tuple(condition for condition in columns.where if condition.column not in replaced)
+    return replace(columns, **changed, where=(*kept, *given))

@@ -5,16 +5,23 @@ A row that cannot be used keeps a status, and groups by it, so that every row th
 
 from armnesia.joining.event_table import VALUE_UNIT, EventTable, TimeColumn, ValueColumn
 from armnesia.joining.presets import ExposureColumns, MetricColumns
+from armnesia.logs.file_conditions import FileConditions
 
 EXPOSURE_STATUS = ("filtered", "missing_user", "missing_experiment", "missing_action", "missing_time")
 METRIC_STATUS = ("filtered", "missing_user", "missing_time", "missing_value")
 _PLACE = "CASE WHEN kept THEN people.rowid ELSE -1 - people.rowid END"
 """The number of a row of `people`; it is negative if the person is left out."""
-USABLE, UNREADABLE_TIME, UNREADABLE_VALUE = 0, 100, 101
+USABLE, UNREADABLE_TIME, UNREADABLE_VALUE, NO_NUMBER = 0, 100, 101, 102
 """The statuses of rows that are used, or make the files refused; the others count from 1 in their list."""
 
 
-def people(table: EventTable, columns: ExposureColumns, time: TimeColumn, experiment_is: str | None) -> str:
+def people(
+    table: EventTable,
+    columns: ExposureColumns,
+    selection: FileConditions,
+    time: TimeColumn,
+    experiment_is: str | None,
+) -> str:
     """Make the table `people`: one row per person and experiment, and one per status of other exposures.
 
     Somebody saw one variant if the smallest and the largest are the same, and then it is the first one, too.
@@ -23,9 +30,9 @@ def people(table: EventTable, columns: ExposureColumns, time: TimeColumn, experi
     missing = ["NOT matches", "person IS NULL", "experiment IS NULL", "action IS NULL", "no_time"]
     return f"""
         CREATE TEMP TABLE people AS
-        WITH matched AS (SELECT *, {table.matches(columns.where)} AS matches FROM {table.sql}),
+        WITH matched AS ({_matched(table, selection)}),
         labelled AS (
-            SELECT matches,
+            SELECT matches, no_number,
                 CASE WHEN matches THEN {table.label("user", columns.user)} END AS person,
                 CASE WHEN matches THEN {experiment} END AS experiment,
                 CASE WHEN matches THEN {table.label("action", columns.action)} END AS action,
@@ -49,6 +56,7 @@ def people(table: EventTable, columns: ExposureColumns, time: TimeColumn, experi
 def sums(
     table: EventTable,
     columns: MetricColumns,
+    selection: FileConditions,
     time: TimeColumn,
     value: ValueColumn | None,
     aggregate: str,
@@ -70,9 +78,9 @@ def sums(
     }[aggregate]
     return f"""
         CREATE TEMP TABLE sums AS
-        WITH matched AS (SELECT *, {table.matches(columns.where)} AS matches FROM {table.sql}),
+        WITH matched AS ({_matched(table, selection)}),
         labelled AS (
-            SELECT matches,
+            SELECT matches, no_number,
                 CASE WHEN matches THEN {table.label("user", columns.user)} END AS person,
                 CASE WHEN matches THEN {time.microseconds} END AS time,
                 CASE WHEN matches THEN {units} END AS units,
@@ -174,9 +182,16 @@ COUNT_LEFT_OUT = f"""
     GROUP BY experiment ORDER BY experiment"""
 
 
+def _matched(table: EventTable, selection: FileConditions) -> str:
+    """The rows of a table: whether they satisfy all conditions, and whether one could not be compared."""
+    no_number = " OR ".join(selection.no_numbers().values()) or "false"
+    return f"SELECT *, {selection.satisfied} AS matches, {no_number} AS no_number FROM {table.sql}"
+
+
 def _status(missing: list[str], *, with_value: bool = False) -> str:
     """The first reason why a row cannot be used."""
-    cases = [f"WHEN {condition} THEN {number}" for number, condition in enumerate(missing, start=1)]
+    cases = [f"WHEN no_number THEN {NO_NUMBER}"]
+    cases += [f"WHEN {condition} THEN {number}" for number, condition in enumerate(missing, start=1)]
     cases.append(f"WHEN time IS NULL THEN {UNREADABLE_TIME}")
     if with_value:
         cases.append(f"WHEN units IS NULL THEN {UNREADABLE_VALUE}")

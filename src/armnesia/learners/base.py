@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, scalar_or_array
 from armnesia.core.errors import UnsupportedError
-from armnesia.core.parameters import parameter
+from armnesia.core.parameters import parameter, parameters_of
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import from_unit_scale
 
@@ -34,6 +34,28 @@ class Decision:
         if isinstance(position, int):
             return self.actions[position]
         return [self.actions[i] for i in position.flat]
+
+    def to_dict(self, statistics: ArmStatistics) -> dict[str, Any]:
+        """Write the decision on one data set as JSON holds it, with the count, mean and score of each arm.
+
+        >>> from armnesia.learners import Imitation
+        >>> statistics = ArmStatistics.from_rewards({"A": [1, 0], "B": [1]})
+        >>> Imitation().decide(statistics).to_dict(statistics)
+        {'action': 'A', 'no_data': False, 'n_rows': 3, 'arms':
+        [{'action': 'A', 'count': 2, 'mean': 0.5, 'score': 2.0},
+        {'action': 'B', 'count': 1, 'mean': 1.0, 'score': 1.0}]}
+        """
+        counts, means = statistics.counts.tolist(), statistics.means.tolist()
+        columns = zip(self.actions, counts, means, self.scores.tolist(), strict=True)
+        return {
+            "action": self.action,
+            "no_data": bool(self.no_data),
+            "n_rows": sum(counts),
+            "arms": [
+                {"action": action, "count": count, "mean": mean, "score": score}
+                for action, count, mean, score in columns
+            ],
+        }
 
     def __repr__(self) -> str:
         flag = ", no_data=True" if self.no_data.any() else ""
@@ -74,6 +96,19 @@ class Learner(ABC):
     def reveals(self) -> str:
         """What the learner took from the log when it was bound, and so makes public; empty if nothing."""
         return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it: the name, the parameters without the default action, and what it reveals.
+
+        `confidence` is None if the learner has none, `reveals` if it took nothing from the log.
+
+        >>> from armnesia.learners import LCB
+        >>> LCB(confidence=0.01).to_dict()
+        {'name': 'lcb', 'confidence': 0.01, 'reveals': None}
+        """
+        own = {each.name: getattr(self, each.name) for each in parameters_of(type(self))}
+        own.pop("default_action", None)
+        return {"name": self.name, "confidence": None, **own, "reveals": self.reveals or None}
 
     def supports(self, kind: type) -> bool:
         """Whether the learner is of this kind and has its methods.

@@ -34,6 +34,11 @@ class KLLCB(ConfidenceLearner):
         """10⁻⁷. A divergence is computed with an error of about 10⁻¹⁶, and its root is the distance of μ."""
         return 1e-7
 
+    @property
+    def score_falls_then_rises(self) -> bool:
+        """Yes (it only falls; docs/theory.md has the proof), unless a subclass has another bound."""
+        return type(self).lower_bounds is KLLCB.lower_bounds
+
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """The bounds by bisection: kl(μ̂, μ) falls from infinity to 0 as μ rises from 0 to μ̂."""
         allowed = self.log_term(n_actions) / np.asarray(counts)

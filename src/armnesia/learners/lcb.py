@@ -26,6 +26,11 @@ class LCB(ConfidenceLearner, PenaltyLearner):
 
     name: ClassVar[str] = "lcb"
 
+    @property
+    def score_falls_then_rises(self) -> bool:
+        """Yes (docs/theory.md has the proof), unless a subclass has another penalty."""
+        return type(self).penalty is LCB.penalty
+
     def penalty(self, counts: ArrayLike, n_actions: int) -> FloatArray:
         """b(N) = √(L / (2N)), and 1 where there are no records.
 

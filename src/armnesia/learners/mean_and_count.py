@@ -27,12 +27,21 @@ class MeanAndCountLearner(Learner):
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """The scores of arms with these means and positive counts.
 
-        They must not fall as a mean rises, by more than `score_rounding`.
+        They must not fall as a mean or a count rises, by more than `score_rounding`.
         """
 
     @property
+    def score_falls_then_rises(self) -> bool:
+        """Whether a score, as zeros are added to an arm, falls up to some number of them and never after.
+
+        This must hold with every frozen penalty too. Then the lowest score is found by a search; otherwise
+        tilt at level `retained` takes a bound below it.
+        """
+        return False
+
+    @property
     def score_rounding(self) -> float:
-        """How far a score, as it is computed, can fall where the mean rises: 0 unless it is rounded."""
+        """How far a score, as it is computed, can fall where mean or count rises: 0 unless it is rounded."""
         return 0.0
 
     def unit_scores(self, statistics: ArmStatistics) -> FloatArray:
@@ -195,6 +204,11 @@ class FrozenPenalty(PenaltyLearner):
     def score_rounding(self) -> float:
         """That of the inner learner."""
         return self.inner.score_rounding
+
+    @property
+    def score_falls_then_rises(self) -> bool:
+        """Whether that of the inner learner does, with every frozen penalty."""
+        return self.inner.score_falls_then_rises
 
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """Those of the inner learner at N + g records."""

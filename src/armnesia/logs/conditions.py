@@ -1,4 +1,4 @@
-"""Conditions on the rows of a source: `read_log(where=...)` and `--where`.
+"""Conditions on the rows of a source: `read_log(where=...)`, `--where`, and those of `join`.
 
 A condition is text that is parsed here into a value, which each kind of source applies: no text of a user
 becomes SQL. It means the same on every kind of source, so it does not depend on how a value is stored: a
@@ -172,12 +172,12 @@ class Condition:
         """Name the column in a message."""
         return rules.described("where", self.column)
 
-    def no_numbers(self, offences: rules.Offences) -> InvalidLogError:
-        """Refuse values that cannot be compared with a number."""
+    def no_numbers(self, offences: rules.Offences, described: str | None = None) -> InvalidLogError:
+        """Refuse values that cannot be compared with a number; `described` names their column."""
         number = label_text(self.values[0])
         return InvalidLogError(
-            f"{self.described} must hold numbers to be compared with {number}; got {rules.at_rows(offences)}:"
-            f" put {number} in quotes to compare it as text"
+            f"{described or self.described} must hold numbers to be compared with {number};"
+            f" got {rules.at_rows(offences)}: put {number} in quotes to compare it as text"
         )
 
     def __str__(self) -> str:

@@ -23,6 +23,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions
 from armnesia.logs.duckdb_values import FileColumn
+from armnesia.logs.file_conditions import FileConditions
 from armnesia.logs.file_decisions import FileDecisions, interval_sql
 from armnesia.logs.file_formats import LogFiles, open_files
 from armnesia.logs.key_columns import KeyColumn
@@ -77,7 +78,7 @@ class FileSource(Source):
             )
         self._keys: tuple[tuple[FileColumn, KeyColumn], ...] = ()
         self._further: list[str] = []
-        self._conditions: tuple[FileColumn, ...] = ()
+        self._conditions = FileConditions()
         self._n_rows = self._files.n_rows
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
@@ -87,8 +88,8 @@ class FileSource(Source):
         columns = chosen._further_columns("where", [condition.column for condition in chosen.where])
         for column, condition in zip(columns, chosen.where, strict=True):
             column.check("key", condition.described)
-        chosen._conditions = tuple(columns)
-        wrong = chosen._no_numbers()
+        chosen._conditions = FileConditions(chosen.where, tuple(columns))
+        wrong = chosen._conditions.no_numbers()
         asked = ["count(*)", f"count(*) FILTER ({chosen._kept})"]
         asked += [f"count(*) FILTER ({condition})" for condition in wrong.values()]
         sql, parameters = f"SELECT {', '.join(asked)} FROM {chosen._files.table}", chosen._where_parameters
@@ -108,25 +109,11 @@ class FileSource(Source):
     @property
     def _kept(self) -> str:
         """Whether a row is read, in SQL; its parameters are `_where_parameters`."""
-        return self._satisfied(len(self.where))
-
-    def _satisfied(self, number: int) -> str:
-        """Whether a row satisfies the first conditions, in SQL."""
-        pairs = zip(self._conditions[:number], self.where, strict=False)
-        held = [column.holds(condition, f"where_{place}") for place, (column, condition) in enumerate(pairs)]
-        return " AND ".join(held) or "true"
+        return self._conditions.satisfied
 
     @property
     def _where_parameters(self) -> dict[str, Any]:
-        return {f"where_{place}": list(condition.values) for place, condition in enumerate(self.where)}
-
-    def _no_numbers(self) -> dict[int, str]:
-        """By condition: whether a row that satisfies those before it has no number to compare, in SQL."""
-        return {
-            place: f"{self._satisfied(place)} AND {column.text()} IS NOT NULL AND {column.number()} IS NULL"
-            for place, (column, condition) in enumerate(zip(self._conditions, self.where, strict=True))
-            if condition.compares_numbers
-        }
+        return self._conditions.parameters
 
     @property
     def _table(self) -> str:

@@ -7,7 +7,7 @@ import copy
 import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition, rows_that_satisfy
 from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.limits import LONGEST_TEXT, in_chunks, is_longer
-from armnesia.logs.source import RawRows, Selection, Source, joined
+from armnesia.logs.source import IN_MEMORY, RawRows, Selection, Source, joined
 from armnesia.logs.values import joined_texts, label_text, python_values, sorted_if_comparable
 
 _ARROW_BACKENDS = ("pyarrow", "polars", "pandas")
@@ -34,8 +34,6 @@ _PIECE = 2048
 
 class FrameSource(Source):
     """A dataframe or a mapping from names to columns; it is in memory, so it cannot be opened again."""
-
-    can_be_reopened: ClassVar[bool] = False
 
     def __init__(self, frame: Any, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
@@ -60,7 +58,7 @@ class FrameSource(Source):
     @property
     def description(self) -> Mapping[str, Any]:
         """The kind of dataframe; it cannot be found again."""
-        place = {"kind": "frame", "location": self._kind, "table": None}
+        place = {"kind": IN_MEMORY, "location": self._kind, "table": None}
         return {**place, "columns": vars(self.columns), **self.described_filter()}
 
     def _load(self, names: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.source import Source
+from armnesia.logs.source import IN_MEMORY, Source
 from armnesia.logs.urls import redacted
 
 SOURCES = {
@@ -75,7 +75,7 @@ def _kind(source: Any) -> str:
 
 def reopen_source(description: Mapping[str, Any]) -> Source:
     """Open a source again from its description; a password is taken from PGPASSWORD or a service file."""
-    if description["kind"] == "frame":
+    if description["kind"] == IN_MEMORY:
         raise InvalidInputError("a dataframe cannot be opened again; give a file or a table instead")
     return open_source(
         description["location"],

@@ -8,7 +8,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -109,6 +109,10 @@ class Rows:
         return len(self.arms)
 
 
+IN_MEMORY = "frame"
+"""The kind, in its description, of a source that cannot be opened again."""
+
+
 class Source(ABC):
     """Decisions in a file, a dataframe or a table.
 
@@ -116,8 +120,6 @@ class Source(ABC):
     content of all columns.
     """
 
-    can_be_reopened: ClassVar[bool] = True
-    """Whether `reopen_source` can open it again from its description."""
     declared_actions: tuple[Hashable, ...] | None = None
     """The action set, where the source states it."""
     keys: tuple[str, ...] = ()
@@ -139,6 +141,11 @@ class Source(ABC):
     @abstractmethod
     def description(self) -> Mapping[str, Any]:
         """Where the source is, as JSON without passwords: `reopen_source` opens it again from this."""
+
+    @property
+    def can_be_reopened(self) -> bool:
+        """Whether `reopen_source` can open it again from its description."""
+        return bool(self.description["kind"] != IN_MEMORY)
 
     @abstractmethod
     def n_rows(self) -> int | None:

@@ -72,10 +72,10 @@ def without_schema(url: str) -> tuple[str, str]:
     return _joined(url.partition("?")[0], others), schema
 
 
-def place_of(url: str) -> str:
+def location_of(url: str) -> str:
     """Show where a database is, in messages about a vault.
 
-    >>> place_of("postgresql://ann:secret@db.example:5433/logs?sslpassword=secret")
+    >>> location_of("postgresql://ann:secret@db.example:5433/logs?sslpassword=secret")
     'postgresql://db.example:5433/logs'
     """
     parts = _parts(url, "url")

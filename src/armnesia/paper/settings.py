@@ -1,7 +1,10 @@
 """The paper's experimental settings, and its methods and ours by name."""
 
+import math
+
 from armnesia.core.errors import InvalidInputError
 from armnesia.simulation import Environment
+from armnesia.theory import insured_from
 from armnesia.unlearners import (
     Adaptive,
     CentredGaussian,
@@ -31,7 +34,7 @@ ARMS_OF_MULTI_CASE = {HARD: (0, 1), EASY: (2, 3)}
 METHODS: dict[str, Unlearner | None] = {
     "oracle": None,
     "rollback": Rollback(),
-    "gaussian": Gaussian(sensitivity="paper", joint=False),
+    "gaussian": Gaussian.as_in_the_paper(),
     "adaptive": Adaptive.as_in_the_paper(),
     "mixing": Mixing(ratio=0.5, sensitivity="paper"),
     "multi_source": MultiSource.as_in_the_paper(),
@@ -73,3 +76,12 @@ def unlearner_named(name: str) -> Unlearner | None:
     if name not in methods:
         raise InvalidInputError(f"method must be one of {', '.join(methods)}; got {name!r}")
     return methods[name]
+
+
+def all_insured_from() -> float:
+    """The ε, rounded up to hundredths, from which on tilt at `retained` insures all arms.
+
+    >>> all_insured_from()
+    2.62
+    """
+    return math.ceil(100 * insured_from(contenders=len(ENVIRONMENT.means), delta=DELTA)) / 100

@@ -4,7 +4,7 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, UnprovedCalibrationWarning
 from armnesia.privacy.curve import calibrate, check_delta, check_epsilon, privacy_curve
@@ -79,6 +79,14 @@ class Budget:
                 stacklevel=2,
             )
         return cls(epsilon=epsilon, delta=delta)._with_gamma(gamma)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it, with the noise γ.
+
+        >>> Budget.from_gamma(0.5, delta=1e-5).to_dict()
+        {'epsilon': 9.9972..., 'delta': 1e-05, 'gamma': 0.5}
+        """
+        return {"epsilon": self.epsilon, "delta": self.delta, "gamma": self.gamma}
 
     def _with_gamma(self, gamma: float) -> Self:
         object.__setattr__(self, "_fixed_gamma", float(gamma))

@@ -17,7 +17,9 @@ from armnesia.privacy.curve import check_delta, check_epsilon
 Composition: TypeAlias = Literal["best", "even", "optimal"]
 """How a budget is split: evenly, by the optimal composition theorem, or by the better of both."""
 
-_MARGIN = 1e-9  # relative; above the rounding error of the sum, so that δ is never understated
+# Relative; above the rounding error of the sum, which grows with d, so that δ is never understated.
+_LEAST_MARGIN = 1e-9
+_MARGIN_PER_RELEASE = 1e-14
 _HALVINGS = 60
 
 
@@ -49,7 +51,8 @@ def composed_delta(*, epsilon_each: float, delta_each: float, number: int, epsil
     beyond = losses > epsilon * (1 + 1e-14)
     inner = float((chances[beyond] * -np.expm1(epsilon - losses[beyond])).sum())
     none_fails = number * math.log1p(-delta_each)
-    return min(1.0, (-math.expm1(none_fails) + math.exp(none_fails) * inner) * (1 + _MARGIN))
+    margin = max(_LEAST_MARGIN, _MARGIN_PER_RELEASE * number)
+    return min(1.0, (-math.expm1(none_fails) + math.exp(none_fails) * inner) * (1 + margin))
 
 
 def split_evenly(budget: Budget, number: int) -> Budget:

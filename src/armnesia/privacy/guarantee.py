@@ -69,6 +69,15 @@ _MEANINGS = {
         " that decision and the number of records deleted are not"
     ),
 }
+_JOINT_MEANINGS = {  # in which decisions records were deleted is part of a request's shape
+    Level.REQUEST_SHAPE: (
+        "the rewards are forgotten; how many records of each arm in each decision were deleted is not"
+    ),
+    Level.ORIGINAL_DECISION: (
+        "the rewards are forgotten only up to the decisions made with them;"
+        " those decisions and the number of records deleted in each of them are not"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -88,11 +97,22 @@ class Guarantee:
     level: Level
     reveals: str = ""
     """What the learner took from the log and so makes public, at every level; see `Learner.reveals`."""
+    is_joint: bool = False
+    """Whether it is that of the releases of several decisions together."""
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         object.__setattr__(self, "level", Level.named(self.level))
+
+    @property
+    def meaning(self) -> str:
+        """What is forgotten, in words: the level's, or what it is for several decisions together.
+
+        >>> Guarantee(0.0, 0.0, Level.REQUEST_SHAPE, is_joint=True).meaning
+        'the rewards are forgotten; how many records of each arm in each decision were deleted is not'
+        """
+        return _JOINT_MEANINGS.get(self.level, self.level.meaning) if self.is_joint else self.level.meaning
 
     @property
     def is_vacuous(self) -> bool:
@@ -109,7 +129,7 @@ class Guarantee:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "level": str(self.level),
-            "meaning": self.level.meaning,
+            "meaning": self.meaning,
             "reveals": self.reveals or None,
         }
 
@@ -117,4 +137,4 @@ class Guarantee:
         numbers = f"(ε = {self.epsilon:.6g}, δ = {self.delta:.3g}) at level {self.level}"
         if self.is_vacuous:
             return f"{numbers}: promises nothing"
-        return "; ".join([f"{numbers}: {self.level.meaning}", *([self.reveals] if self.reveals else [])])
+        return "; ".join([f"{numbers}: {self.meaning}", *([self.reveals] if self.reveals else [])])

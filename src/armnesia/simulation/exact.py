@@ -71,8 +71,12 @@ def exact_release(
 
 def _formula(unlearner: Unlearner) -> Callable[[FixedCase, Any], FloatArray]:
     """The formula for the method with which the unlearner answers requests."""
-    formula = _FORMULAS.get(type(unlearner).answer)
-    if formula is None or type(unlearner).release is not Unlearner.release:
+    kind = type(unlearner)
+    formula = _FORMULAS.get(kind.answer)
+    relied_on = (Unlearner.release, Unlearner.reference, *_RELIED_ON.get(kind.answer, ()))
+    if isinstance(unlearner, NoiseBasedUnlearner) and not unlearner.guesses_decision:
+        relied_on += (NoiseBasedUnlearner.decision_seen,)
+    if formula is None or any(getattr(kind, method.__name__) is not method for method in relied_on):
         raise UnsupportedError(f"exact evaluation does not know {unlearner.name!r}; use the sampled protocol")
     return formula
 
@@ -110,6 +114,11 @@ _FORMULAS: dict[Callable[..., Any], Callable[[FixedCase, Any], FloatArray]] = {
     Tilt.answer: exact_tilt,
 }
 """By the method that answers requests; an unlearner is covered exactly if it inherits that method."""
+_RELIED_ON: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
+    Mixing.answer: (Mixing._part_scores,),
+    Tilt.answer: (Tilt.reference_probabilities, Tilt._predicted),
+}
+"""Methods that the answer calls and the formula replaces; an unlearner with others is not covered."""
 
 
 def _by_decision(case: FixedCase, unlearner: NoiseBasedUnlearner) -> FloatArray:

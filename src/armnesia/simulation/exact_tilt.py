@@ -21,12 +21,22 @@ from armnesia.simulation.score_distribution import (
 )
 from armnesia.unlearners import Tilt
 from armnesia.unlearners.beta_binomial import chance_of_at_least
+from armnesia.unlearners.contenders import can_win
 from armnesia.unlearners.predictive import MOST_DELETED, flat_belief
-from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price
+from armnesia.unlearners.tilt_reference import highest_allowed, insured_reference
 
 
 def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
-    """P(released arm): a sum over the kept sums of the requested arms and the best score of the others."""
+    """P(released arm): a sum over the kept sums of the requested arms and the best score of the others.
+
+    >>> from armnesia import LCB
+    >>> case = FixedCase(
+    ...     np.array([0.6, 0.4, 0.5]), np.array([20, 20, 20]), np.array([8, 0, 0]), LCB(confidence=0.1),
+    ...     Budget(epsilon=1.0, delta=1e-5),
+    ... )
+    >>> exact_tilt(case, Tilt()).round(3)
+    array([0.735, 0.06 , 0.205])
+    """
     requested = np.flatnonzero(case.deleted)
     plain = tilt.assumed_share is None and tilt.predictive == "flat"
     # For more records of two arms the predictive takes scores as normal.
@@ -50,14 +60,13 @@ def _exact_tilt_of_one(case: FixedCase, tilt: Tilt, arm: int) -> FloatArray:
     Given the sum that is kept and the best other score c, the reference is known, and the old decision was
     the requested arm exactly if its deleted sum was large enough.
     """
-    affordable = tilt.insurance > 0 and insurance_price(np.array(2), case.budget) <= tilt.insurance
     chances = np.zeros(case.m)
     for seen in _seen_by_the_reference(case, arm):
         q, rival = seen.predicted, seen.rival
         mine, other = (0, 1) if arm < rival else (1, 0)  # in arm order, because ties go to the first
         both = np.stack([q, 1 - q] if arm < rival else [1 - q, q], axis=-1)
-        insured = np.broadcast_to((affordable & seen.is_open)[..., None], both.shape)
-        raised = highest_allowed(best_reference(both, case.budget, insured), case.budget)
+        reference = insured_reference(both, seen.is_contender, None, case.budget, tilt.insurance)
+        raised = highest_allowed(reference, case.budget)
         stays = seen.was_served * raised[..., mine] + (1 - seen.was_served) * (1 - raised[..., other])
         chances[arm] += (seen.weights * stays).sum()
         chances[rival] += (seen.weights * (1 - stays)).sum()
@@ -100,14 +109,14 @@ class _Seen:
     """What a reference sees if `rival` is the best of the other arms: a row per kept sum, a column per score.
 
     `predicted` is the chance that the requested arm was served by the flat predictive, `was_served` the true
-    one. `is_open` marks where the deleted records decide which of the two was served: both are contenders.
+    one. `is_contender` marks which of the two can have been served, in arm order on the last axis.
     """
 
     rival: int
     weights: FloatArray
     predicted: FloatArray
     was_served: FloatArray
-    is_open: BoolArray
+    is_contender: BoolArray
 
 
 def _seen_by_the_reference(case: FixedCase, arm: int) -> Iterator[_Seen]:
@@ -129,12 +138,15 @@ def _seen_by_the_reference(case: FixedCase, arm: int) -> Iterator[_Seen]:
         # The smallest sum on D that beats c; ties go to the arm that comes first.
         needed = np.searchsorted(before, distribution.values, side="left" if arm < rival else "right")
         still_needed = needed - kept[:, None]
-        value = distribution.values
-        both_can_win = (highest >= value) & (value > lowest), (highest > value) & (value >= lowest)
+        in_order = 1 if arm < rival else -1
+        low, high = (
+            np.stack(np.broadcast_arrays(*(mine, distribution.values)[::in_order]), axis=-1)
+            for mine in (lowest, highest)
+        )
         yield _Seen(
             rival,
             kept_weights[kept][:, None] * weights,
             predicted=chance_of_at_least(still_needed, np.array(k), belief),
             was_served=at_least[np.clip(still_needed, 0, k + 1)],
-            is_open=both_can_win[0] if arm < rival else both_can_win[1],
+            is_contender=can_win(low, high),
         )

@@ -15,7 +15,13 @@ from armnesia.theory.lower import (
 from armnesia.theory.mixing import mixing_best_part, mixing_fixed, mixing_slope
 from armnesia.theory.multi_source import multi_source_fixed
 from armnesia.theory.setting import Setting, bounds, lower_bounds, upper_bounds
-from armnesia.theory.tilt import chance_of_keeping, insured_upper, tilt_upper, worst_chance_of_keeping
+from armnesia.theory.tilt import (
+    chance_of_keeping,
+    insured_from,
+    insured_upper,
+    tilt_upper,
+    worst_chance_of_keeping,
+)
 
 __all__ = [
     "Bound",
@@ -32,6 +38,7 @@ __all__ = [
     "hard_instances_distribution",
     "hard_instances_fixed",
     "imitation_distribution",
+    "insured_from",
     "insured_upper",
     "lcb_distribution",
     "lcb_fixed",

@@ -1,5 +1,7 @@
 """The loss of tilt: the probability that it does not keep the old decision, and bounds on it (ours)."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -7,7 +9,7 @@ from armnesia.core.arrays import BoolArray, FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
 from armnesia.theory.bound import Bound, Condition, check_count, check_fraction, check_number
-from armnesia.unlearners.tilt import best_reference, highest_allowed, insurance_price, knee
+from armnesia.unlearners.tilt_reference import best_reference, highest_allowed, insurance_price, knee
 
 _SUM_ERROR = 1e-9
 """Probabilities whose sum differs from 1 by more than this are refused."""
@@ -113,8 +115,9 @@ def insured_upper(
     Insured, every one of c contenders has r_a ≥ h = (1−δ)/(1+e^ε), and one of them is π(D). It is kept with
     probability at least hi(h) = 1 − h, so at most h·Δ_max is lost. There is no condition on the predictive,
     the number of deleted records or their rewards. `insurance` is that of the unlearner. With `assumed_share`
-    the bound is for requests of at most that share of each arm, and contenders are counted accordingly; for a
-    larger request π(D) need not be a contender, and nothing is claimed.
+    the bound is for requests of at most that share of each arm, and contenders are counted accordingly
+    (`contenders_up_to`, which needs scores that do not fall as mean or count rises); for a larger request
+    π(D) need not be a contender, and nothing is claimed.
 
     >>> round(insured_upper(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)).value, 6)
     0.047426
@@ -124,12 +127,12 @@ def insured_upper(
     check_count("contenders", contenders, least=1)
     check_number("largest_gap", largest_gap)
     check_fraction("insurance", insurance)
-    first_piece, price = knee(budget), float(insurance_price(np.array(contenders), budget))
+    h, price = knee(budget), float(insurance_price(np.array(contenders), budget))
     return Bound(
         name=f"Insured tilt, excess over no deletion, {contenders} contenders",
-        value=(first_piece if contenders > 1 else 0.0) * largest_gap,
+        value=(h if contenders > 1 else 0.0) * largest_gap,
         conditions=(
-            Condition(f"c*h <= 1: {contenders * first_piece:g}", bool(contenders * first_piece <= 1)),
+            Condition(f"c*h <= 1: {contenders * h:g}", bool(contenders * h <= 1)),
             Condition(
                 f"price (c-1)e^-eps*h <= insurance: {price:g} <= {insurance:g}",
                 insurance > 0 and price <= insurance,
@@ -143,6 +146,24 @@ def insured_upper(
             " share of each arm"
         ),
     )
+
+
+def insured_from(*, contenders: int, delta: float = 0.0, insurance: float = 0.02) -> float:
+    """The ε from which on tilt insures so many contenders.
+
+    With x = e^ε the price (c−1)·e^{−ε}·h = (c−1)(1−δ)/(x + x²) falls; the other condition, c·h ≤ 1, is
+    x ≥ c(1−δ) − 1. At ε itself rounding decides, so round it up.
+
+    >>> [round(insured_from(contenders=c, delta=1e-5), 3) for c in (2, 3, 5)]
+    [1.885, 2.253, 2.614]
+    """
+    check_count("contenders", contenders, least=1)
+    check_fraction("delta", delta)
+    check_fraction("insurance", insurance)
+    if insurance == 0:
+        return math.inf
+    most = (contenders - 1) * (1 - delta) / insurance  # x + x² is at least this
+    return math.log(max((math.sqrt(1 + 4 * most) - 1) / 2, contenders * (1 - delta) - 1, 1.0))
 
 
 def worst_chance_of_keeping(*, contenders: int, budget: Budget) -> float:

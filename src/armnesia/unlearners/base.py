@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,16 @@ class Unlearner(ABC):
     """The kind of learner that it works with: `Learner` or one of its abstract subclasses."""
     default_learner: ClassVar[type[Learner]] = LCB
     """The learner to use it with where none is named."""
+
+    @classmethod
+    def as_in_the_paper(cls) -> Self:
+        """The unlearner with the parameters of the paper's experiments; the defaults where it has none there.
+
+        >>> from armnesia import Gaussian, Tilt
+        >>> Gaussian.as_in_the_paper(), Tilt.as_in_the_paper() == Tilt()
+        (Gaussian(sensitivity='paper', joint=False), True)
+        """
+        return cls()
 
     @abstractmethod
     def answer(

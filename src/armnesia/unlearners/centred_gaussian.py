@@ -30,12 +30,12 @@ def centred_scores(learner: PenaltyLearner, retained: ArmStatistics, shape: IntA
 
 @dataclass(frozen=True)
 class CentredGaussian(NoiseBasedUnlearner):
-    """Noise σ_a = √ℓ·γ·k/(2N) on each of the ℓ requested arms; it beats `Gaussian`, at the same level.
+    """Noise σ_a = √ℓ·γ·k/(2N) on each of the ℓ requested arms: at most that of `Gaussian`, at the same level.
 
     A reference at `request_shape` knows how many records of each arm were deleted. So it may keep the
     penalty b(N) and give every deleted record a reward in the middle of the range. The score of D differs
-    from that by at most k/(2N), where `Gaussian` needs k/N + b(N−k) − b(N). No arm is rolled back, also none
-    that is left without records.
+    from that by at most k/(2N), where `Gaussian` needs k/N + b(N−k) − b(N): at least twice as much, if the
+    arm keeps records. No arm is rolled back, also none that is left without records.
 
     >>> from armnesia import LCB, DeletionRequest
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})

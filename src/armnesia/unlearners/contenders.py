@@ -7,6 +7,9 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner
 
+_BLOCKS = 256
+"""Into so many blocks the possible counts are divided where the lowest score cannot be searched."""
+
 
 def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> BoolArray:
     """Mark the arms that are π(D) for some deleted rewards of the declared range.
@@ -29,9 +32,11 @@ def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Int
 def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> BoolArray:
     """Mark the arms that are π(D) for some deletion of at most so many records of each arm.
 
-    The highest score that an arm can have had is that with `most` highest rewards more: they raise the mean,
-    and the penalty falls. The lowest is not always that with `most` lowest rewards more, because the penalty
-    falls then too; it is searched. This uses D∖U alone, so a reference at level `retained` knows it.
+    The highest score that an arm can have had is that with `most` highest rewards more: a score does not fall
+    as mean or count rises. The lowest is not always that with `most` lowest rewards more, because the mean
+    falls and the count rises. It is searched if the learner's `score_falls_then_rises`; otherwise a bound
+    below it takes its place, and an arm that was never served may be marked too. This uses D∖U alone, so a
+    reference at level `retained` knows it.
 
     >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57, "C": [0]})
@@ -80,12 +85,14 @@ def _with_zeros(learner: MeanAndCountLearner, retained: ArmStatistics, number: I
 
 
 def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> FloatArray:
-    """The lowest scores over 0, …, `most` lowest rewards more.
+    """The lowest scores over 0, …, `most` lowest rewards more, or bounds below them.
 
     With Hoeffding's penalty the score S/n − c/√n falls with n while √n < 2S/c and rises from there; with KL
     bounds it only falls. So a search in thirds finds the lowest; both ends are compared as well.
     """
     most = np.broadcast_to(most, retained.counts.shape)
+    if not learner.score_falls_then_rises:
+        return _below_the_lowest_scores(learner, retained, most)
 
     def score(number: IntArray) -> FloatArray:
         return _with_zeros(learner, retained, number)
@@ -101,3 +108,30 @@ def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: 
         low, high = np.where(falling, low + third, low), np.where(falling, high, high - third)
     middle = (score(np.minimum(low + step, high)) for step in range(3))
     return np.asarray(np.minimum.reduce([first, last, *middle]))
+
+
+def _below_the_lowest_scores(
+    learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray
+) -> FloatArray:
+    """Bounds below the lowest scores over 0, …, `most` lowest rewards more, for any learner.
+
+    In a block of counts, no score is below that with the mean at the last count and the penalty of the first.
+    Blocks of one count give the lowest score itself.
+    """
+    counts, blocks = retained.counts, min(_BLOCKS, int(most.max(initial=0)) + 1)
+    bounds = []
+    for block in range(blocks):
+        start, end = (_edge(counts, most, block + step) for step in range(2))
+        end = np.maximum(end - 1, start) if block < blocks - 1 else counts + most
+        means = ArmStatistics(retained.actions, end, retained.sums, retained.reward_range).unit_means
+        bound = learner.lower_bounds(means, np.maximum(start, 1), retained.n_actions)
+        bounds.append(np.where(start > 0, bound, np.minimum(bound, -1.0)))
+    return np.asarray(np.minimum.reduce(bounds) - np.where(most > 0, learner.score_rounding, 0.0))
+
+
+def _edge(counts: IntArray, most: IntArray, block: int) -> IntArray:
+    """The first count of a block: steps of one if there are enough blocks, otherwise equal ratios."""
+    first = np.maximum(counts, 1)
+    ratios = np.floor(first * ((first + most) / first) ** (block / _BLOCKS)).astype(np.int64)
+    even = counts + np.minimum(block, most)
+    return np.where(most < _BLOCKS, even, np.clip(ratios if block else counts, counts, counts + most))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -51,6 +51,11 @@ class Gaussian(NoiseBasedUnlearner):
         check_choice("sensitivity", self.sensitivity)
         if not isinstance(self.joint, bool):
             raise InvalidInputError(f"joint must be True or False; got {self.joint!r}")
+
+    @classmethod
+    def as_in_the_paper(cls) -> Self:
+        """The paper's experiments: its sensitivity 3k/(2N), and each arm calibrated by itself."""
+        return cls(sensitivity="paper", joint=False)
 
     def plan(
         self,

@@ -9,7 +9,7 @@ with a budget has to split it over all decisions, touched or not.
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -53,6 +53,28 @@ class JointRelease:
         """P(arm) in each decision; decisions are on the first axis, arms on the last."""
         return self.release.probabilities
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it: what all decisions share, and one object per decision, in their order.
+
+        >>> from armnesia import LCB, Rollback
+        >>> statistics = ArmStatistics(("A", "B"), np.array([[9, 8]]), np.array([[6, 5]]) * 10**9)
+        >>> removed = ArmStatistics(("A", "B"), np.array([[2, 0]]), np.array([[2, 0]]) * 10**9)
+        >>> request, budget = DeletionRequest(removed, binary=True), Budget(epsilon=0.0, delta=0.0)
+        >>> found = release_jointly(Rollback(), LCB(confidence=0.1), statistics, request, budget).to_dict()
+        >>> found["n_sharing"], found["decisions"]
+        (1, [{'probabilities': {'A': 0.0, 'B': 1.0}, 'branch': 'rollback'}])
+        """
+        probabilities = self.probabilities.tolist()
+        return {
+            "n_sharing": self.n_sharing,
+            "budget_of_each": self.each.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "decisions": [
+                {"probabilities": dict(zip(self.actions, row, strict=True)), "branch": str(branch)}
+                for row, branch in zip(probabilities, self.release.branch, strict=True)
+            ],
+        }
+
     def draw(self) -> list[Hashable]:
         """Draw the arm of every decision exactly, with the operating system's randomness; do it once."""
         return [self.actions[draw_index(row)] for row in self.probabilities.tolist()]
@@ -74,6 +96,9 @@ def release_jointly(
     that add Gaussian noise are composed as Gaussian mechanisms, with √d times the noise of the whole budget;
     the budget of the others is split by `composition` (see `split_budget`).
 
+    The keys of the decisions are public, like the actions. Except at level `retained`, so is which decisions
+    lose how many records of each arm: where keys describe people, it tells their country or age group.
+
     >>> from armnesia import LCB, Tilt
     >>> ones = np.array([[410, 365]] * 3)
     >>> statistics = ArmStatistics(("A", "B"), np.array([[900, 800]] * 3), ones * 10**9)
@@ -84,7 +109,8 @@ def release_jointly(
     >>> found.probabilities.round(3), found.n_sharing, found.each
     (array([[0.622, 0.378], [1. , 0. ], [0.771, 0.229]]), 2, Budget(epsilon=0.5, delta=5e-06))
     >>> print(found.guarantee)
-    (ε = 1, δ = 1e-05) at level request_shape: the rewards are forgotten; ...
+    (ε = 1, δ = 1e-05) at level request_shape: the rewards are forgotten; how many records of each arm in
+    each decision were deleted is not
     """
     check_decisions(statistics, request)
     probabilities = decision_distribution(learner, statistics)
@@ -131,7 +157,7 @@ def answers_jointly(
     number = len(touched) if every else int(touched.sum())
     each = budget_of_each(unlearner, budget, number, composition)
     guarantee = joint_guarantee(unlearner, request, budget, number, composition)
-    guarantee = replace(guarantee, reveals=learner.reveals)
+    guarantee = replace(guarantee, reveals=learner.reveals, is_joint=True)
     rows = np.arange(len(touched)) if every else np.flatnonzero(touched)
     release = None
     if rows.size:
@@ -205,6 +231,12 @@ def check_decisions(statistics: ArmStatistics, request: DeletionRequest) -> None
         )
 
 
+def check_over(over: Over) -> None:
+    """Refuse what does not say over which decisions a budget is split."""
+    if over not in get_args(Over):
+        raise InvalidInputError(f"over must be 'touched' or 'all'; got {over!r}")
+
+
 def rows_of(statistics: ArmStatistics, rows: Any) -> ArmStatistics:
     """The statistics of some of the decisions."""
     return ArmStatistics(
@@ -222,8 +254,7 @@ def _as_gaussian(unlearner: Unlearner, composition: Composition) -> bool:
 
 
 def _shares_over_all(unlearner: Unlearner, over: Over) -> bool:
-    if over not in ("touched", "all"):
-        raise InvalidInputError(f"over must be 'touched' or 'all'; got {over!r}")
+    check_over(over)
     if over == "all":
         return True
     if unlearner.needs_budget and not unlearner.level.sees_shape:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -78,6 +78,11 @@ class Mixing(NoiseBasedUnlearner):
                     "rolled_back must be a whole number, 0 or more, or the DeletionRequest to roll back;"
                     f" got {self.rolled_back!r}"
                 )
+
+    @classmethod
+    def as_in_the_paper(cls) -> Self:
+        """The paper's experiments: its sensitivity 3k/(2N); half of the request is rolled back."""
+        return cls(sensitivity="paper")
 
     def plan(
         self,

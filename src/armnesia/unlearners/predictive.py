@@ -2,7 +2,7 @@
 
 A predictive computes from D∖U and the deleted counts, for each arm, the probability q that π(D) was that arm.
 Those here take the mean of an arm as Beta-distributed and the deleted records as drawn like the others. The
-prior is nearly flat ("flat"), or fitted to the other arms ("empirical_bayes"). Three are for level
+prior is weak, Beta(0.1, 0.1) ("flat"), or fitted to the other arms ("empirical_bayes"). Three are for level
 `retained`, where the deleted counts are not known: "nothing_or_share", "equal_counts" and "by_counts".
 """
 
@@ -30,7 +30,7 @@ _TABLE, _CHUNK = 2**18, 2**20  # scores in memory, and sorted, at once
 _FEW_ROWS = 100  # so few data sets are not searched for equal ones
 
 _PRIOR_RECORDS = 0.1
-"""The weight of the flat prior, in records: an arm that shows no ones may still have had some."""
+"""The weights of a weak prior, in records: an arm that shows no ones may still have had some."""
 
 
 def flat_belief(sums: FloatArray, counts: IntArray) -> Belief:
@@ -108,7 +108,7 @@ def decision_under(
 
 
 def flat(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
-    """q with the nearly flat prior: the deleted records had about the mean of those that are left.
+    """q with a weak prior, Beta(0.1, 0.1): the deleted records had about the mean of those that are left.
 
     >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})

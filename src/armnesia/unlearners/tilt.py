@@ -6,14 +6,13 @@ construction for every r; r is chosen so that the old decision is kept as often 
 the old decision.
 """
 
-import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
+from armnesia.core.arrays import FloatArray, IntArray, one_hot
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.parameters import parameter
 from armnesia.core.request import DeletionRequest
@@ -23,26 +22,10 @@ from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
 from armnesia.unlearners.contenders import contenders, contenders_up_to, highest_scores
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive, checked_probabilities
+from armnesia.unlearners.tilt_reference import best_reference, factors, highest_allowed, insured_reference
 
 _MOST_RECORDS = 10**18
 """Counts are 64-bit integers."""
-
-
-def _factors(budget: Budget) -> tuple[float, float]:
-    """e^ε and e^{−ε} for ε up to 700, where e^ε nearly overflows; a smaller ε is only stricter."""
-    epsilon = min(budget.epsilon, 700.0)
-    return math.exp(epsilon), math.exp(-epsilon)
-
-
-def highest_allowed(reference: FloatArray, budget: Budget) -> FloatArray:
-    """The most that a reference probability r may be raised to: min{1, e^ε·r + δ, 1 − e^{−ε}(1 − r − δ)}.
-
-    >>> highest_allowed(np.array([0.0, 0.5, 1.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
-    array([0.    , 0.8161, 1.    ])
-    """
-    up, down = _factors(budget)
-    raised = np.minimum(up * reference + budget.delta, 1 - down * (1 - reference - budget.delta))
-    return np.clip(raised, reference, 1.0)
 
 
 def lowest_rest(kept: FloatArray, rest: FloatArray, budget: Budget) -> FloatArray:
@@ -54,115 +37,9 @@ def lowest_rest(kept: FloatArray, rest: FloatArray, budget: Budget) -> FloatArra
     >>> lowest_rest(np.array([0.5]), np.array([0.5]), Budget(epsilon=30.0, delta=0.0))
     array([4.6788...e-14])
     """
-    up, down = _factors(budget)
+    up, down = factors(budget)
     needed = np.maximum(down * (rest - budget.delta), 1 - budget.delta - up * kept)
     return np.clip(needed, 0.0, rest)
-
-
-def knee(budget: Budget) -> float:
-    """h = (1−δ)/(1+e^ε), where the slope of hi falls from e^ε to e^{−ε}; hi(h) = 1 − h.
-
-    >>> round(knee(Budget(epsilon=3.0, delta=0.0)), 4)
-    0.0474
-    """
-    return (1 - budget.delta) / (1 + _factors(budget)[0])
-
-
-def insurance_price(number: IntArray, budget: Budget) -> FloatArray:
-    """The most keep probability, under q, that insuring this many contenders can cost: (c−1)·e^{−ε}·h.
-
-    It is infinite where they cannot all be insured: c·h > 1. With one contender it is 0.
-
-    >>> insurance_price(np.array([1, 2, 3, 30]), Budget(epsilon=3.0, delta=0.0)).round(4)
-    array([0.    , 0.0024, 0.0047,    inf])
-    """
-    first_piece, (_, down) = knee(budget), _factors(budget)
-    return np.where(number * first_piece <= 1, (number - 1) * (down * first_piece), np.inf)
-
-
-def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | None = None) -> FloatArray:
-    """The r that maximises Σ_a q_a·hi(r_a): the highest chance, under q, of keeping the old decision.
-
-    hi is concave and piecewise linear: slope e^ε up to the knee h, e^{−ε} up to 1−δ, then 0. The 3m pieces
-    are filled in falling order of slope·q until the total is 1. The first pieces of `insured` arms are filled
-    before all others, so each of them gets at least h: the highest chance of all r that do so.
-
-    >>> best_reference(np.array([0.7, 0.3, 0.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
-    array([0.7311, 0.2689, 0.    ])
-    >>> insured = np.array([True, False, True])
-    >>> best_reference(np.array([0.9, 0.1, 0.0]), Budget(epsilon=3.0, delta=0.0), insured).round(4)
-    array([0.9051, 0.0474, 0.0474])
-    """
-    up, down = _factors(budget)
-    first_piece = knee(budget)
-    pieces = (first_piece, 1 - budget.delta - first_piece, budget.delta)
-    lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
-    first_gains = predictive * up if insured is None else np.where(insured, np.inf, predictive * up)
-    gains = np.concatenate([first_gains, predictive * down, np.zeros_like(predictive)], axis=-1)
-    # Among pieces without gain, the likelier arm is filled first; what differs by rounding only is equal.
-    likelier = np.concatenate([_rounded(predictive)] * 3, axis=-1)
-    order = np.lexsort((-likelier, -_rounded(gains)), axis=-1)
-    sorted_lengths = np.take_along_axis(lengths, order, -1)
-    room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
-    room = np.where(room > 1e-15, room, 0.0)  # smaller values are rounding errors
-    filled = np.zeros_like(lengths)
-    np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
-    return np.asarray(sum(np.split(filled, 3, axis=-1)))
-
-
-def _rounded(values: FloatArray) -> FloatArray:
-    """The values with 40 bits: equal gains, computed in two ways, differ in the last of their 53 bits.
-
-    >>> _rounded(np.array([0.49999999999999967, 0.0, np.inf])).tolist()
-    [0.5, 0.0, inf]
-    """
-    fractions, exponents = np.frexp(values)
-    return np.asarray(np.ldexp(np.rint(fractions * 2.0**40), exponents - 40))
-
-
-def among_contenders(predictive: FloatArray, possible: BoolArray) -> FloatArray:
-    """q without the arms that cannot have been the old decision; if nothing is left, all contenders alike.
-
-    >>> among_contenders(np.array([[0.7, 0.2, 0.1], [0.0, 0.0, 1.0]]), np.array([True, True, False]))
-    array([[0.7, 0.2, 0. ],
-           [0.5, 0.5, 0. ]])
-    """
-    left = np.where(possible, predictive, 0.0)
-    alike = possible / np.maximum(possible.sum(axis=-1, keepdims=True), 1)
-    return np.where(left.sum(axis=-1, keepdims=True) > 0, left, alike)
-
-
-def insured_arms(
-    predictive: FloatArray, possible: BoolArray, highest: FloatArray, budget: Budget, insurance: float
-) -> BoolArray:
-    """The contenders to insure: all, if `insurance` pays for it, and otherwise as many as it pays for.
-
-    An arm to which the best reference for q gives h anyway costs nothing, every other one at most e^{−ε}·h.
-    Of these, the arms with the highest possible scores come first: a request can have done them most harm.
-    `possible` marks the contenders, q is 0 elsewhere.
-
-    >>> q, highest = np.array([0.0, 0.9, 0.1, 0.0]), np.array([9, 5, 4, 6])
-    >>> budget = Budget(epsilon=2.0, delta=0.0)
-    >>> for insurance in (0.01, 0.02, 0.05):
-    ...     print(insured_arms(q, np.full(4, True), highest, budget, insurance))
-    [False False False False]
-    [ True  True  True False]
-    [ True  True  True  True]
-    """
-    first_piece, (up, down) = knee(budget), _factors(budget)
-    affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= insurance
-    # A first piece that is filled may miss h by rounding.
-    free = possible & (best_reference(predictive, budget) >= first_piece * (1 - 1e-9))
-    others = possible & ~free
-    order = np.argsort(np.where(others, -highest, np.inf), axis=-1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape), axis=-1)
-    fits = (free.sum(axis=-1, keepdims=True) + rank) * first_piece <= 1
-    chosen = others & fits & (rank * (down * first_piece) <= insurance)
-    # The bound of `theory.tilt_upper` needs it where not all contenders fit.
-    chosen &= first_piece * up >= down and budget.delta <= first_piece
-    some = (free | chosen) & chosen.any(axis=-1, keepdims=True)
-    return np.where(affordable, possible, some)
 
 
 def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
@@ -175,7 +52,7 @@ def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, 
     >>> share_out(left_over, reference, np.array([0.9, 0.2, 0.3]), Budget(epsilon=1.0, delta=0.0)).round(4)
     array([0.    , 0.1472, 0.3528])
     """
-    up, down = _factors(budget)
+    up, down = factors(budget)
     rest = reference.sum(axis=-1, keepdims=True)
     alike = left_over / np.where(rest > 0, rest, 1.0)
     least = np.minimum(alike, down)
@@ -226,22 +103,22 @@ class Tilt(Unlearner):
     """Raise the old decision as far as (ε, δ) allows: level `request_shape`, for any number of arms.
 
     It needs no sensitivity and no condition on k: a bad predictive costs decision quality, never privacy. At
-    ε = δ = 0 it releases the likeliest old decision. `predictive` estimates how likely each arm was the old
-    decision: "flat", "empirical_bayes" (see `armnesia.unlearners.predictive`), or a function of the same
-    arguments.
+    ε = δ = 0 it releases the likeliest old decision, unless `insurance` is 0.5 or more. `predictive`
+    estimates how likely each arm was the old decision: "flat", "empirical_bayes" (see
+    `armnesia.unlearners.predictive`), or a function of the same arguments.
 
     `insurance` is the most keep probability that may be paid, if the predictive is right, so that no
     contender is lost if it is wrong. Where c contenders cost no more (`insurance_price`), each gets at least
-    h = (1−δ)/(1+e^ε) in the reference, and the old decision is kept with probability 1 − h or more, however
-    the deleted records were chosen. Where they cost more, those with the highest possible scores are insured
-    (`insured_arms`). 0 insures nothing.
+    h = (1−δ)/(1+e^ε) in the reference, and for requests that leave a record the old decision is kept with
+    probability 1 − h or more, however the deleted records were chosen. Where they cost more, those with the
+    highest possible scores are insured (`insured_arms`). 0 insures nothing.
 
     With `assumed_share` ρ the reference does not use the shape of the request. Then the level is `retained`:
     not even the number of deleted records is revealed. An empty request is answered like any other and may
     change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
     it; "by_counts" is made for this. Contenders are the arms that can have been the old decision if at most a
-    share ρ of each arm was deleted: insurance holds for these requests, privacy for all. They are insured all
-    or none.
+    share ρ of each arm was deleted: insurance holds for these requests, privacy for all. They are found for
+    learners whose scores do not fall as mean or count rises, and insured all or none.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
@@ -309,16 +186,13 @@ class Tilt(Unlearner):
         q = self._predicted(learner, retained, shape)
         if self.insurance == 0:
             return best_reference(q, budget)
-        find_contenders = contenders if self.assumed_share is None else contenders_up_to
-        possible = find_contenders(learner, retained, shape)
-        q = among_contenders(q, possible)
-        affordable = insurance_price(possible.sum(axis=-1, keepdims=True), budget) <= self.insurance
-        too_strict = float(insurance_price(np.array(2), budget)) > self.insurance
-        # With a share of every arm, the highest possible scores of all arms are high and tell little.
-        if affordable.all() or too_strict or self.assumed_share is not None:
-            return best_reference(q, budget, insured=possible & affordable)
+        if self.assumed_share is not None:
+            # With a share of every arm, the highest possible scores of all arms are high and tell little.
+            is_contender = contenders_up_to(learner, retained, shape)
+            return insured_reference(q, is_contender, None, budget, self.insurance)
+        is_contender = contenders(learner, retained, shape)
         highest = highest_scores(learner, retained, shape)
-        return best_reference(q, budget, insured_arms(q, possible, highest, budget, self.insurance))
+        return insured_reference(q, is_contender, highest, budget, self.insurance)
 
     def _predicted(
         self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray

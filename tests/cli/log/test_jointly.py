@@ -111,6 +111,9 @@ def test_a_budget_at_retained_is_refused_unless_it_is_split_over_all(
     (tilted,) = [each for each in compared if each["name"] == "tilt"]
     assert tilted["guarantee"] is None
     assert tilted["refused"].startswith("tilt at level retained cannot split its budget")
+    compared = run("compare", *LOG, *BY, *BUDGET, "--assumed-share", "0.1", "--over", "all", "--json").json
+    (tilted,) = [each for each in compared["unlearners"] if each["name"] == "tilt"]
+    assert (tilted["guarantee"]["level"], tilted["refused"]) == ("retained", None)
 
 
 @pytest.mark.parametrize("name", ["rollback", "gaussian", "tilt"])
@@ -120,7 +123,16 @@ def test_audit_agrees_with_the_library(run: Any, decisions: am.Decisions, name: 
     found = am.audit_jointly(
         am.UNLEARNERS[name](), learner, decisions.statistics, request, am.Budget(epsilon=1.0, delta=1e-5)
     )
-    measured = ("delta_forward", "delta_backward", "delta", "delta_error", "smallest_epsilon", "holds")
+    measured = (
+        "delta_forward",
+        "delta_backward",
+        "delta",
+        "delta_error",
+        "smallest_epsilon",
+        "holds",
+        "verdict",
+        "is_exact",
+    )
     assert {each: result[each] for each in measured} == {each: getattr(found, each) for each in measured}
     assert result["holds"]
     references = [list(each["reference"].values()) for each in result["decisions"]]
@@ -141,6 +153,33 @@ def test_an_audit_of_a_false_claim_ends_with_one(
     done = run("audit", *LOG, *BY, "--epsilon", "0.02", "--delta", "1e-9", "--unlearner", "gaussian")
     assert done.code == 1
     assert "The claim does not hold on this log and request." in done.out
+
+
+def test_a_claim_that_is_only_enclosed_is_not_shown(
+    run: Any, decisions: am.Decisions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claiming(delta: float) -> Any:
+        return lambda unlearner, *rest: am.Guarantee(0.0, delta, unlearner.level)
+
+    monkeypatch.setattr("armnesia.privacy.joint_loss.MOST_OUTCOMES", 4)
+    learner, request = am.LCB().bind(decisions.pooled), decisions.request(user="u7")
+    monkeypatch.setattr("armnesia.unlearners.joint.joint_guarantee", claiming(1e-5))
+    found = am.audit_jointly(am.Gaussian(), learner, decisions.statistics, request, BUDGET_VALUE)
+    least, most = found.delta_at_claim
+    arguments = ("audit", *LOG, *BY, *BUDGET, "--unlearner", "gaussian")
+    monkeypatch.setattr("armnesia.unlearners.joint.joint_guarantee", claiming((least + most) / 2))
+    done = run(*arguments)
+    assert done.code == 1
+    assert (
+        f"The claim is not shown on this log and request: δ is between {least:.6g} and {most:.6g} at ε = 0."
+        in done.out
+    )
+    assert f" ε ≤ {found.smallest_epsilon:.6g} at δ = 1e-05" in done.out
+    result = run(*arguments, "--json").json
+    assert (result["holds"], result["verdict"], result["is_exact"]) == (False, "not shown", False)
+    monkeypatch.setattr("armnesia.unlearners.joint.joint_guarantee", claiming(most))
+    done = run(*arguments)
+    assert (done.code, "The claim holds on this log and request." in done.out) == (0, True)
 
 
 def test_compare_agrees_with_the_library(run: Any, decisions: am.Decisions) -> None:
@@ -164,6 +203,10 @@ def test_compare_agrees_with_the_library(run: Any, decisions: am.Decisions) -> N
         (("unlearn", *LOG, "--by", "planet"), "key column 'planet' is not in the source; it has 'action', "),
         (("unlearn", *LOG, *BY, "--picture", "x.png"), "--picture draws the arms of one decision; leave it "),
         (("unlearn", *LOG, "--over", "all"), "--over is about the decisions of --by, which was not given"),
+        (
+            ("compare", *LOG, *BUDGET, "--over", "all"),
+            "--over is about the decisions of --by, which was not ",
+        ),
         (("audit", *LOG, *BY, "--over", "some"), "--over must be touched or all; got 'some'"),
         (("compare", *LOG, *BUDGET, "--by", "reward"), "a key must be another column than those of the "),
         (("audit", *LOG, *BY, "--unlearner", "tilt"), "a budget is --epsilon with --delta, or --gamma with "),

@@ -43,7 +43,7 @@ REFUSALS = {
     "init in no folder": (("init", "--url", "sqlite:///no/v.db"), "cannot be made: No such file"),
     "keys in no folder": ((*NEW, "--keys", "no/keys"), "no/keys cannot be written"),
     "keys behind a file": ((*NEW, "--keys", "clicks.csv/keys"), "clicks.csv/keys cannot be written"),
-    "no keys": (("decide", "--keys", "no"), "no does not exist: it has the vault's keys; give the file with"),
+    "no keys": (("decide", "--keys", "no"), "no does not exist: it has the vault's keys"),
     "a folder for keys": (("decide", "--keys", "folder"), "keys must be a file; got the folder 'folder'"),
     "no keyring": (("decide", "--keys", "closed.csv"), "closed.csv is not a valid key file"),
     "keys of another vault": (("decide", "--keys", "another.db.keys"), "the keys belong to another vault"),

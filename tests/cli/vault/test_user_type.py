@@ -63,9 +63,9 @@ def test_a_misspelt_person_is_refused_with_the_spelling_that_is_held(run: Any, l
         refused = run("forget", "--user", "1", *options)
         assert (refused.code, refused.out) == (2, "")
         assert refused.err == (
-            "armnesia: the vault holds rows of '1.0', which may be user '1': if they are the same, name them"
-            " as the vault does, all in one request; if they are not, add exactly=True (--exactly); nothing"
-            " was changed\n"
+            "armnesia: the vault holds rows of '1.0', which may be user '1': if they are the same, name"
+            " them as the vault does, all in one request; if they are not, add exactly=True (--exactly);"
+            " nothing was changed\n"
         )
     assert contents(logs) == before
     assert run("forget", "--user", "1", "--exactly", "--dry-run", "--json").json["held"] == 0

@@ -9,6 +9,7 @@ from armnesia.paper.level_costs.section import (
     CHOICE_COLUMNS,
     COLUMNS,
     Point,
+    _on_choices,
     costs_by_point,
     describe_results,
 )
@@ -101,6 +102,9 @@ def test_the_section_shows_them(rows: list[Row], choice_rows: list[Row]) -> None
     column = list(choices.header).index("ρ = 0.1, flat")
     assert str(shown[column]).startswith(f"{1e5 * same['suboptimality']:.0f} ± ")
     assert "ρ = 0.1 has" in section.paragraphs[-1]
+    assert "C* =" not in section.paragraphs[-1]  # a quick run has no such rows
+    unequal = [dict(choice_rows[0], panel=f"choices M_d C* = {c} N = 1000") for c in (2, 10)]
+    assert "With C* = 10 it is wrong" in _on_choices([*choice_rows, *unequal])
     assert len(table.rows) == 3 * len(EPSILONS)
     shown = next(row for row in table.rows if row[:3] == [1000, 80, "1"])
     costs = costs_by_point(rows)[Point(1000, 80, 1.0)]

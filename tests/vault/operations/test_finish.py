@@ -223,4 +223,6 @@ def test_the_hash_tree_is_made_once_for_a_whole_request(
 
         monkeypatch.setattr(commitments, "_joined", counted)
         assert len(list(vault.certificates(users=names))) == 64
-        assert joined == 63 + 64 * 6  # the tree, and for each certificate the check of its path
+        assert (
+            joined == 63 + 2 * 64 * 6
+        )  # the tree; for each certificate its path, when it is read and when it is issued

@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, UserType, Vault
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.pinned_head import PinnedHead
+from armnesia.vault.storage.tables import insert_tree
 from tests.databases import Place
 from tests.vault.raw_vaults import LOG, TABLES, Snapshot, change, dumped, filled, reader_of, values
 
@@ -333,3 +335,48 @@ def test_a_key_that_the_ledger_does_not_know_is_found(place: Place, other_machin
         other_machine.open()
     with Vault.open(other_machine.url, keys=other_machine.keys, accept="any") as vault:
         assert foreign in str(vault.verify().problems)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["DELETE FROM tree", "UPDATE tree SET sequence = sequence + 1", "INSERT INTO tree VALUES (1, ?)"],
+    ids=["deleted", "moved", "added"],
+)
+def test_commitments_that_were_changed_are_not_sealed_again(place: Place, tmp_path: Path, sql: str) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["ann", "bob", "zoe"])
+        vault.export(tmp_path / "export.json", for_restore=True)
+        change(vault, sql, *([bytes(32)] if "?" in sql else []))
+        assert any(problem.startswith("commitments: ") for problem in vault.verify().problems)
+        with pytest.raises(VaultError, match=r"the commitments .* run armnesia restore"):
+            vault.rebuild()
+    Vault.restore(place.url, tmp_path / "export.json", keys=place.keys, as_it_is=True)
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        assert vault.certificate(users=["bob"]).verify(vault.public_keys()) == []
+
+
+@pytest.mark.parametrize(
+    ("leaves", "problem"),
+    [(None, "has none for a name that it answered"), (bytes(96), "do not lead to its root in the ledger")],
+)
+def test_verify_compares_commitments_with_the_ledger_also_where_they_are_sealed(
+    place: Place, leaves: bytes | None, problem: str
+) -> None:
+    """As an earlier version's rebuild has sealed them."""
+    with filled(place) as vault:
+        vault.forget(users=["ann", "bob", "zoe"])
+        with vault._connection.writing() as transaction:
+            transaction.session.execute("DELETE FROM tree")
+            digests = transaction.state.digests._replace(tree=0)
+            if leaves is not None:
+                row = (transaction.state.head.sequence, leaves)
+                transaction.add(insert_tree(row))
+                digests = digests.update(transaction.keyring, "tree", [row])
+            transaction.store(replace(transaction.state, digests=digests))
+        assert vault.verify().problems == (f"commitments: {_said(vault, problem)}",)
+
+
+def _said(vault: Vault, problem: str) -> str:
+    entry = f"entry {vault.head.sequence}"
+    return f"{entry} {problem}" if problem.startswith("has") else f"those of {entry} {problem}"

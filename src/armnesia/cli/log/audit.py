@@ -4,28 +4,31 @@ import typer
 
 from armnesia.auditing import audit as run_audit
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import Case, read_case
 from armnesia.cli.log.jointly import print_joint_audit
+from armnesia.cli.log.request import UnlearningCase, read_request
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of
 
 
-@with_options_of(read_case, "case")
-def audit(case: Case, as_json: opt.AsJson = False) -> None:
+@with_options_of(read_request, "case")
+def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
     """Compare release and reference of an unlearner exactly.
 
-    Exit code 1 if the claim does not hold on this log and request. With --by, all decisions together.
+    Exit code 1 unless the claim holds on this log and request. With --by, all decisions together.
     """
-    on, budget = case.on, case.budget
-    if on.decisions is not None:
-        print_joint_audit(case, on.decisions, as_json)
+    budget = case.budget
+    if case.decisions is not None:
+        print_joint_audit(case, case.decisions, as_json)
         return
-    found = run_audit(case.unlearner, on.learner, on.statistics, on.request, budget)
+    found = run_audit(case.unlearner, case.learner, case.statistics, case.request, budget)
     shown = table(
         f"Audit of {case.unlearner.name}",
         ["action", "P(released)", "P(reference)"],
         zip(
-            on.statistics.actions, found.release.probabilities.tolist(), found.reference.tolist(), strict=True
+            case.statistics.actions,
+            found.release.probabilities.tolist(),
+            found.reference.tolist(),
+            strict=True,
         ),
     )
     print_result(

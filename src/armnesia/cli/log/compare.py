@@ -1,12 +1,10 @@
 """The command `compare`."""
 
-from typing import Any
-
 from armnesia.auditing import Comparison
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import RequestOptions, request_options
 from armnesia.cli.log.jointly import print_joint_comparison
+from armnesia.cli.log.request import RequestArguments, checked_over, request_arguments
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
 from armnesia.core.messages import counted
@@ -16,12 +14,13 @@ from armnesia.unlearners import UNLEARNERS
 _LEAST_SHOWN = 0.0005
 
 
-@with_options_of(request_options, "request")
+@with_options_of(request_arguments, "request")
 def compare(
-    request: RequestOptions,
+    request: RequestArguments,
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,
+    over: opt.Over = "touched",
     as_json: opt.AsJson = False,
 ) -> None:
     """Compare all unlearners on one request.
@@ -29,6 +28,7 @@ def compare(
     By level, exact probabilities, probability of a change and expected loss; with --by, in all decisions.
     """
     budget = opt.make_budget(epsilon, delta, gamma)
+    split_over = checked_over(over, request.by)
     learner = opt.learner_kind(request.learner)
     check_owners(request.parameters, (UNLEARNERS, UNLEARNERS), (LEARNERS, [learner.name]))
     variants = [
@@ -38,16 +38,15 @@ def compare(
     ]
     on = request.read(learner)
     if on.decisions is not None:
-        print_joint_comparison(on, budget, variants, as_json)
+        print_joint_comparison(on, budget, variants, split_over, as_json)
         return
     found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
-    actions = on.statistics.actions
     shown = table(
         f"Forgetting {counted(on.request.counts.sum(), 'record')}, at ε = {budget.epsilon:g},"
         f" δ = {budget.delta:g}",
         ["unlearner", "guarantee", "released arm", "change", "loss"],
         [
-            [each.name, _guarantee(each), _likely_arms(each, actions), each.change, each.expected_loss]
+            [each.name, _guarantee(each), _likely_arms(each), each.change, each.expected_loss]
             for each in found
             if each.guarantee is not None
         ],
@@ -56,8 +55,8 @@ def compare(
     print_result(
         {
             **on.to_dict(),
-            "budget": opt.budget_to_dict(budget),
-            "unlearners": [_facts(each, actions) for each in found],
+            "budget": budget.to_dict(),
+            "unlearners": [each.to_dict() for each in found],
         },
         as_json,
         shown,
@@ -69,28 +68,14 @@ def compare(
     )
 
 
-def _facts(found: Comparison, actions: tuple[Any, ...]) -> dict[str, Any]:
-    probabilities = None
-    if found.probabilities is not None:
-        probabilities = dict(zip(actions, found.probabilities.tolist(), strict=True))
-    return {
-        "name": found.name,
-        "guarantee": None if found.guarantee is None else found.guarantee.to_dict(),
-        "probabilities": probabilities,
-        "change": found.change,
-        "expected_loss": found.expected_loss,
-        "refused": found.refused or None,
-    }
-
-
 def _guarantee(found: Comparison) -> str:
     promise = found.guarantee
     return "" if promise is None else f"({promise.epsilon:g}, {promise.delta:.2g})\n{promise.level}"
 
 
-def _likely_arms(found: Comparison, actions: tuple[Any, ...]) -> str:
+def _likely_arms(found: Comparison) -> str:
     """The three most likely arms."""
     if found.probabilities is None:
         return ""
-    chances = sorted(zip(found.probabilities.tolist(), map(str, actions), strict=True), reverse=True)
+    chances = sorted(zip(found.probabilities.tolist(), map(str, found.actions), strict=True), reverse=True)
     return "\n".join(f"{action} {chance:.3f}" for chance, action in chances[:3] if chance >= _LEAST_SHOWN)

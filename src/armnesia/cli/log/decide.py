@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import arm_rows, arm_table
+from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
@@ -61,13 +61,7 @@ def decide(
     bound = opt.make_learner(kind, parameters, statistics)
     decision = bound.decide(statistics)
     _warn_of_a_dominating_penalty(statistics, decision)
-    result = {
-        "action": decision.action,
-        "no_data": decision.no_data,
-        "learner": opt.learner_to_dict(bound),
-        "n_rows": statistics.total,
-        "arms": arm_rows(statistics, decision),
-    }
+    result = {**decision.to_dict(statistics), "learner": bound.to_dict()}
     title = f"{log}: {counted(int(statistics.total), 'decision')}"
     print_result(result, as_json, *arm_table(title, statistics, decision), *opt.revealed(bound))
 

@@ -42,7 +42,7 @@ def print_decisions(
     print_result(
         {
             "by": [str(column) for column in decisions.columns],
-            "learner": opt.learner_to_dict(learner),
+            "learner": learner.to_dict(),
             "n_rows": decisions.n_rows,
             "decisions": [facts(place) for place in range(len(decisions))] if as_json else [],
             "picture": picture,

@@ -19,7 +19,10 @@ Unit = Annotated[
     str | None,
     typer.Option(metavar="|".join(TIME_UNITS), help="What times count since 1970, if they are numbers."),
 ]
-Where = Annotated[list[str] | None, typer.Option(metavar="COLUMN=TEXT", help="Only these rows (repeatable).")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Only rows such as 'event = purchase' (repeatable)."),
+]
 
 
 def join(
@@ -38,7 +41,7 @@ def join(
         str | None, typer.Option(help="The experiment, if the exposures have no column of it.")
     ] = None,
     experiment_column: Annotated[str | None, typer.Option(help="Column of the experiment.")] = None,
-    action_column: Annotated[str | None, typer.Option(help="Column of the variant.")] = None,
+    action_column: Annotated[str | None, typer.Option(help="Column of the action.")] = None,
     user_column: Annotated[str | None, typer.Option(help="Column of the user, in both tables.")] = None,
     time_column: Annotated[str | None, typer.Option(help="Column of the time, in both tables.")] = None,
     time_unit: Unit = None,
@@ -53,8 +56,9 @@ def join(
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file of --out.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Join exposures with a metric to a log, one row per person and experiment.
+    """Make a log of exposures and a metric.
 
+    One row per person and experiment, with the variant and what the person did in a window afterwards.
     People who saw several variants of an experiment are left out and counted.
     """
     import_before_work("duckdb")
@@ -74,12 +78,12 @@ def join(
                 user_column=user_column,
                 time_column=time_column,
                 time_unit=time_unit,
-                exposure_where=_conditions(exposure_where, "--exposure-where"),
+                exposure_where=exposure_where,
                 value_column=value_column,
                 metric_user_column=metric_user_column,
                 metric_time_column=metric_time_column,
                 metric_time_unit=metric_time_unit,
-                metric_where=_conditions(metric_where, "--metric-where"),
+                metric_where=metric_where,
                 time_zone=time_zone,
                 replace=replace,
                 memory_limit=memory_limit,
@@ -132,16 +136,3 @@ def _two_numbers(given: str) -> list[float]:
         return [float(number) for number in given.split(",")]
     except ValueError:
         raise InvalidInputError(f"--clip must be two numbers such as 0,100; got {given!r}") from None
-
-
-def _conditions(given: list[str] | None, option: str) -> dict[str, str]:
-    """Conditions by column; the text after the first = may have others."""
-    conditions = {}
-    for condition in given or []:
-        column, equals, text = condition.partition("=")
-        if not column or not equals:
-            raise InvalidInputError(
-                f"{option} must be COLUMN=TEXT, such as event=purchase; got {condition!r}"
-            )
-        conditions[column] = text
-    return conditions

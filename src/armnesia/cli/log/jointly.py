@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import typer
 
-from armnesia.auditing import audit_jointly, compare_jointly
+from armnesia.auditing import JointAudit, audit_jointly, compare_jointly
 from armnesia.cli import options as opt
-from armnesia.cli.log.case import Case, LogRequest
+from armnesia.cli.log.request import LogRequest, UnlearningCase
 from armnesia.cli.output import print_result, table
 from armnesia.core.arrays import FloatArray
 from armnesia.core.messages import counted
@@ -16,23 +16,25 @@ from armnesia.logs import Decisions
 from armnesia.plotting import margins
 from armnesia.privacy import Budget
 from armnesia.unlearners import JointRelease, Unlearner, release_jointly
+from armnesia.unlearners.joint import Over
 
 _SHOWN = 20
 _LEAST_SHOWN = 0.0005
 
 
-def print_joint_release(case: Case, decisions: Decisions, draw: bool, as_json: bool) -> None:
+def print_joint_release(case: UnlearningCase, decisions: Decisions, draw: bool, as_json: bool) -> None:
     """Forget a request in all decisions, with one guarantee."""
-    on = case.on
     release = release_jointly(
-        case.unlearner, on.learner, on.statistics, on.request, case.budget, over=case.over
+        case.unlearner, case.learner, case.statistics, case.request, case.budget, over=case.over
     )
     drawn = release.draw() if draw else None
-    each_drawn = [None] * len(decisions) if drawn is None else drawn
-    facts = _decisions(case, decisions, release, {"drawn": each_drawn}) if as_json else []
-    records, touched = int(on.request.counts.sum()), int(release.touched.sum())
+    facts = {}
+    if as_json:
+        each_drawn = [None] * len(decisions) if drawn is None else drawn
+        facts = _facts(case, decisions, release.to_dict(), drawn=each_drawn)
+    records, touched = int(case.request.counts.sum()), int(release.touched.sum())
     print_result(
-        {**_joint(case, release), "decisions": facts},
+        facts,
         as_json,
         _table(
             f"Forgetting {counted(records, 'record')} in {counted(touched, 'decision')} by"
@@ -47,25 +49,14 @@ def print_joint_release(case: Case, decisions: Decisions, draw: bool, as_json: b
     )
 
 
-def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
-    """Compare the releases of all decisions with their references; exit code 1 if the claim does not hold."""
-    on, budget = case.on, case.budget
-    found = audit_jointly(case.unlearner, on.learner, on.statistics, on.request, budget, over=case.over)
-    references = _by_action(on, found.reference) if as_json else []
-    facts = _decisions(case, decisions, found.release, {"reference": references}) if as_json else []
-    likely = [_likely_arms(on, row) for row in found.reference]
+def print_joint_audit(case: UnlearningCase, decisions: Decisions, as_json: bool) -> None:
+    """Compare the releases of all decisions with their references; exit code 1 unless the claim holds."""
+    budget = case.budget
+    found = audit_jointly(case.unlearner, case.learner, case.statistics, case.request, budget, over=case.over)
+    likely = [_likely_arms(case, row) for row in found.reference]
     about = "" if not found.delta_error else f" (at most; at least {found.delta - found.delta_error:.6g})"
     print_result(
-        {
-            **_joint(case, found.release),
-            "delta_forward": found.delta_forward,
-            "delta_backward": found.delta_backward,
-            "delta": found.delta,
-            "delta_error": found.delta_error,
-            "smallest_epsilon": found.smallest_epsilon,
-            "holds": found.holds,
-            "decisions": facts,
-        },
+        _facts(case, decisions, found.to_dict()) if as_json else {},
         as_json,
         _table(
             f"Audit of {case.unlearner.name} in {counted(int(found.release.touched.sum()), 'decision')},"
@@ -79,18 +70,18 @@ def print_joint_audit(case: Case, decisions: Decisions, as_json: bool) -> None:
         *_promise(found.release),
         f"Measured here, all releases together: δ = {found.delta:.6g}{about} at ε = {budget.epsilon:.6g}"
         f" (release → reference {found.delta_forward:.6g}, back {found.delta_backward:.6g});"
-        f" ε = {found.smallest_epsilon:.6g} at δ = {budget.delta:.3g}",
-        f"The claim {'holds' if found.holds else 'does not hold'} on this log and request.",
+        f" ε {'=' if found.is_exact else '≤'} {found.smallest_epsilon:.6g} at δ = {budget.delta:.3g}",
+        _verdict(found),
     )
     if not found.holds:
         raise typer.Exit(1)
 
 
 def print_joint_comparison(
-    on: LogRequest, budget: Budget, variants: Iterable[Unlearner], as_json: bool
+    on: LogRequest, budget: Budget, variants: Iterable[Unlearner], over: Over, as_json: bool
 ) -> None:
     """Compare all unlearners on a request in all decisions."""
-    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants)
+    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants, over=over)
     touched = int((~on.request.is_empty).sum())
     shown = table(
         f"Forgetting {counted(int(on.request.counts.sum()), 'record')} in {counted(touched, 'decision')},"
@@ -111,17 +102,8 @@ def print_joint_comparison(
     print_result(
         {
             **on.to_dict(),
-            "budget": opt.budget_to_dict(budget),
-            "unlearners": [
-                {
-                    "name": each.name,
-                    "guarantee": None if each.guarantee is None else each.guarantee.to_dict(),
-                    "changes": each.changes,
-                    "expected_loss": each.expected_loss,
-                    "refused": each.refused or None,
-                }
-                for each in found
-            ],
+            "budget": budget.to_dict(),
+            "unlearners": [each.to_dict() for each in found],
         },
         as_json,
         shown,
@@ -133,49 +115,32 @@ def print_joint_comparison(
     )
 
 
-def _joint(case: Case, release: JointRelease) -> dict[str, Any]:
-    """What is said of all decisions together, as JSON holds it."""
-    return {
-        **case.to_dict(),
-        "n_sharing": release.n_sharing,
-        "budget_of_each": opt.budget_to_dict(release.each),
-        "guarantee": release.guarantee.to_dict(),
-    }
-
-
-def _decisions(
-    case: Case, decisions: Decisions, release: JointRelease, more: dict[str, list[Any]]
-) -> list[dict[str, Any]]:
-    """One object per decision, in the order of the keys."""
-    on = case.on
-    before = on.decision_before
+def _facts(
+    case: UnlearningCase, decisions: Decisions, result: dict[str, Any], **more: list[Any]
+) -> dict[str, Any]:
+    """A result on all decisions as JSON holds it; each decision with its key and what was there before."""
+    actions = case.statistics.actions
     columns = zip(
-        on.request.counts.tolist(),
-        before.index.tolist(),
-        _by_action(on, release.probabilities),
-        release.release.branch,
-        strict=True,
+        case.request.counts.tolist(), case.decision_before.index.tolist(), result["decisions"], strict=True
     )
-    actions = on.statistics.actions
-    return [
+    each = [
         {
             "key": decisions.key_of(place),
             "counts": dict(zip(actions, counts, strict=True)),
             "decision_before": actions[served],
-            "probabilities": probabilities,
-            "branch": str(branch),
+            **released,
             **{name: values[place] for name, values in more.items()},
         }
-        for place, (counts, served, probabilities, branch) in enumerate(columns)
+        for place, (counts, served, released) in enumerate(columns)
     ]
+    return {**case.to_dict(), **result, "decisions": each}
 
 
 def _table(
-    title: str, case: Case, decisions: Decisions, release: JointRelease, more: dict[str, list[Any]]
+    title: str, case: UnlearningCase, decisions: Decisions, release: JointRelease, more: dict[str, list[Any]]
 ) -> Any:
     """The decisions that lose records, those with the smallest margins first."""
-    on = case.on
-    before = on.decision_before
+    before = case.decision_before
     ahead, _ = margins(before)
     touched = np.flatnonzero(release.touched)
     closest = touched[np.argsort(ahead[touched], kind="stable")][:_SHOWN].tolist()
@@ -186,10 +151,10 @@ def _table(
         [
             [
                 *decisions.keys[place],
-                int(on.request.counts[place].sum()),
-                on.statistics.actions[int(before.index[place])],
+                int(case.request.counts[place].sum()),
+                case.statistics.actions[int(before.index[place])],
                 float(ahead[place]),
-                _likely_arms(on, release.probabilities[place]),
+                _likely_arms(case, release.probabilities[place]),
                 *(values[place] for values in more.values()),
             ]
             for place in closest
@@ -221,8 +186,15 @@ def _promise(release: JointRelease) -> list[str]:
     return [f"Guarantee of all releases together: {release.guarantee}{divided}"]
 
 
-def _by_action(on: LogRequest, probabilities: FloatArray) -> list[dict[Any, float]]:
-    return [dict(zip(on.statistics.actions, row, strict=True)) for row in probabilities.tolist()]
+def _verdict(found: JointAudit) -> str:
+    """Whether the claim holds; δ is only enclosed in some audits of many decisions."""
+    if found.verdict != "not shown":
+        return f"The claim {found.verdict} on this log and request."
+    lower, upper = found.delta_at_claim
+    return (
+        f"The claim is not shown on this log and request: δ is between {lower:.6g} and {upper:.6g}"
+        f" at ε = {found.guarantee.epsilon:.6g}."
+    )
 
 
 def _likely_arms(on: LogRequest, probabilities: FloatArray) -> str:

@@ -30,11 +30,14 @@ def bounds(
 
     With the conditions that each bound needs.
     """
+    adaptive = as_in_the_paper(Adaptive, parameters)
     common: dict[str, Any] = {
         "deletions": setting.deletions,
         "budget": setting.budget,
         "best": best,
-        **as_in_the_paper(Adaptive, parameters),
+        "threshold": adaptive.threshold,
+        "threshold_scale": adaptive.threshold_scale,
+        "sensitivity": adaptive.sensitivity,
     }
     if setting.model == "fixed":
         sizes = setting.counts or FixedSample.round_robin(setting.size, n_actions).counts
@@ -53,7 +56,7 @@ def bounds(
         for bound in found
     ]
     print_result(
-        {**opt.budget_to_dict(setting.budget), "bounds": [bound.to_dict() for bound in found]},
+        {**setting.budget.to_dict(), "bounds": [bound.to_dict() for bound in found]},
         as_json,
         table("Bounds", ["", "bound", "value", "proved here", "missing conditions"], rows),
     )

@@ -51,7 +51,7 @@ def evaluate(
     method: Unlearner | None = None
     if unlearner != _ORACLE:
         kind = opt.unlearner_kind(unlearner)
-        method = kind(**as_in_the_paper(kind, parameters))
+        method = as_in_the_paper(kind, parameters)
     check_owners(parameters, (UNLEARNERS, [unlearner]))
     environment = Environment.bernoulli(numbers("--means", means))
     with progress_bar(quiet=as_json) as bar:

@@ -65,7 +65,7 @@ def levels(
         "epsilon": budget.epsilon,
         "delta": budget.delta,
         "max_count": max_count,
-        "learner": opt.learner_to_dict(bound),
+        "learner": bound.to_dict(),
         "branches": branches,
         "levels": rows,
     }

@@ -1,8 +1,8 @@
 """What `evaluate` and `bounds` share: a data model, a request and a budget, by default as in the paper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
@@ -11,8 +11,9 @@ from armnesia.cli.parameters import of_kind
 from armnesia.core.errors import InvalidInputError
 from armnesia.paper.settings import BASE_GAMMA, BASE_K, C_STAR, DELTA
 from armnesia.privacy import Budget
+from armnesia.unlearners import Unlearner
 
-_IN_THE_PAPER = {"threshold": "paper", "threshold_scale": 1.3, "sensitivity": "paper", "joint": False}
+U = TypeVar("U", bound=Unlearner)
 
 Model = Annotated[str, typer.Option(metavar="fixed|distribution", help="The data model.")]
 N = Annotated[int | None, typer.Option("--n", help="Number of records.")]
@@ -75,9 +76,15 @@ def setting_options(
     )
 
 
-def as_in_the_paper(kind: type, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an unlearner: the given ones, and otherwise those of the paper's experiments."""
-    return of_kind({**_IN_THE_PAPER, **parameters}, kind)
+def as_in_the_paper(kind: type[U], parameters: Mapping[str, Any]) -> U:
+    """The unlearner of the paper's experiments, with the given parameters instead of its own.
+
+    >>> from armnesia import Adaptive
+    >>> as_in_the_paper(Adaptive, {"threshold_scale": 2.0})
+    Adaptive(threshold='paper', threshold_scale=2.0, sensitivity='paper')
+    """
+    unlearner: Any = kind.as_in_the_paper()
+    return cast(U, replace(unlearner, **of_kind(parameters, kind)))
 
 
 def numbers(option: str, given: str) -> list[float]:

@@ -8,10 +8,10 @@ import typer
 
 from armnesia import datasets
 from armnesia.cli import options as opt
-from armnesia.cli.interrupts import Interrupted, import_before_work
+from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
-from armnesia.core.errors import ArmnesiaError, InvalidInputError
+from armnesia.core.errors import ArmnesiaError
 from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
 from armnesia.vault import DEFAULT_URL, Vault
@@ -25,7 +25,6 @@ _DEFAULT_COLUMNS: dict[str, Any] = {
     "table": None,
     "where": None,
 }
-_COLUMNS_OF_FLIGHTS = {**_DEFAULT_COLUMNS, "action": "airline", "reward": "on_time", "user": "aircraft"}
 
 
 def ingest(
@@ -66,15 +65,13 @@ def ingest(
         "table": table,
         "where": where,
     }
-    if log == opt.BUNDLED and not Path(log).exists():
-        if columns != _DEFAULT_COLUMNS:
-            raise InvalidInputError(
-                f"the bundled log {opt.BUNDLED!r} has its own columns: leave --action-column,"
-                " --reward-column, --user-column, --id-column, --no-user, --table and --where out"
-            )
-        log, columns = str(datasets.flights_path()), _COLUMNS_OF_FLIGHTS
-    if "://" not in log:
-        import_before_work("duckdb")
+    own = (
+        "columns: leave --action-column, --reward-column, --user-column, --id-column, --no-user, --table and"
+        " --where out"
+    )
+    if opt.is_bundled(log, by_default=columns == _DEFAULT_COLUMNS, own=own):
+        log, columns = str(datasets.flights_path()), {**columns, **datasets.FLIGHTS_COLUMNS}
+    opt.import_engine(log)
     records: int | None = None
     try:
         with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:

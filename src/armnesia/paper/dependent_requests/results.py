@@ -20,7 +20,10 @@ COMPARED_METHODS = (
     *("oracle", "rollback", "gaussian", "centred_gaussian", "mixing", "adaptive"),
     *("strict_adaptive", "frozen_rollback", "tilt", "tilt retained"),
 )
-"""Every unlearner that takes requests of one arm, tilt at two levels; Algorithm 7 is Algorithm 2 there."""
+"""Every unlearner that works with LCB and takes requests of one arm, tilt at two levels.
+
+Algorithm 7 is Algorithm 2 there.
+"""
 _BEST = ARM_OF_CASE[HARD]
 _PART_OF_DATASETS = 5
 """A point has a fifth of the plan's data sets."""

@@ -29,6 +29,7 @@ from armnesia.paper.settings import (
     FIGURE_1_METHODS,
     HARD,
     METHODS,
+    all_insured_from,
 )
 from armnesia.privacy import Budget
 from armnesia.simulation import FixedSample, OneArm, evaluate_all
@@ -94,8 +95,9 @@ def _paragraphs(rows: Sequence[Row]) -> list[str]:
         " decision is kept with probability 1 − h, whoever asks, and the excess over no deletion is at most h"
         f" times the largest gap: {excess:.4f} at ε = {TABLE_EPSILON:g}. Tilt does so where the price,"
         f" e^(−ε)·h, is at most {Tilt().insurance:g} (see docs/theory.md); the bound is drawn there. At level"
-        " retained all five arms may have been the old decision; from ε = 2.6 on tilt insures them all, and"
-        f" the bound is the same. At ε = {TABLE_EPSILON:g} it has {shown(0, 'tilt retained')},"
+        " retained all five arms may have been the old decision; from"
+        f" ε = {all_insured_from():.2f} on tilt insures them all, and the bound is the same. At"
+        f" ε = {TABLE_EPSILON:g} it has {shown(0, 'tilt retained')},"
         f" {shown(1, 'tilt retained')}, {shown(2, 'tilt retained')} and {shown(3, 'tilt retained')}.",
     ]
 

@@ -1,13 +1,19 @@
 """The report's section on what a guarantee level costs."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from armnesia.paper.cells import Row
 from armnesia.paper.comparisons import Estimate, ratio
 from armnesia.paper.level_costs.cells import CHOICES, EPSILONS, choice_cells, level_cells
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table, with_error
+from armnesia.paper.settings import DELTA, ENVIRONMENT, all_insured_from
+from armnesia.privacy import Budget
+from armnesia.unlearners.tilt_reference import insurance_price
 
 COLUMNS = {
     "rollback": "rollback: retained, (0, 0)",
@@ -145,9 +151,9 @@ def _paragraphs(costs: dict[Point, dict[str, Estimate]]) -> list[str]:
         " the best arm was deleted. So tilt at retained may cost something where nothing is deleted, and the"
         " other methods do not. Two forms of it are shown. The recommended one, Tilt(assumed_share=0.95,"
         ' predictive="by_counts"), looks at the counts: here all arms had equally many records, so those that'
-        " are left show which arm lost some, and how many. Then it costs what tilt costs at request_shape;"
-        " from ε = 2.6 on it also insures all five arms. The other one, nothing_or_share, ignores the counts;"
-        " by_counts is the same where they are not about equal.",
+        " are left show which arm lost some, and how many. Without insurance it costs about what tilt costs"
+        f" at request_shape; from ε = {all_insured_from():.2f} on it also insures all five arms. The other"
+        " one, nothing_or_share, ignores the counts; by_counts is the same where they are not about equal.",
         f"At N = {n}, with {many} of the best arm's {n // 5} records deleted, the cost of tilt at retained is"
         f" {over_epsilon('tilt retained', many)} times no deletion by counts, and"
         f" {over_epsilon('tilt retained, nothing or share', many)} without them; at request_shape it is"
@@ -176,15 +182,23 @@ def _on_choices(rows: Sequence[Row]) -> str:
     def both(name: str) -> str:
         return f"{shown(name, 0)} and {shown(name, many)}"
 
+    panels = " ".join(row["panel"] for row in rows)
+    unequal = ""
+    if "C* = 2 " in panels and "C* = 10 " in panels:  # quick runs have equal counts only
+        unequal = (
+            " Under M_d with C* = 2 the counts are far from equal, and by_counts falls back on"
+            " nothing_or_share. With C* = 10 it is wrong: four arms have equally many records, and the best"
+            " arm never had as many."
+        )
+    price = float(insurance_price(np.array(len(ENVIRONMENT.means)), Budget(epsilon=3.0, delta=DELTA)))
     return (
         "The second table compares ways to choose its parameters. A small share keeps the penalties of D∖U,"
         " as rollback does; a large one judges by means, which costs most where nothing was deleted."
         f" At ε = 1 and N = 1000, with 0 and {many} records deleted, ρ = 0.1 has"
         f" {both('tilt retained, share 0.1')}, ρ = 0.95 {both('tilt retained, share 0.95')}, the average of"
         f" no deletion and ρ = 0.95 {both('tilt retained, nothing or share')}, and the recommended choice"
-        f" {both('tilt retained')} (no deletion: {both('oracle')}, ×10⁻⁵). Under M_d with C* = 2 the counts"
-        " are far from equal, and by_counts falls back on nothing_or_share. With C* = 10 it is wrong: four"
-        " arms have equally many records, and the best arm never had as many. At ε = 3 all five arms are"
-        " insured, which costs up to 0.0095 of keep probability; in return the excess is at most h times the"
-        " largest gap for every request of at most the share ρ of each arm."
+        f" {both('tilt retained')} (no deletion: {both('oracle')}, ×10⁻⁵).{unequal} At ε = 3 all five arms"
+        f" are insured, which costs up to {math.ceil(1e4 * price) / 1e4:.4f} of keep probability; in"
+        " return the excess is at most h times the largest gap for every request of at most the share ρ of"
+        " each arm."
     )

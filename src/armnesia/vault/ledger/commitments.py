@@ -69,6 +69,16 @@ class HashTree:
         places = range(0, len(leaves), _LEAF_BYTES)
         return cls([leaves[at : at + _LEAF_BYTES].hex() for at in places])
 
+    @property
+    def root(self) -> str:
+        """The root, which the ledger holds."""
+        return self._levels[-1][0]
+
+    @property
+    def size(self) -> int:
+        """How many commitments there are."""
+        return len(self._levels[0])
+
     def path(self, place: int) -> list[str]:
         """The sibling hashes on the path from the commitment at this place to the root."""
         path = []

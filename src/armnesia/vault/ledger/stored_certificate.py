@@ -98,7 +98,10 @@ class StoredCertificate:
         valid = self.valid(keys)
         if valid is not None and valid.erasure == erasure:
             return valid
-        draft = self.draft
-        if self.issued is not None:
-            draft = CertificateDraft.for_reissue(Entry(self.issued.body["entry"]), self.issued.body, covers)
-        return draft.issue(keyring, head=keys.head, erasure=erasure)
+        return self.reissue_draft(covers).issue(keyring, head=keys.head, erasure=erasure)
+
+    def reissue_draft(self, covers: str) -> CertificateDraft:
+        """What is signed if it is issued again."""
+        if self.issued is None:
+            return self.draft
+        return CertificateDraft.for_reissue(Entry(self.issued.body["entry"]), self.issued.body, covers)

@@ -8,12 +8,12 @@ from armnesia.vault.state.connection import VaultConnection
 def compact(connection: VaultConnection) -> Compacted:
     """Rewrite the database's files, and note how far their deleted bytes are erased."""
     with connection.reading() as transaction:
-        length = transaction.state.head.sequence
+        head = transaction.state.head
         problems = connection.database.integrity_problems(transaction.session)
         refuse_first(problems, "{}; a copy would keep the damage: run armnesia rebuild first")
     if not connection.database.compact():
         return Compacted("pending", connection.database.erasure_obstacle)
-    connection.erased_through = length
+    connection.erased_at = head
     with connection.writing() as transaction:
         transaction.store(transaction.state)  # which has what this process knows of erasure
     return Compacted("complete")

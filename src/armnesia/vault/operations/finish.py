@@ -4,7 +4,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Finished
-from armnesia.vault.state.certificates import read_stored
+from armnesia.vault.state.certificates import check_still_erased, read_stored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.storage import tables
@@ -24,10 +24,8 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
         raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
     with connection.reading() as transaction:
         state = transaction.state
-    if connection.erase(state.head.sequence, wait=True):
-        through = state.head.sequence
-    else:
-        through = state.erased_through
+    erased = connection.erase(state.head, wait=True)
+    through = state.head.sequence if erased else state.erased_through
     with connection.reading() as transaction:
         bodies = tables.stream_certificate_bodies(transaction.session, since)
         keys = read_public_keys(connection, transaction)
@@ -58,6 +56,7 @@ def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
     with connection.writing() as transaction:
         keys = read_public_keys(connection, transaction)
         for sequence in sequences:
+            check_still_erased(transaction, sequence)
             stored = read_stored(transaction, sequence)
             covers = connection.erasure_covers(stored.kind)
             certificate = stored.issue(transaction.keyring, keys, erasure="complete", covers=covers)

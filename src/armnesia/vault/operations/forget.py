@@ -74,7 +74,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
     if answer is None:
         return _repeated(connection, before, target)
     state = transaction.state
-    erased = connection.erase(state.head.sequence)
+    erased = connection.erase(state.head)
     return Forgotten(
         repeated=False,
         named=len(target.names),

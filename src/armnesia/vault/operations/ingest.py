@@ -13,9 +13,11 @@ from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensi
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
+from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -81,16 +83,21 @@ def ingest(
         dry_run=dry_run,
     )
     people = _PeopleWithRows(state, source)
+    suppression: SuppressionList | None = None
+    float_id_row: int | None = None
     if dry_run:
         for rows in chunks():
             with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
                 people.look_up(transaction, rows)
-                compared = RecordComparison(transaction, connection.records, source)
+                suppression = SuppressionList.read(transaction, suppression)
+                compared = RecordComparison(transaction, connection.records, source, suppression)
+                compared.check_spelling_of_ids(rows)
                 compared.add(rows)
             result = _with_counts(result, compared)
+            float_id_row = compared.float_id_row if float_id_row is None else float_id_row
             if progress is not None:
                 progress(result.rows)
-        _warn_of_names(names, source)
+        _warn_of_names(names, source, float_id_row)
         people.warn_if_nothing_was_known(result)
         return result
     for batch in _batches(chunks(), batch_rows):
@@ -98,15 +105,21 @@ def ingest(
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
             if not other_columns:
                 refuse_other_columns(transaction.session, source)
-            loader = RecordLoader(transaction, connection.records, source, actions, user_type)
+            id_index = IdIndexCheck(_records_in(transaction.state), connection.database.integrity_problems)
+            suppression = SuppressionList.read(transaction, suppression)
+            loader = RecordLoader(
+                transaction, connection.records, source, actions, user_type, id_index, suppression
+            )
             for rows in batch:
                 people.look_up(transaction, rows)
+                loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
                     progress(result.rows + loader.n_rows)
             state = loader.store()
         result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
-    _warn_of_names(names, source)
+        float_id_row = loader.float_id_row if float_id_row is None else float_id_row
+    _warn_of_names(names, source, float_id_row)
     people.warn_if_nothing_was_known(result)
     return result
 
@@ -180,6 +193,11 @@ def _check_before_reading(
     return transaction.state
 
 
+def _records_in(state: State) -> int:
+    """How many records the vault holds."""
+    return 0 if state.stream is None else int(state.stream.statistics.total)
+
+
 def _refuse_unknown_users(session: Session, users: UserColumn) -> None:
     """Refuse rows whose user column was not named once people were forgotten: some may be theirs."""
     if users == "unstated" and tables.suppresses_any(session, "user"):
@@ -189,8 +207,14 @@ def _refuse_unknown_users(session: Session, users: UserColumn) -> None:
         )
 
 
-def _warn_of_names(names: UserNames, source: Source) -> None:
-    """Name a user column that may not hold the names of people as they are known elsewhere."""
+def _warn_of_names(names: UserNames, source: Source, float_id_row: int | None) -> None:
+    """Name columns that may not hold the names of people, or the ids, as they are known elsewhere."""
+    if float_id_row is not None:
+        warnings.warn(
+            f"{source.described('id')} looks like integers that became floats, such as 7.0 for 7, first in"
+            f" row {float_id_row}: 7 and 7.0 are two ids",
+            stacklevel=4,
+        )
     if names.float_row is not None:
         warnings.warn(
             f"{source.described('user')} looks like integers that became floats, such as 7.0 for 7, first in"

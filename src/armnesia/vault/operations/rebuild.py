@@ -9,6 +9,7 @@ from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.results import Rebuilt
+from armnesia.vault.state.certificates import redraft_certificates
 from armnesia.vault.state.connection import VaultConnection, older_than
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState, replace_state
@@ -16,6 +17,9 @@ from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+
+_LISTS = ("suppressed", "request", "tree")
+"""The tables that cannot be made again from anything else in the vault."""
 
 
 def rebuild(
@@ -26,6 +30,9 @@ def rebuild(
     This also repairs a state that something else has changed: then everything that the ledger determines is
     taken from it, and it must be intact. `without` names sources of an external vault that no longer exist:
     their rows no longer count, unless another source has them too.
+
+    Rows that are deleted here, such as those of a forgotten person that something else put back, are in the
+    files until they are erased again: until then no certificate says that erasure is complete.
     """
     counter = RowCounter(progress)
     with connection.writing(partial(_load_or_replay, connection)) as transaction:
@@ -34,23 +41,31 @@ def rebuild(
         scan = connection.records.scan(
             session, transaction.keyring, read_suppressed(session), counter=counter
         )
-        if (scan.digests.suppressed, scan.digests.request) != (
-            before.digests.suppressed,
-            before.digests.request,
-        ):
+        if any(getattr(scan.digests, table) != getattr(before.digests, table) for table in _LISTS):
             raise VaultError(
-                "the suppression list, the answered requests or their digests were changed by something other"
-                " than armnesia: run armnesia restore with the latest export"
+                "the suppression list, the answered requests, the commitments or their digests were changed"
+                " by something other than armnesia: run armnesia restore with the latest export"
             )
         transaction.store(replace(before, digests=scan.digests))
+        contents = connection.records.content_digest(session, transaction.keyring)
         state = connection.records.recount(transaction, scan, counter)
         rebuild_tallies(session, transaction.keyring, connection.records.layout)
-        intact = transaction.intact and connection.records.matches(scan, before)
-        unchanged = intact and (before.stream, before.head) == (state.stream, state.head)
-        if unchanged:  # the served arm stays, and what chose it
+        same_statistics = transaction.intact and (before.stream, before.head) == (state.stream, state.head)
+        if same_statistics:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
+        unchanged = (
+            same_statistics
+            and connection.records.matches(scan, before)
+            and contents == connection.records.content_digest(session, transaction.keyring)
+        )
+        deleted = not transaction.intact or state.digests.record != scan.digests.record
+        if deleted:
+            state = replace(state, erased_through=0)
+            redraft_certificates(connection, transaction)
         entry = transaction.append("rebuild", changed=not unchanged, sources_dropped=len(without))
         transaction.store(state)
+    if deleted:
+        connection.erase(entry.head)
     return Rebuilt(not unchanged, entry.head)
 
 

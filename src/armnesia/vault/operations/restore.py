@@ -63,7 +63,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan))
         rebuild_tallies(session, keyring, connection.records.layout)
-    connection.erase(entry.sequence)
+    connection.erase(entry.head)
     return Restored(missing, entry.head)
 
 
@@ -133,6 +133,7 @@ def _bring_forward(state: State, export: ExportFile) -> State:
         head=later.head,
         digest_key=later.digest_key,
         signing_key=len(later.public_keys),
+        erased_through=0,  # deleted bytes may have come back with the copy
         rotated_below=None,
     )
 

@@ -34,8 +34,8 @@ def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | 
     cannot say more.
     """
     with connection.reading() as transaction:
-        length = transaction.state.head.sequence
-    connection.erase(length)  # best effort: what is not erased by now, the old key cannot certify any more
+        head = transaction.state.head
+    connection.erase(head)  # best effort: what is not erased by now, the old key cannot certify any more
     with connection.writing() as transaction:
         before, old_keyring = transaction.state, transaction.keyring
         facts = _compromise(compromised_since, before.head.sequence)

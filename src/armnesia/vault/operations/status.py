@@ -17,7 +17,7 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         to_reissue = []
         if state.signing_key > 1:  # the ledger is searched for the history of the keys
             to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
-    erased = state.erased_through >= state.head.sequence or connection.erase(state.head.sequence)
+    erased = state.erased_through >= state.head.sequence or connection.erase(state.head)
     stream = state.stream
     return Status(
         vault=state.vault,

@@ -16,17 +16,26 @@ def upgrade(connection: VaultConnection) -> Upgraded:
     Refused if its state was changed by anything but armnesia: the new seal would hide it.
     """
     with connection.database.writing() as session:
-        version, digest_key, signing_key, seal = tables.read_version_and_keys(session)
-        if version > VERSION:
-            check_identity(connection.all_keys.vault, version, connection.all_keys)
-        steps_from(version)  # refused before anything else is read
-        keyring = connection.all_keys.at(digest_version=digest_key, signing_version=signing_key)
-        if bytes(seal) != _seal_on_tables(session, version, keyring):
-            raise changed_outside()
+        version, keyring = _checked_version(session, connection.all_keys)
         migrate(session, keyring, connection.records.layout, version)
         tables.set_vault(session, "schema_version", VERSION)
         tables.set_vault(session, "seal", _seal_on_tables(session, VERSION, keyring))
     return Upgraded(int(version), VERSION)
+
+
+def _checked_version(session: Session, all_keys: Keyring) -> tuple[int, Keyring]:
+    """The version of the vault and the keys that it uses; refuse a state that does not match its seal."""
+    try:
+        version, digest_key, signing_key, seal = tables.read_version_and_keys(session)
+        if version > VERSION:
+            check_identity(all_keys.vault, version, all_keys)
+        steps_from(version)  # refused before anything else is read
+        keyring = all_keys.at(digest_version=digest_key, signing_version=signing_key)
+        if bytes(seal) == _seal_on_tables(session, version, keyring):
+            return version, keyring
+    except (ValueError, TypeError):  # no row, or values of other types
+        pass
+    raise changed_outside()
 
 
 def _seal_on_tables(session: Session, version: int, keyring: Keyring) -> bytes:

@@ -9,6 +9,7 @@ from armnesia.core.messages import counted, listed
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate_text import CERTIFIED
+from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_problems
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
@@ -69,7 +70,7 @@ def verify(
         if state is not None:
             try:
                 found, remarks = _row_problems(session, connection, state, RowCounter(progress))
-            except (ValueError, TypeError, MemoryError) as error:
+            except (ArmnesiaError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
                 kind = type(error).__name__
                 found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
             problems += found
@@ -189,6 +190,22 @@ def _problems_of(
     return [f"certificate {sequence}: {problem}" for problem in problems]
 
 
+def _tree_problems(session: Session) -> list[str]:
+    """Hash trees that are missing or do not lead to the commitment of their entry: a sentence each."""
+    problems, sizes = [], {}
+    for sequence, leaves in tables.stream_table(session, "tree"):
+        text, _ = tables.read_entry(session, sequence) or ("{}", "")
+        tree = HashTree.of_bytes(bytes(leaves))
+        sizes[sequence] = tree.size
+        if tree.root != json.loads(text).get("commitment"):
+            problems.append(f"commitments: those of entry {sequence} do not lead to its root in the ledger")
+    for _, sequence, opening in tables.stream_table(session, "request"):
+        place = Opening.read(opening).place if opening else None
+        if place is not None and place >= sizes.get(sequence, 0):
+            problems.append(f"commitments: entry {sequence} has none for a name that it answered")
+    return list(dict.fromkeys(problems))
+
+
 def _kind(text: str) -> str | None:
     """The kind of an entry, if it can be read at all."""
     try:
@@ -212,6 +229,7 @@ def _row_problems(
         for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
         if stored != computed
     ]
+    problems += _tree_problems(session)
     if state.version >= WITH_TALLIES:
         problems += tally_problems(session, scan.tallied, scan.tally_digest)
     found, notes = connection.records.problems(session, state, keyring, scan, counter)

@@ -1,16 +1,22 @@
 """Certificates as they are handed out: with the present state of erasure, and opened for one name."""
 
-from armnesia.core.errors import VaultError
+from contextlib import suppress
+
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.signing_keys import read_public_keys
 from armnesia.vault.state.similar_names import similar_forgotten
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+
+_AT_ONCE = 500
+"""Certificates that are in memory at the same time."""
 
 
 def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
@@ -64,14 +70,41 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     with connection.reading() as transaction:
         stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
         keys = read_public_keys(connection, transaction)
-    erased = state.erased_through >= sequence or connection.erase(state.head.sequence)
+    erased = state.erased_through >= sequence or connection.erase(state.head)
     erasure: Erasure = "complete" if erased else "pending"
     certificate = stored.issue(keyring, keys, erasure=erasure, covers=connection.erasure_covers(stored.kind))
     if certificate is not stored.issued:
         with connection.writing() as transaction:
+            if erased:
+                check_still_erased(transaction, sequence)
             transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
             transaction.store(transaction.state)
     return certificate
+
+
+def check_still_erased(transaction: Transaction, sequence: int) -> None:
+    """Refuse to store that erasure is complete where a restore or a rebuild has come in between."""
+    if transaction.state.erased_through < sequence:
+        raise VaultError("the vault was restored or rebuilt meanwhile; run the same command again")
+
+
+def redraft_certificates(connection: VaultConnection, transaction: Transaction) -> None:
+    """Turn every signed certificate into a draft again: each is issued anew when it is handed out.
+
+    For when deleted bytes may be in the files again. One that was changed by something else stays as it is,
+    and is refused when it is asked for.
+    """
+    last = 0
+    while rows := tables.read_certificates_after(transaction.session, last, _AT_ONCE):
+        statements = []
+        for sequence, body, signature, entry in rows:
+            with suppress(VaultError):
+                stored = StoredCertificate.read(sequence, body, signature, entry or "", transaction.keyring)
+                draft = stored.reissue_draft(connection.erasure_covers(stored.kind))
+                seal = draft.seal(transaction.keyring)
+                statements.append(tables.put_certificate(sequence, draft.text, seal))
+        transaction.session.execute_together(statements)
+        last = rows[-1][0]
 
 
 def open_certificate(
@@ -89,7 +122,10 @@ def open_certificate(
         return certificate
     entry = certificate.body["entry"]
     salt = connection.all_keys.salt(entry["sequence"], entry["salt_key"], target.names[0], opening.nonce)
-    return certificate.with_opening(salt, opening.request(target.to_dict()), opening.path_in(tree))
+    try:
+        return certificate.with_opening(salt, opening.request(target.to_dict()), opening.path_in(tree))
+    except InvalidInputError:  # the nonce, the path or the tree is not the one that was stored
+        raise changed_values() from None
 
 
 def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:

@@ -2,17 +2,19 @@
 
 import json
 import os
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
 from armnesia.vault.ledger.public_keys import SigningKey
+from armnesia.vault.state.diagnosis import changed_values, has_changed_values
 from armnesia.vault.state.migrations import migrate
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.records import Records
@@ -39,8 +41,11 @@ class VaultConnection:
     pinned_head: PinnedHead
     records: Records
     accept: Accept = "intact"
-    erased_through: int = 0
-    """The last ledger entry whose deleted bytes this process knows to have left the files."""
+    erased_at: Head | None = None
+    """A head of the ledger; this process knows that all bytes deleted up to it have left the files.
+
+    That holds as long as nothing puts old rows back: until the next `restore` or `rebuild`.
+    """
     signing_keys: tuple[SigningKey, ...] = ()
     """The history of the signing keys, if it was read: a cache, valid for as many keys as are in use."""
     checked: StoredState | None = None
@@ -59,7 +64,7 @@ class VaultConnection:
     def reading(self) -> Iterator[Transaction]:
         """Begin a transaction that sees one snapshot of the vault, not older than the pinned head."""
         head_before = self.expected_head()
-        with self.database.reading() as session:
+        with self._explaining_failures(), self.database.reading() as session:
             state = self.load_state(session, head_before)
             yield Transaction(session, self.all_keys, state)
 
@@ -73,7 +78,7 @@ class VaultConnection:
         first change of a vault of an older version brings its tables to this one.
         """
         head_before = self.expected_head()
-        with self.database.writing() as session:
+        with self._explaining_failures(), self.database.writing() as session:
             if load is None:
                 before, intact = self.load_state(session, head_before), True
             else:
@@ -91,13 +96,44 @@ class VaultConnection:
         if transaction.state.head != before.head:
             self.pinned_head.write(transaction.state.head)
 
+    @contextmanager
+    def _explaining_failures(self) -> Iterator[None]:
+        """Say that values were changed by something else, where that is why a transaction failed.
+
+        Any other failure, such as a mistake of the caller, stays as it is.
+        """
+        try:
+            yield
+        except ArmnesiaError:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
+            with self.database.reading() as session:
+                explained = has_changed_values(session, self.all_keys, self.records.layout)
+            if explained:
+                traceback.clear_frames(error.__traceback__)  # they would keep cursors of the database open
+                raise changed_values() from error
+            raise
+
     def load_state(self, session: Session, head_before: Head | None) -> State:
         """Read the state, with what this process knows of erasure."""
         stored = self.read_checked(session, head_before)
         if self.cached_state is None:
             self.cached_state = stored.state(stored.keyring_in_use(self.all_keys))
         state = self.cached_state
-        return replace(state, erased_through=max(state.erased_through, self.erased_through))
+        if self.erased_at is None or self.erased_at.sequence <= state.erased_through:
+            return state
+        if not self._still_erased(session, state.head, self.erased_at):
+            self.erased_at = None
+            return state
+        return replace(state, erased_through=self.erased_at.sequence)
+
+    @staticmethod
+    def _still_erased(session: Session, head: Head, erased_at: Head) -> bool:
+        """Whether the ledger goes on from a head without an entry by which old rows may have come back."""
+        if head == erased_at:
+            return True
+        _, hash_ = tables.read_entry(session, erased_at.sequence) or ("", "")
+        return hash_ == erased_at.hash and not tables.has_restored_since(session, erased_at.sequence)
 
     def read_checked(self, session: Session, head_before: Head | None) -> StoredState:
         """Read the rows of the state and check them.
@@ -166,11 +202,11 @@ class VaultConnection:
         excludes = self.records.erasure_excludes if kind == "forget" else ""
         return self.database.erasure_covers + excludes
 
-    def erase(self, sequence: int, *, wait: bool = False) -> bool:
-        """Make bytes deleted up to a ledger entry leave the files if possible; return whether they left."""
-        if sequence > self.erased_through and self.database.erase(wait=wait):
-            self.erased_through = sequence
-        return self.erased_through >= sequence
+    def erase(self, head: Head, *, wait: bool = False) -> bool:
+        """Make bytes deleted up to a head of the ledger leave the files if possible; whether they left."""
+        if self.erased_at != head and self.database.erase(wait=wait):
+            self.erased_at = head
+        return self.erased_at == head
 
 
 def keys_path_of(url: str, keys: str | Path | None) -> Path:
@@ -208,12 +244,12 @@ def open_vault(
         try:
             keyring = Keyring.load(path)
         except VaultError as error:
-            if not isinstance(error.__context__, FileNotFoundError):
-                raise
-            raise VaultError(
-                f"{path} does not exist: it has the vault's keys; give the file with --keys, or copy it from"
-                " your backup of the keys"
-            ) from None
+            if isinstance(error.__context__, FileNotFoundError):
+                raise VaultError(
+                    f"{path} does not exist: it has the vault's keys; give the file with --keys, or copy it"
+                    " from your backup of the keys"
+                ) from None
+            raise
         path = path.absolute()  # the process may change its working folder
         pinned_head = pinned_head_of(path)
         head_before = None if accept == "any" else pinned_head.read()
@@ -235,7 +271,8 @@ def _identify(session: Session) -> tuple[str, int, Records]:
     known: dict[str, Any] = {}
     with suppress(IndexError, ValueError, TypeError, KeyError):
         vault, version, text = tables.read_identity(session)[0]
-        known = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
+        if type(vault) is str and type(version) is int:
+            known = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
     with suppress(ValueError, TypeError, KeyError):
         text, _ = tables.read_entry(session, 1) or ("", "")
         entry = json.loads(text)

@@ -18,6 +18,7 @@ from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
+from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user_type_for
 from armnesia.vault.state.records import (
@@ -30,19 +31,33 @@ from armnesia.vault.state.records import (
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
-from armnesia.vault.state.table_digests import compute_digests
+from armnesia.vault.state.table_digests import TableDigests, compute_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
+
+_SOURCE = 3  # its place in a record
 
 
 def _sources(transaction: Transaction, target: ErasureTarget) -> list[dict[str, Any]]:
     """The sources that brought the rows of a request: other sources need not be readable."""
     session, keys = transaction.session, target.row_keys(transaction.keyring)
     needed = tables.read_source_numbers(session, target.row_column, keys)
-    known = tables.read_table(session, "source")
-    return [json.loads(description) for number, description in known if number in needed]
+    return [description for number, description in _descriptions(session) if number in needed]
+
+
+def _descriptions(session: Session) -> list[tuple[int, dict[str, Any]]]:
+    """The numbers and the descriptions of all sources."""
+    found = []
+    for number, text in tables.read_table(session, "source"):
+        try:
+            description = json.loads(text)
+            source_name(description)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            raise changed_values() from None
+        found.append((number, description))
+    return found
 
 
 def _contents(transaction: Transaction, target: ErasureTarget) -> dict[bytes, bytes]:
@@ -180,11 +195,11 @@ class ExternalRecords(Records):
         notes: list[str] = []
         held = tables.count_by_source(session)
         comparison = _SourceComparison(session, state, keyring)
-        for number, description in tables.read_table(session, "source"):
-            where = f"source {source_name(json.loads(description))!r}"
+        for number, description in _descriptions(session):
+            where = f"source {source_name(description)!r}"
             counts = _RowCounts()
             try:
-                comparison.read(number, json.loads(description), counts, counter)
+                comparison.read(number, description, counts, counter)
             except ArmnesiaError as error:
                 problems.append(f"{where}: {error}")
                 continue
@@ -203,8 +218,13 @@ class ExternalRecords(Records):
         return problems + statistics_problems(state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
-        """Always: a recount reads the sources, and may count a row with another source that has it."""
-        return True
+        """Whether no digest of a row was changed; sources may have been dropped just now."""
+        return scan.digests.record == state.digests.record
+
+    def content_digest(self, session: Session, keyring: Keyring) -> int:
+        """Of identities, owners and contents: a recount may find a row at another source that has it."""
+        rows = (row[:_SOURCE] for row in tables.stream_records(session, self.layout))
+        return TableDigests().update(keyring, "record", rows).record
 
     def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
         """Read every source again, in this transaction."""
@@ -215,8 +235,8 @@ class ExternalRecords(Records):
         nothing = stream.statistics.without(stream.statistics)
         digests = state.digests._replace(record=0)
         transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
-        for _, description in tables.read_table(session, "source"):
-            source = _reopened(json.loads(description))
+        for _, description in _descriptions(session):
+            source = _reopened(description)
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
             names = UserNames.of(user_type)
@@ -236,15 +256,15 @@ class ExternalRecords(Records):
         """Each source, and how many records it brought."""
         counts = tables.count_by_source(session)
         return tuple(
-            HeldSource(source_name(json.loads(description)), int(counts.get(number, 0)))
-            for number, description in tables.read_table(session, "source")
+            HeldSource(source_name(description), int(counts.get(number, 0)))
+            for number, description in _descriptions(session)
         )
 
     def drop_sources(self, session: Session, names: Iterable[str]) -> None:
         """Remove sources that no longer exist: their records no longer count."""
         known: dict[str, list[int]] = {}  # one place may have been read by different columns
-        for number, description in tables.read_table(session, "source"):
-            known.setdefault(source_name(json.loads(description)), []).append(number)
+        for number, description in _descriptions(session):
+            known.setdefault(source_name(description), []).append(number)
         for name in names:
             if name not in known:
                 raise unknown_source(name, known)
@@ -261,6 +281,8 @@ def _reopened(description: Mapping[str, Any]) -> Source:
             f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
             f" armnesia rebuild --without {source_name(description)}"
         ) from None
+    except (LookupError, TypeError):  # a part of the description is missing, or has another type
+        raise changed_values() from None
 
 
 @dataclass

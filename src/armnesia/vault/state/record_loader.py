@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import VaultError
-from armnesia.core.identifiers import UserType
+from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
 from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames, first_user_type
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.owner_tallies import add_to_tallies
+from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.source_columns import known_columns
-from armnesia.vault.state.suppression import KINDS
+from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
@@ -26,13 +26,21 @@ from armnesia.vault.storage.database import Row
 class RecordComparison:
     """Takes chunks of rows, and counts which of them the vault would add; nothing is written."""
 
-    def __init__(self, transaction: Transaction, records: Records, source: Source) -> None:
+    def __init__(
+        self,
+        transaction: Transaction,
+        records: Records,
+        source: Source,
+        suppression: SuppressionList | None = None,
+    ) -> None:
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._layout = records.layout
         self._keyring: Keyring = transaction.keyring
-        self._suppressing = {kind for kind in KINDS if tables.suppresses_any(self._session, kind)}
+        self._suppressed = (suppression or SuppressionList.read(transaction)).digests
         self._user_column, self._source = source.columns.user, 0
         self.n_rows = self.added = self.already_there = self.suppressed = 0
+        self.float_id_row: int | None = None
+        """The first row whose id looks like an integer that became a float."""
 
     def add(self, rows: Rows) -> None:
         """Count the rows of a chunk that are new, that are there already, and that are left out."""
@@ -52,6 +60,42 @@ class RecordComparison:
         self.already_there += len(incoming) - added
         self.suppressed += len(names) - len(incoming)
 
+    def check_spelling_of_ids(self, rows: Rows) -> None:
+        """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
+
+        A program that turned integers into floats would otherwise bring forgotten records back, and others
+        twice. Where the record 17.0 was forgotten, 17 is refused as well.
+        """
+        ids = rows.ids or ()
+        floats = {place: id_ for place, id_ in enumerate(ids) if "." in id_ and looks_like_float(id_)}
+        respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in floats.items()}
+        if floats and self.float_id_row is None:
+            self.float_id_row = rows.positions[min(floats)]
+        integers = [
+            (place, self._keyring.record_identity("id", id_)) for place, id_ in respelled.items() if id_
+        ]
+        known = tables.keys_with_records(self._session, "identity", [name for _, name in integers])
+        if self._suppressed["record"]:
+            integers += [
+                (place, self._keyring.record_identity("id", f"{id_}.0"))
+                for place, id_ in enumerate(ids)
+                if id_ and is_plain_integer(id_)
+            ]
+            known |= {
+                name
+                for _, name in integers
+                if self._keyring.suppressed_record_digest(name) in self._suppressed["record"]
+            }
+        places = [place for place, name in integers if name in known]
+        if places:
+            first = min(places)
+            other = respelled.get(first) or f"{ids[first]}.0"
+            raise VaultError(
+                f"{len(places)} rows have an id that the vault holds, or has forgotten, in another spelling:"
+                f" {ids[first]!r} in row {rows.positions[first]}, which may be {other!r}; write the ids as"
+                " before; nothing was ingested"
+            )
+
     def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
         """The rows to compare with the vault, without those of forgotten people."""
         forgotten = self._forgotten(rows, names)
@@ -69,16 +113,13 @@ class RecordComparison:
     def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
         """The places of rows that are suppressed, by their user or by themselves."""
         places: set[int] = set()
-        if "user" in self._suppressing:
-            digests = {user: self._keyring.user_digest(user) for user in set(rows.users) if user is not None}
-            listed = tables.suppressed_among(self._session, list(digests.values()))
-            places |= {
-                place for place, user in enumerate(rows.users) if user is not None and digests[user] in listed
-            }
-        if "record" in self._suppressing:
-            of_rows = [self._keyring.suppressed_record_digest(name) for name in names]
-            listed = tables.suppressed_among(self._session, of_rows)
-            places |= {place for place, digest in enumerate(of_rows) if digest in listed}
+        if self._suppressed["user"]:
+            users = {user for user in set(rows.users) if user is not None}
+            listed = {user for user in users if self._keyring.user_digest(user) in self._suppressed["user"]}
+            places |= {place for place, user in enumerate(rows.users) if user in listed}
+        if self._suppressed["record"]:
+            of_rows = map(self._keyring.suppressed_record_digest, names)
+            places |= {place for place, digest in enumerate(of_rows) if digest in self._suppressed["record"]}
         return places
 
     def _refuse_contradictions(self, contradicted: set[bytes], rows: Rows, names: list[bytes]) -> None:
@@ -111,9 +152,11 @@ class RecordLoader(RecordComparison):
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
+        id_index: IdIndexCheck | None = None,
+        suppression: SuppressionList | None = None,
     ) -> None:
-        super().__init__(transaction, records, source)
-        self._before = transaction.state
+        super().__init__(transaction, records, source, suppression)
+        self._before, self._id_index = transaction.state, id_index
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._source, self._digests = records.register_source(transaction, source)
         self._counts = np.zeros(len(actions), dtype=np.int64)
@@ -138,7 +181,7 @@ class RecordLoader(RecordComparison):
         width = len(layout.columns.split(","))
         records = [row[:width] for row in new.values()]
         self._digests = self._digests.update(self._keyring, "record", records)
-        add_to_tallies(session, self._keyring, records)
+        add_to_tallies(session, self._keyring, records, self._id_index)
         added = tables.insert_incoming(session, layout)
         self.n_rows += len(names)
         self.added += added

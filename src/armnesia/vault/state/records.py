@@ -136,6 +136,10 @@ class Records(ABC):
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Whether the tables are as armnesia left them, as far as a recount depends on it."""
 
+    def content_digest(self, session: Session, keyring: Keyring) -> int:
+        """A digest of what a recount may change and the statistics do not show; 0 if that is nothing."""
+        return 0
+
     @abstractmethod
     def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
         """Compute the statistics again from the records, without those of forgotten people."""

@@ -200,6 +200,8 @@ def seal_on(columns: Sequence[Any], arms: Sequence[ArmRow], keyring: Keyring) ->
 
 def check_identity(vault: str, version: int, keyring: Keyring) -> None:
     """Refuse an unknown schema version, one that must be upgraded first, and the keys of another vault."""
+    if type(version) is not int:
+        raise changed_outside()
     if version > VERSION:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"

@@ -5,10 +5,11 @@ ledger because it can be erased: `readmit` lets a person's new records in again.
 well, it still says since when the person is forgotten, which restoring an older backup needs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.commitments import Opening
@@ -130,6 +131,43 @@ class RequestHistory:
             return SuppressionRows()
         readmitted = {digest: (*row[:-1], sequence) for digest, row in self.rows.suppressed.items()}
         return SuppressionRows(readmitted, self.rows.request)
+
+
+@dataclass(frozen=True)
+class SuppressionList:
+    """The whole suppression list, as it is under the seal."""
+
+    digests: Suppressed
+    sealed: tuple[int, int]
+    """The table digest that it has, and the version of the key of both."""
+
+    @classmethod
+    def read(cls, transaction: Transaction, known: "SuppressionList | None" = None) -> "SuppressionList":
+        """Read the list without its index, in which a flipped bit would hide a name; refuse a changed one.
+
+        `known` is returned if the list is still the same.
+        """
+        state = transaction.state
+        sealed = (state.digests.suppressed, state.digest_key)
+        if known is not None and known.sealed == sealed:
+            return known
+        found: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
+        rows = _collect(tables.stream_by_scan(transaction.session, "suppressed"), found)
+        if TableDigests().update(transaction.keyring, "suppressed", rows).suppressed != sealed[0]:
+            raise VaultError(
+                "the suppression list was changed by something other than armnesia, so that rows of forgotten"
+                " people could come in; nothing was changed: run armnesia restore with the latest export"
+            )
+        return cls(found, sealed)
+
+
+def _collect(rows: Iterable[Row], found: dict[str, set[bytes]]) -> Iterator[Row]:
+    """Yield the same rows; the digests of those that are not readmitted are noted by kind."""
+    for row in rows:
+        digest, kind, _, readmitted = row
+        if readmitted is None:
+            found.setdefault(kind, set()).add(digest)
+        yield row
 
 
 def read_suppressed(session: Session) -> Suppressed:

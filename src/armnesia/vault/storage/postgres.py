@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.urls import place_of, without_schema
+from armnesia.logs.urls import location_of, without_schema
 from armnesia.vault.storage.database import (
     IN_USE,
     CompactionCost,
@@ -156,7 +156,7 @@ class PostgresDatabase(Database):
         self._psycopg = psycopg
         self._timeout = timeout
         address, self.schema = without_schema(url)
-        self.location = place_of(address)
+        self.location = location_of(address)
         milliseconds = max(1, int(timeout * 1000))  # 0 would mean to wait forever
         # Temporary tables last: none may stand in for a table of the vault.
         self._search_path = f"{self.schema},pg_temp"

@@ -169,6 +169,17 @@ def read_rotations(session: Session) -> list[str]:
     return [text for (text,) in found]
 
 
+def has_restored_since(session: Session, sequence: int) -> bool:
+    """Whether entries after this one may be those of a `restore` or a `rebuild`."""
+    found = session.query(
+        "SELECT 1 FROM ledger WHERE sequence > ? AND (entry LIKE ? OR entry LIKE ?) LIMIT 1",
+        sequence,
+        '%"kind":"restore"%',
+        '%"kind":"rebuild"%',
+    )
+    return bool(found)
+
+
 def insert_entry(sequence: int, text: str, hash_: str) -> Statement:
     """Store the next entry."""
     return "INSERT INTO ledger (sequence, entry, hash) VALUES (?, ?, ?)", (sequence, text, hash_)
@@ -413,6 +424,12 @@ def stream_table(session: Session, table: str, columns: str | None = None) -> It
     return session.stream(f"SELECT {columns or COLUMNS[table]} FROM {table}")
 
 
+def stream_by_scan(session: Session, table: str) -> Iterator[Row]:
+    """All rows of a table, one by one, without any index."""
+    with session.without_indexes() as hint:
+        yield from session.stream(f"SELECT {COLUMNS[table]} FROM {table}{hint}")
+
+
 def stream_in_order(session: Session, table: str) -> Iterator[Row]:
     """All rows of a table, one by one, ordered by their key."""
     key = COLUMNS[table].partition(",")[0]
@@ -601,6 +618,16 @@ def drop_known_incoming(session: Session) -> int:
 def incoming_identities(session: Session) -> set[bytes]:
     """The identities of the incoming rows."""
     return {bytes(identity) for (identity,) in session.query("SELECT identity FROM incoming")}
+
+
+def count_of_incoming_owners(session: Session) -> tuple[int, int]:
+    """How many records the owners of incoming rows have, and how many of these come in again."""
+    ((found, again),) = session.query(
+        "SELECT count(*), count(i.identity)"
+        " FROM (SELECT DISTINCT owner FROM incoming WHERE owner IS NOT NULL) o CROSS JOIN record r"
+        " LEFT JOIN incoming i ON i.identity = r.identity WHERE r.owner = o.owner"
+    )
+    return int(found), int(again)
 
 
 def sum_incoming(session: Session) -> list[Row]:

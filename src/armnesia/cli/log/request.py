@@ -1,13 +1,12 @@
 """What the commands on a request share: the request on a log, and an unlearner with a budget for it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, cast, get_args
 
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.request import Column, UsersFile, names_in
 from armnesia.core.errors import InvalidInputError
@@ -20,7 +19,6 @@ from armnesia.unlearners import UNLEARNERS, Unlearner
 from armnesia.unlearners.joint import Over
 
 Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 0: 3,17,20.")]
-_MOST_ARMS, _ARMS_SHOWN = 100, 10
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class LogRequest:
     learner: Learner
     statistics: ArmStatistics
     request: DeletionRequest
-    decisions: Decisions | None = None
+    decisions: Decisions | None = field(default=None, kw_only=True)
     """The decisions of --by; they are on the first axis of statistics and request."""
 
     @property
@@ -43,7 +41,7 @@ class LogRequest:
         if self.decisions is not None:
             return {
                 "by": [str(column) for column in self.decisions.columns],
-                "learner": opt.learner_to_dict(self.learner),
+                "learner": self.learner.to_dict(),
                 "n_rows": self.decisions.n_rows,
                 "request": {
                     "records": int(self.request.counts.sum()),
@@ -52,7 +50,7 @@ class LogRequest:
             }
         counts = self.request.counts.tolist()
         return {
-            "learner": opt.learner_to_dict(self.learner),
+            "learner": self.learner.to_dict(),
             "decision_before": self.decision_before.action,
             "request": {
                 "records": sum(counts),
@@ -62,22 +60,20 @@ class LogRequest:
 
 
 @dataclass(frozen=True)
-class Case:
+class UnlearningCase(LogRequest):
     """A request on a log, with the unlearner and the budget that answer it."""
 
-    on: LogRequest
     unlearner: Unlearner
     budget: Budget
-    over: Over = "touched"
+    over: Over = field(default="touched", kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
-        budget = opt.budget_to_dict(self.budget)
-        return {"unlearner": self.unlearner.name, **self.on.to_dict(), "budget": budget}
+        return {"unlearner": self.unlearner.name, **super().to_dict(), "budget": self.budget.to_dict()}
 
 
 @dataclass(frozen=True)
-class RequestOptions:
+class RequestArguments:
     """A request on a log, as the options name it."""
 
     log: str
@@ -104,7 +100,7 @@ class RequestOptions:
         if self.by:
             decisions = log.by(*self.by)
             bound = opt.make_learner(learner, self.parameters, decisions.pooled)
-            return LogRequest(bound, decisions.statistics, self._request(decisions), decisions)
+            return LogRequest(bound, decisions.statistics, self._request(decisions), decisions=decisions)
         statistics = log.statistics()
         bound = opt.make_learner(learner, self.parameters, statistics)
         return LogRequest(bound, statistics, self._request(log))
@@ -123,7 +119,7 @@ class RequestOptions:
 
 @with_parameters(UNLEARNERS, LEARNERS)
 @with_options_of(opt.LogOptions, "source")
-def request_options(
+def request_arguments(
     log: opt.LogArgument,
     user: opt.Users = None,
     file: UsersFile = None,
@@ -133,61 +129,40 @@ def request_options(
     by: opt.By = None,
     learner: opt.LearnerName = None,
     parameters: Any = None,
-) -> RequestOptions:
+) -> RequestArguments:
     """The options of a command about a request on a log."""
     if file is not None and user:
         raise InvalidInputError("name people by one of --user (repeatable) and --file; got both")
     if column is not None and file is None:
         raise InvalidInputError(f"--column belongs to --file; got --column {column} alone")
     users = user if file is None else names_in(file, column, "--file", "person")
-    return RequestOptions(log, users, rows, source, learner, parameters, by)
+    return RequestArguments(log, users, rows, source, learner, parameters, by)
 
 
-@with_options_of(request_options, "request")
-def read_case(
-    request: RequestOptions,
+@with_options_of(request_arguments, "request")
+def read_request(
+    request: RequestArguments,
     unlearner: opt.UnlearnerName = "rollback",
     epsilon: opt.Epsilon = None,
     delta: opt.Delta = None,
     gamma: opt.Gamma = None,
     over: opt.Over = "touched",
-) -> Case:
-    """Read a case; whatever can be checked without the log is checked before it is read."""
+) -> UnlearningCase:
+    """Read a request and what answers it; what can be checked without the log is checked before."""
     kind, learner = opt.chosen_kinds(unlearner, request.learner, request.parameters)
     method = opt.make_unlearner(kind, request.parameters)
     budget = opt.make_budget(epsilon, delta, gamma, needed=kind.needs_budget)
-    if over == "all" and not request.by:
+    checked = checked_over(over, request.by)
+    on = request.read(learner)
+    return UnlearningCase(
+        on.learner, on.statistics, on.request, method, budget, decisions=on.decisions, over=checked
+    )
+
+
+def checked_over(over: str, by: list[str] | None) -> Over:
+    """The value of --over, which is about the decisions of --by."""
+    if over == "all" and not by:
         raise InvalidInputError("--over is about the decisions of --by, which was not given")
     if over not in get_args(Over):
         raise InvalidInputError(f"--over must be touched or all; got {over!r}")
-    return Case(request.read(learner), method, budget, cast(Over, over))
-
-
-def arm_rows(statistics: ArmStatistics, decision: Decision) -> list[dict[str, Any]]:
-    """One row per arm: what the decision was made from."""
-    columns = (
-        statistics.actions,
-        statistics.counts.tolist(),
-        statistics.means.tolist(),
-        decision.scores.tolist(),
-    )
-    return [
-        {"action": action, "count": count, "mean": mean, "score": score}
-        for action, count, mean, score in zip(*columns, strict=True)
-    ]
-
-
-def arm_table(title: str, statistics: ArmStatistics, decision: Decision) -> list[Any]:
-    """The same rows as a table, the served arm marked; of very many arms, a few and their number."""
-    rows = [
-        [*row.values(), "← served" if row["action"] == decision.action else ""]
-        for row in arm_rows(statistics, decision)
-    ]
-    if len(rows) <= _MOST_ARMS:
-        return [table(title, ["action", "count", "mean", "score", ""], rows)]
-    shown = rows[:_ARMS_SHOWN] + [row for row in rows[_ARMS_SHOWN:] if row[-1]]
-    return [
-        table(title, ["action", "count", "mean", "score", ""], shown),
-        f"{len(rows)} actions, of which the first {_ARMS_SHOWN} and the served one are shown; so many"
-        " different values are probably ids: is --action-column right?",
-    ]
+    return cast(Over, over)

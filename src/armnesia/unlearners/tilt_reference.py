@@ -1,0 +1,166 @@
+"""The reference of tilt: the best vector for a predictive, with contenders insured as far as that is paid.
+
+Given a reference r, (ε, δ) lets the release raise the old decision to hi(r). The functions here choose r so
+that the old decision is kept as often as possible if q is right and, where insured, also if it is wrong.
+"""
+
+import math
+
+import numpy as np
+
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray
+from armnesia.privacy import Budget
+
+
+def factors(budget: Budget) -> tuple[float, float]:
+    """e^ε and e^{−ε} for ε up to 700, where e^ε nearly overflows; a smaller ε is only stricter."""
+    epsilon = min(budget.epsilon, 700.0)
+    return math.exp(epsilon), math.exp(-epsilon)
+
+
+def highest_allowed(reference: FloatArray, budget: Budget) -> FloatArray:
+    """The most that a reference probability r may be raised to: min{1, e^ε·r + δ, 1 − e^{−ε}(1 − r − δ)}.
+
+    >>> highest_allowed(np.array([0.0, 0.5, 1.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
+    array([0.    , 0.8161, 1.    ])
+    """
+    up, down = factors(budget)
+    raised = np.minimum(up * reference + budget.delta, 1 - down * (1 - reference - budget.delta))
+    return np.clip(raised, reference, 1.0)
+
+
+def knee(budget: Budget) -> float:
+    """h = (1−δ)/(1+e^ε), where the slope of hi falls from e^ε to e^{−ε}; hi(h) = 1 − h.
+
+    >>> round(knee(Budget(epsilon=3.0, delta=0.0)), 4)
+    0.0474
+    """
+    return (1 - budget.delta) / (1 + factors(budget)[0])
+
+
+def insurance_price(number: IntArray, budget: Budget) -> FloatArray:
+    """The most keep probability, under q, that insuring this many contenders can cost: (c−1)·e^{−ε}·h.
+
+    It is infinite where they cannot all be insured: c·h > 1. With one contender it is 0.
+
+    >>> insurance_price(np.array([1, 2, 3, 30]), Budget(epsilon=3.0, delta=0.0)).round(4)
+    array([0.    , 0.0024, 0.0047,    inf])
+    """
+    h, (_, down) = knee(budget), factors(budget)
+    return np.where(number * h <= 1, (number - 1) * (down * h), np.inf)
+
+
+def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | None = None) -> FloatArray:
+    """The r that maximises Σ_a q_a·hi(r_a): the highest chance, under q, of keeping the old decision.
+
+    hi is concave and piecewise linear: slope e^ε up to the knee h, e^{−ε} up to 1−δ, then 0. The 3m pieces
+    are filled in falling order of slope·q until the total is 1. The first pieces of `insured` arms are filled
+    before all others, so each of them gets at least h: the highest chance of all r that do so.
+
+    >>> best_reference(np.array([0.7, 0.3, 0.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
+    array([0.7311, 0.2689, 0.    ])
+    >>> insured = np.array([True, False, True])
+    >>> best_reference(np.array([0.9, 0.1, 0.0]), Budget(epsilon=3.0, delta=0.0), insured).round(4)
+    array([0.9051, 0.0474, 0.0474])
+    """
+    up, down = factors(budget)
+    h = knee(budget)
+    pieces = (h, 1 - budget.delta - h, budget.delta)
+    lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
+    first_gains = predictive * up if insured is None else np.where(insured, np.inf, predictive * up)
+    gains = np.concatenate([first_gains, predictive * down, np.zeros_like(predictive)], axis=-1)
+    # Among pieces without gain, the likelier arm is filled first; what differs by rounding only is equal.
+    likelier = np.concatenate([_rounded(predictive)] * 3, axis=-1)
+    order = np.lexsort((-likelier, -_rounded(gains)), axis=-1)
+    sorted_lengths = np.take_along_axis(lengths, order, -1)
+    room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
+    room = np.where(room > 1e-15, room, 0.0)  # smaller values are rounding errors
+    filled = np.zeros_like(lengths)
+    np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
+    return np.asarray(sum(np.split(filled, 3, axis=-1)))
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    """The values with 40 bits: equal gains, computed in two ways, differ in the last of their 53 bits.
+
+    >>> _rounded(np.array([0.49999999999999967, 0.0, np.inf])).tolist()
+    [0.5, 0.0, inf]
+    """
+    fractions, exponents = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(fractions * 2.0**40), exponents - 40))
+
+
+def among_contenders(predictive: FloatArray, is_contender: BoolArray) -> FloatArray:
+    """q without the arms that cannot have been the old decision; if nothing is left, all contenders alike.
+
+    >>> among_contenders(np.array([[0.7, 0.2, 0.1], [0.0, 0.0, 1.0]]), np.array([True, True, False]))
+    array([[0.7, 0.2, 0. ],
+           [0.5, 0.5, 0. ]])
+    """
+    left = np.where(is_contender, predictive, 0.0)
+    alike = is_contender / np.maximum(is_contender.sum(axis=-1, keepdims=True), 1)
+    return np.where(left.sum(axis=-1, keepdims=True) > 0, left, alike)
+
+
+def insured_arms(
+    predictive: FloatArray,
+    is_contender: BoolArray,
+    highest: FloatArray | None,
+    budget: Budget,
+    insurance: float,
+) -> BoolArray:
+    """The contenders to insure: all, if `insurance` pays for it, and otherwise as many as it pays for.
+
+    An arm to which the best reference for q gives h anyway costs nothing, every other one at most e^{−ε}·h.
+    Of these, the arms with the highest possible scores come first: a request can have done them most harm.
+    Only some of the contenders are insured only if e^{2ε}·h ≥ 1 and δ ≤ h: `theory.tilt_upper` needs both
+    where their first pieces do not all fit (docs/theory.md has the proof). q is 0 at arms that are no
+    contenders. Without `highest`, the highest possible scores, all contenders are insured or none.
+
+    >>> q, highest = np.array([0.0, 0.9, 0.1, 0.0]), np.array([9, 5, 4, 6])
+    >>> budget = Budget(epsilon=2.0, delta=0.0)
+    >>> for insurance in (0.01, 0.02, 0.05):
+    ...     print(insured_arms(q, np.full(4, True), highest, budget, insurance))
+    [False False False False]
+    [ True  True  True False]
+    [ True  True  True  True]
+    """
+    h, (up, down) = knee(budget), factors(budget)
+    affordable = insurance_price(is_contender.sum(axis=-1, keepdims=True), budget) <= insurance
+    if highest is None or down * h > insurance or affordable.all():
+        return is_contender & affordable
+    # A first piece that is filled may miss h by rounding.
+    free = is_contender & (best_reference(predictive, budget) >= h * (1 - 1e-9))
+    others = is_contender & ~free
+    order = np.argsort(np.where(others, -highest, np.inf), axis=-1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape), axis=-1)
+    fits = (free.sum(axis=-1, keepdims=True) + rank) * h <= 1
+    chosen = others & fits & (rank * (down * h) <= insurance)
+    chosen &= h * up >= down and budget.delta <= h
+    some = (free | chosen) & chosen.any(axis=-1, keepdims=True)
+    return np.where(affordable, is_contender, some)
+
+
+def insured_reference(
+    predictive: FloatArray,
+    is_contender: BoolArray,
+    highest: FloatArray | None,
+    budget: Budget,
+    insurance: float,
+) -> FloatArray:
+    """The best reference for q, with as many contenders insured as `insurance` pays for; 0 insures nothing.
+
+    See `insured_arms`; here q may be positive for any arm.
+
+    >>> q, is_contender = np.array([0.0, 0.9, 0.1, 0.0]), np.array([True, True, True, False])
+    >>> for insurance in (0.0, 0.02):
+    ...     highest, budget = np.array([9.0, 5.0, 4.0, 1.0]), Budget(epsilon=2.0, delta=0.0)
+    ...     print(insured_reference(q, is_contender, highest, budget, insurance).round(4))
+    [0.     0.8808 0.1192 0.    ]
+    [0.1192 0.7616 0.1192 0.    ]
+    """
+    if insurance == 0:
+        return best_reference(predictive, budget)
+    q = among_contenders(predictive, is_contender)
+    return best_reference(q, budget, insured_arms(q, is_contender, highest, budget, insurance))

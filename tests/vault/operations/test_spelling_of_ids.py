@@ -1,0 +1,71 @@
+"""Ids of records that became floats: a forgotten record does not come back by another spelling."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Configuration, Vault
+from tests.databases import Place
+
+FLOATS = "'id' looks like integers that became floats, such as 7.0 for 7, first in row 0"
+
+
+def log(*ids: Any) -> dict[str, list[Any]]:
+    rows = len(ids)
+    return {"action": ["A"] * rows, "reward": [1] * rows, "user": ["ann"] * rows, "id": list(ids)}
+
+
+def ingest(vault: Vault, *ids: Any) -> int:
+    return vault.ingest(log(*ids), user="user", id="id").added
+
+
+def new_vault(place: Place) -> Vault:
+    return place.create(Configuration(actions=("A", "B")))
+
+
+def test_a_forgotten_record_does_not_come_back_as_a_float(place: Place, tmp_path: Path) -> None:
+    with new_vault(place) as vault:
+        assert ingest(vault, 17, 18) == 2
+        assert vault.forget(records=[17, 18]).held == 2
+        file = tmp_path / "floats.csv"
+        pd.DataFrame(log("17.0", "x")).to_csv(file, index=False)
+        with pytest.raises(VaultError, match=r"1 rows have an id .* '17\.0' in row 0, which may be '17'"):
+            vault.ingest(file, user="user", id="id")
+        assert vault.status().records == 0
+        assert ingest(vault, "19") == 1
+
+
+def test_a_record_that_is_held_does_not_come_in_again_as_a_float(place: Place) -> None:
+    with new_vault(place) as vault:
+        assert ingest(vault, 17, 18) == 2
+        with pytest.raises(VaultError, match=r"2 rows have an id that the vault holds, or has forgotten"):
+            ingest(vault, "x", "17.0", "18.00")
+        assert vault.status().records == 2
+
+
+def test_a_record_that_was_forgotten_as_a_float_does_not_come_back_as_an_integer(place: Place) -> None:
+    with new_vault(place) as vault:
+        with pytest.warns(UserWarning, match=FLOATS):
+            assert ingest(vault, "17.0") == 1
+        assert vault.forget(records=["17.0"]).held == 1
+        with pytest.raises(VaultError, match=r"'17' in row 0, which may be '17\.0'"):
+            ingest(vault, "17")
+
+
+def test_ids_that_look_like_floats_are_named(sqlite_place: Place) -> None:
+    with new_vault(sqlite_place) as vault:
+        with pytest.warns(UserWarning, match=FLOATS):
+            assert ingest(vault, "1.0", "2.0") == 2
+        assert ingest(vault, "a.0", "1.5", "3", "v2.0") == 4  # which are no floats of integers
+
+
+def test_a_column_of_floats_in_a_frame_is_not_another_spelling(sqlite_place: Place) -> None:
+    with new_vault(sqlite_place) as vault:
+        assert ingest(vault, 17, 18) == 2
+        assert vault.forget(records=[17]).held == 1
+        frame = pd.DataFrame(log(17.0, 18.0))
+        again = vault.ingest(frame, user="user", id="id")
+        assert (again.added, again.suppressed, again.already_there) == (0, 1, 1)

@@ -1,0 +1,157 @@
+"""One flipped bit in an index, then ordinary work: nothing comes in twice, comes back, or stays unseen."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import VaultError
+from armnesia.vault import Vault
+from armnesia.vault.state import owner_tallies
+from armnesia.vault.state.suppression import SuppressionList
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
+from tests.databases import Place
+from tests.vault.raw_vaults import LOG, change, damage_index, filled, values
+
+IDS = "sqlite_autoindex_record_1"
+HIDDEN = "holds records with these ids that their index does not find: the index is damaged; nothing was {}"
+COLUMNS: dict[str, Any] = {"user": "who", "id": "id"}
+
+
+def vault_with_hidden_record(place: Place, record: str) -> None:
+    """A vault whose index of ids does not find one of its records."""
+    with filled(place) as vault:
+        identity = vault._connection.all_keys.record_identity("id", record)
+    damage_index(place, IDS, identity)
+
+
+def test_a_row_that_the_index_hides_does_not_come_in_twice(sqlite_place: Place) -> None:
+    vault_with_hidden_record(sqlite_place, "r3")
+    with sqlite_place.open() as vault:
+        with pytest.raises(VaultError, match=HIDDEN.format("ingested")):
+            vault.ingest(LOG, **COLUMNS)
+        assert vault.status().records == 6
+        vault.rebuild()
+        assert vault.ingest(LOG, **COLUMNS).already_there == 6
+        assert vault.verify().problems == ()
+
+
+def test_many_rows_that_come_in_have_the_index_checked_as_a_whole(sqlite_place: Place) -> None:
+    """More rows belong to their people than the vault holds: it costs less to check everything once."""
+    vault_with_hidden_record(sqlite_place, "r3")
+    more = {column: [*LOG[column]] for column in LOG}
+    more["id"] = ["n1", "n2", "r3", "n4", "n5", "n6"]
+    with sqlite_place.open() as vault:
+        with pytest.raises(VaultError, match=r"database: .*; nothing was ingested: run armnesia rebuild"):
+            vault.ingest(more, **COLUMNS)
+        assert vault.status().records == 6
+
+
+def test_a_damaged_index_of_owners_stops_an_ingest(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault:
+        owner = vault._connection.all_keys.owner_digest("ann")
+    damage_index(sqlite_place, "record_owner", owner, entries=2)
+    with sqlite_place.open() as vault:
+        one = {column: values_[:1] for column, values_ in LOG.items()} | {"id": ["r7"]}
+        with pytest.raises(VaultError, match="are not those that the vault has counted for these people"):
+            vault.ingest(one, **COLUMNS)
+
+
+def test_a_record_is_not_certified_while_its_double_is_hidden(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where an earlier version has let the same row in twice, or under another user."""
+    vault_with_hidden_record(sqlite_place, "r3")
+    monkeypatch.setattr(owner_tallies.IdIndexCheck, "confirm_new", lambda *_: None)
+    with sqlite_place.open() as vault:
+        assert vault.ingest(LOG, **COLUMNS).added == 1
+        with pytest.raises(VaultError, match=HIDDEN.format("forgotten")):
+            vault.forget(records=["r3"])
+        identity = vault._connection.all_keys.record_identity("id", "r3")
+        left = values(vault, "SELECT count(*) FROM record NOT INDEXED WHERE identity = ?", identity)
+        assert left == [(2,)]
+
+
+def test_people_may_have_many_rows_and_get_more(place: Place) -> None:
+    """The check itself refuses nothing that is intact, in small ingests and in large ones."""
+    with filled(place) as vault:
+        for start in range(0, 400, 100):
+            ids = [f"n{row}" for row in range(start, start + 100)]
+            some: dict[str, list[Any]] = {
+                "action": ["A"] * 100,
+                "reward": [1.0] * 100,
+                "who": ["ann", "bob"] * 50,
+                "id": ids,
+            }
+            assert vault.ingest(some, **COLUMNS).added == 100
+            one = {column: values_[:1] for column, values_ in some.items()} | {"id": [f"m{start}"]}
+            assert vault.ingest(one, **COLUMNS).added == 1
+        assert vault.verify().problems == ()
+
+
+# The suppression list.
+
+SUPPRESSED = "sqlite_autoindex_suppressed_1"
+
+
+@pytest.mark.parametrize("kind", ["users", "records"])
+def test_nobody_comes_back_because_the_index_of_the_list_is_damaged(sqlite_place: Place, kind: str) -> None:
+    with filled(sqlite_place) as vault:
+        if kind == "users":
+            vault.forget(users=["dan"])
+        else:
+            vault.forget(records=["r5"])
+        held = vault.status().records
+        ((digest,),) = values(vault, "SELECT digest FROM suppressed")
+    damage_index(sqlite_place, SUPPRESSED, digest)
+    with sqlite_place.open() as vault:
+        again = vault.ingest(LOG, **COLUMNS)
+        assert (again.added, again.suppressed) == (0, 6 - held)
+        assert any(problem.startswith("database: ") for problem in vault.verify().problems)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM suppressed",
+        "UPDATE suppressed SET readmitted = 2",
+        "UPDATE suppressed SET kind = 'record'",
+        "UPDATE suppressed SET digest = (SELECT digest FROM request LIMIT 1)",
+    ],
+)
+def test_nothing_comes_in_while_the_list_is_not_as_it_was_sealed(place: Place, sql: str) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["dan"])
+        change(vault, sql)
+        with pytest.raises(VaultError, match=r"the suppression list was changed by something other"):
+            vault.ingest(LOG, **COLUMNS)
+        assert vault.status().records == 4
+
+
+def test_the_list_is_read_once_for_all_batches_unless_it_changes(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[str] = []
+    scan = tables.stream_by_scan
+
+    def counted(session: Session, table: str) -> Iterator[Row]:
+        scans.append(table)
+        return scan(session, table)
+
+    with filled(sqlite_place) as vault:
+        vault.forget(users=["dan"])
+        monkeypatch.setattr(tables, "stream_by_scan", counted)
+        vault.ingest(LOG, **COLUMNS, batch_rows=1)
+        assert scans == ["suppressed"]
+        known = vault_list(vault)
+        with vault._connection.reading() as transaction:
+            assert SuppressionList.read(transaction, known) is known
+        vault.forget(users=["ann"])
+        with vault._connection.reading() as transaction:
+            assert len(SuppressionList.read(transaction, known).digests["user"]) == 2
+
+
+def vault_list(vault: Vault) -> SuppressionList:
+    with vault._connection.reading() as transaction:
+        return SuppressionList.read(transaction)
