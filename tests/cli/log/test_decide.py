@@ -73,7 +73,7 @@ def test_decide_names_the_assumption_where_propensities_differ(run: Any, tmp_pat
         " they are not used: decisions assume that rewards are independent of who was shown which arm"
         ' (docs/data.md, "Is my log fit for this?")\n'
     )
-    log.write_text("action,reward,pscore\nA,1,0.2\nA,0,0.2\nB,1,0.8\nB,0,0.8\n")
+    log.write_text("action,reward,pscore\n" + "A,1,0.2\nA,0,0.2\nB,1,0.8\nB,0,0.8\n" * 40)
     assert run("decide", log, "--actions", "A,B", "--json").err == ""
 
 

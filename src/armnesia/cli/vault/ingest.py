@@ -50,7 +50,7 @@ def ingest(
     batch_rows: Annotated[
         int | None, typer.Option(min=1, help="Commit after this many rows; by default all at once.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be added.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Add the rows of a log, each once.
