@@ -49,6 +49,7 @@ NOISY = [
 NOISE_BRANCHES = {Branch.GAUSSIAN, Branch.MIXING, Branch.GAUSSIAN_AND_ROLLBACK}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unlearner", quick_only([Mixing()], NOISY), ids=repr)
 @pytest.mark.parametrize(
     ("budget", "confidence"),

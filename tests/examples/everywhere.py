@@ -56,7 +56,12 @@ def simulate(lottery: am.Unlearner) -> None:
 
 def configure_a_vault(lottery: am.Unlearner) -> None:
     """With both, by name."""
-    options = {"unlearner": "lottery", "options": {"keep": 0.2}, "delta": 0.2, "learner": "root_penalty"}
+    options = {
+        "unlearner": "lottery",
+        "unlearner_options": {"keep": 0.2},
+        "delta": 0.2,
+        "learner": "root_penalty",
+    }
     made = Configuration(actions=("A", "B"), **options)  # type: ignore[arg-type]
     assert (made.make_unlearner(), made.make_learner().name) == (lottery, "root_penalty")
 

@@ -166,6 +166,7 @@ def check_experiments(done: Joined, plain: PlainJoin) -> None:
         assert each.equal_shares_p_value == equal_shares_p_value([v.people for v in each.variants])
 
 
+@pytest.mark.slow
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables())
 def test_rows_and_counts_are_those_of_plain_python(tmp_path: Path, case: dict[str, Any]) -> None:

@@ -59,7 +59,9 @@ def test_a_vault_takes_the_log_and_its_ids_once(files: tuple[Path, Path, Path], 
         assert vault.ingest(out, id="id").already_there == 2
         # Another window gives other rewards of the same rows.
         join_metrics(exposures, metric, window="1h", clip=(0, 10), out=out, replace=True)
-        with pytest.raises(VaultError, match="2 rows have an id that the vault holds with another"):
+        with pytest.raises(
+            VaultError, match="2 rows of this source have an id that the vault holds with another"
+        ):
             vault.ingest(out, id="id")
 
 

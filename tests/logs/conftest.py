@@ -116,7 +116,11 @@ FEW_KINDS = (
     "postgresql",
 )
 """One kind for each way in which values are represented."""
-EVERY_KIND = pytest.mark.parametrize("kind", KINDS, indirect=True)
+EVERY_KIND = pytest.mark.parametrize(
+    "kind",
+    [kind if kind in FEW_KINDS else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS],
+    indirect=True,
+)
 SOME_KINDS = pytest.mark.parametrize("kind", FEW_KINDS, indirect=True)
 
 

@@ -204,6 +204,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["decide", "ingest"])
 def test_an_engine_without_memory_says_so_in_a_sentence(command: str, tmp_path: Path) -> None:
     users = [f"user-{number}-{'x' * 500}" for number in range(20_000)]

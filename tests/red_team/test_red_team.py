@@ -26,7 +26,12 @@ SHORT = {
 }
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+_SLOW = ("kills at a system call", "errors of the disk", "bit flips in pages")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in _SLOW else name for name in ATTACKS]
+)
 def test_nothing_is_missed(name: str) -> None:
     score = run(name, SHORT[name], seed=2)
     assert score.trials >= SHORT[name] or name == "errors of the disk"  # which needs strace

@@ -60,6 +60,7 @@ def test_the_smallest_margins_stand_first(run: Any, visits: Path) -> None:
     assert "more decision" not in run(*LOG, "--by", "country").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys", [("country",), ("country", "age:18,30"), ("country", "page"), ("page", "age")]
 )

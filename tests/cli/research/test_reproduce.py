@@ -40,6 +40,7 @@ def test_reproduce_writes_what_it_names_and_goes_on_where_it_stopped(run: Any, t
 PATIENCE = 120  # seconds; a command that does not stop is killed and the test fails
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of process groups are POSIX")
 def test_an_interrupted_reproduction_stops_and_keeps_its_points(tmp_path: Path) -> None:
     command = "import sys; from armnesia.cli.main import main; main(sys.argv[1:])"

@@ -55,6 +55,7 @@ def test_names_come_in_any_list(place: Place, names: Any) -> None:
             vault.forget(users=names[:0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("names", "got"), [("ann", "text"), (b"ann", "bytes"), (5, "int"), (1.5, "float")])
 def test_a_single_name_is_no_list(place: Place, names: Any, got: str) -> None:
     with filled(place) as vault:
