@@ -36,9 +36,10 @@ test-slow: setup
 
 test-all: test test-slow
 
-# The vault for half an hour: hundreds of kills, thousands of concurrent operations, hundreds of random histories.
+# The vault for half an hour: hundreds of kills, thousands of concurrent operations, hundreds of random histories;
+# and every row of the tables of the documentation.
 hard-test: setup
-	ARMNESIA_HARD_TEST=1 $(BIN)/pytest -n0 -v -s \
+	ARMNESIA_HARD_TEST=1 $(BIN)/pytest -n0 -v -s tests/simulation/test_insurance_tables.py \
 		tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py
 
 # Attacks on a vault: thousands of flipped bits, changed schemas and rows, replays, kills and errors of the disk.

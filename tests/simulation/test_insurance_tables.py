@@ -1,5 +1,6 @@
 """The tables of docs/theory.md on insurance are what the program prints."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ from scripts.insurance_tables import (
 DOCS = Path(__file__).parents[2] / "docs"
 THEORY = (DOCS / "theory.md").read_text(encoding="utf-8")
 CHOOSING = (DOCS / "choosing.md").read_text(encoding="utf-8")
+takes_minutes = pytest.mark.skipif(
+    "ARMNESIA_HARD_TEST" not in os.environ, reason="takes minutes; make hard-test runs it"
+)
 
 
 def test_a_row_of_the_table_of_costs() -> None:
@@ -38,6 +42,7 @@ def test_the_table_of_noise() -> None:
     assert f"{text}, no deletion {none / 1e5:.4f}" in CHOOSING
 
 
+@takes_minutes
 @pytest.mark.slow
 def test_every_row_of_the_exact_tables() -> None:
     for line in (*cost_table(), *threshold_table(), *plausible_table(), *unlike_table()):
@@ -57,12 +62,14 @@ def test_what_the_guide_says_about_the_cost_of_insurance() -> None:
     assert f"from 0 to {row['insured'] / 1e5:.3f} at ε = 2 (two arms, means 0.6 and 0.1" in CHOOSING
 
 
+@takes_minutes
 @pytest.mark.slow
 def test_every_row_of_the_sampled_table() -> None:
     for line in table_of_several(2.0):
         assert line in THEORY
 
 
+@takes_minutes
 @pytest.mark.slow
 def test_the_means_of_the_sampled_table_at_three() -> None:
     means = [line.strip("| ").split(" | ") for line in table_of_several(3.0) if line.startswith("| mean, ")]

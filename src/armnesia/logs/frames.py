@@ -284,7 +284,7 @@ def raw_rows_of(
 
     >>> raw_rows_of({"a": ["A"], "r": [1], "u": [7.0]}, Columns("a", "r", "u"), range(100, 101), ["a", "u"])
     RawRows(positions=range(100, 101), actions=['A'], rewards=[1], users=['7'], ids=None, others=['1:A1:7'],
-            keys=[])
+            keys=())
     """
     names = columns.named()
     users, ids = (
@@ -298,7 +298,7 @@ def raw_rows_of(
         [None] * len(positions) if users is None else users,
         ids,
         None if others is None else joined_texts([values[name] for name in others]),
-        [values[name] for name in keys],
+        tuple(values[name] for name in keys),
     )
 
 

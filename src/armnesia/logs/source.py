@@ -63,7 +63,7 @@ class RawRows:
     ids: list[str | None] | None
     others: list[str] | None
     """The text of all columns but the reward, where a row is known by its content."""
-    keys: Sequence[list[Any]] = ()
+    keys: tuple[list[Any], ...] = ()
     """The values of each key column, as in the source."""
 
     def selected(self, selection: Selection | None) -> "RawRows":
@@ -84,7 +84,7 @@ class RawRows:
             [self.users[place] for place in places],
             None if self.ids is None else [self.ids[place] for place in places],
             None if self.others is None else [self.others[place] for place in places],
-            [[values[place] for place in places] for values in self.keys],
+            tuple([values[place] for place in places] for values in self.keys),
         )
 
 
@@ -102,7 +102,7 @@ class Rows:
     """Without ids: the text of the whole row, all columns of the source by their names."""
     ordinals: Sequence[int] = ()
     """How many earlier rows of the same reading have the same id, or without ids the same content."""
-    keys: Sequence[list[Any]] = ()
+    keys: tuple[list[Any], ...] = ()
     """The values of each key column, unchecked."""
 
     def __len__(self) -> int:
