@@ -14,7 +14,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import Source, open_source
 from armnesia.vault import Configuration, Ingested, Vault
-from armnesia.vault.operations.ingest import _PeopleWithRows
+from armnesia.vault.state.source_remarks import SourceRemarks
 from tests.databases import Place
 from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 
@@ -125,7 +125,7 @@ def test_the_warning_needs_nine_of_ten_people_and_twenty_of_them(sqlite_place: P
 
 
 def test_only_so_many_people_are_looked_up(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_PeopleWithRows, "most", 25)
+    monkeypatch.setattr(SourceRemarks, "most", 25)
     with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest(LOG, **ROLES)
         _, (warning,) = warned(vault, renamed(LOG), dry_run=True)

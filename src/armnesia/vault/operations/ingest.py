@@ -17,8 +17,8 @@ from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
+from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.state.suppression import SuppressionList
-from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -82,24 +82,12 @@ def ingest(
         user_type_fixed=user_type if state.configuration.user_type is None else None,
         dry_run=dry_run,
     )
-    people = _PeopleWithRows(state, source)
-    suppression: SuppressionList | None = None
-    float_id_row: int | None = None
+    remarks = SourceRemarks(state, source, names)
     if dry_run:
-        for rows in chunks():
-            with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
-                people.look_up(transaction, rows)
-                suppression = SuppressionList.read(transaction, suppression)
-                compared = RecordComparison(transaction, connection.records, source, suppression)
-                compared.check_spelling_of_ids(rows)
-                compared.add(rows)
-            result = _with_counts(result, compared)
-            float_id_row = compared.float_id_row if float_id_row is None else float_id_row
-            if progress is not None:
-                progress(result.rows)
-        _warn_of_names(names, source, float_id_row)
-        people.warn_if_nothing_was_known(result)
+        result = _compare(connection, source, chunks(), remarks, result, progress)
+        remarks.warn(result)
         return result
+    suppression: SuppressionList | None = None
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
@@ -111,16 +99,37 @@ def ingest(
                 transaction, connection.records, source, actions, user_type, id_index, suppression
             )
             for rows in batch:
-                people.look_up(transaction, rows)
+                remarks.read(transaction, rows)
                 loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
                     progress(result.rows + loader.n_rows)
             state = loader.store()
         result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
-        float_id_row = loader.float_id_row if float_id_row is None else float_id_row
-    _warn_of_names(names, source, float_id_row)
-    people.warn_if_nothing_was_known(result)
+    remarks.warn(result)
+    return result
+
+
+def _compare(
+    connection: VaultConnection,
+    source: Source,
+    chunks: Iterable[Rows],
+    remarks: SourceRemarks,
+    result: Ingested,
+    progress: Progress | None,
+) -> Ingested:
+    """Count what an ingest would add, without writing."""
+    suppression: SuppressionList | None = None
+    for rows in chunks:
+        with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
+            remarks.read(transaction, rows)
+            suppression = SuppressionList.read(transaction, suppression)
+            compared = RecordComparison(transaction, connection.records, source, suppression)
+            compared.check_spelling_of_ids(rows)
+            compared.add(rows)
+        result = _with_counts(result, compared)
+        if progress is not None:
+            progress(result.rows)
     return result
 
 
@@ -132,46 +141,6 @@ def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:
         already_there=result.already_there + compared.already_there,
         suppressed=result.suppressed + compared.suppressed,
     )
-
-
-class _PeopleWithRows:
-    """How many of the first people of a source have rows in the vault before it is ingested.
-
-    If nearly all of them have, but no row is recognised, the source may be an earlier one in another form.
-    """
-
-    most, fewest, share = 10_000, 20, 0.9
-
-    def __init__(self, state: State, source: Source) -> None:
-        filled = state.stream is not None and state.stream.statistics.total > 0
-        self._asked = filled and source.columns.id is None and source.columns.user is not None
-        self._people: set[str] = set()
-        self._known = 0
-
-    def look_up(self, transaction: Transaction, rows: Rows) -> None:
-        """Look up the people of a chunk who are new in the source, before its rows are added."""
-        if not self._asked or len(self._people) >= self.most:
-            return
-        new = [user for user in dict.fromkeys(rows.users) if user is not None and user not in self._people]
-        new = new[: self.most - len(self._people)]
-        self._people.update(new)
-        owners = [transaction.keyring.owner_digest(user) for user in new]
-        self._known += len(tables.keys_with_records(transaction.session, "owner", owners))
-
-    def warn_if_nothing_was_known(self, result: Ingested) -> None:
-        """Say that the rows may be counted twice."""
-        number = len(self._people)
-        if number < self.fewest or self._known < self.share * number:
-            return
-        if result.added and not result.already_there:
-            looked_up = f"the first {number}" if number == self.most else str(number)
-            warnings.warn(
-                f"none of the {result.added} rows is known, but {self._known} of {looked_up} people have rows"
-                " already: if this is the same log in another form, every row"
-                f" {'would count' if result.dry_run else 'now counts'} twice (no id column to recognise them"
-                " by)",
-                stacklevel=4,
-            )
 
 
 def _check_before_reading(
@@ -204,29 +173,6 @@ def _refuse_unknown_users(session: Session, users: UserColumn) -> None:
         raise VaultError(
             "people were forgotten here: name the user column (--user-column), so that their rows stay out;"
             " or, if the rows belong to no user, say so with no_user=True (--no-user)"
-        )
-
-
-def _warn_of_names(names: UserNames, source: Source, float_id_row: int | None) -> None:
-    """Name columns that may not hold the names of people, or the ids, as they are known elsewhere."""
-    if float_id_row is not None:
-        warnings.warn(
-            f"{source.described('id')} looks like integers that became floats, such as 7.0 for 7, first in"
-            f" row {float_id_row}: 7 and 7.0 are two ids",
-            stacklevel=4,
-        )
-    if names.float_row is not None:
-        warnings.warn(
-            f"{source.described('user')} looks like integers that became floats, such as 7.0 for 7, first in"
-            f" row {names.float_row}: this vault names people by text, so that 7 and 7.0 are two people; to"
-            " name them by integers, create a vault with user_type='integer' (init --user-type integer)",
-            stacklevel=4,
-        )
-    if names.spaced_row is not None:
-        warnings.warn(
-            f"{source.described('user')} has white space around names, first in row {names.spaced_row}: in"
-            " this vault it is not part of a name",
-            stacklevel=4,
         )
 
 

@@ -39,8 +39,6 @@ class RecordComparison:
         self._suppressed = (suppression or SuppressionList.read(transaction)).digests
         self._user_column, self._source = source.columns.user, 0
         self.n_rows = self.added = self.already_there = self.suppressed = 0
-        self.float_id_row: int | None = None
-        """The first row whose id looks like an integer that became a float."""
 
     def add(self, rows: Rows) -> None:
         """Count the rows of a chunk that are new, that are there already, and that are left out."""
@@ -69,8 +67,6 @@ class RecordComparison:
         ids = rows.ids or ()
         floats = {place: id_ for place, id_ in enumerate(ids) if "." in id_ and looks_like_float(id_)}
         respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in floats.items()}
-        if floats and self.float_id_row is None:
-            self.float_id_row = rows.positions[min(floats)]
         integers = [
             (place, self._keyring.record_identity("id", id_)) for place, id_ in respelled.items() if id_
         ]
