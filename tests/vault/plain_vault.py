@@ -15,6 +15,7 @@ import numpy as np
 from armnesia import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.vault import MANAGED, Vault
+from tests.vault.raw_vaults import arms_in
 
 Identity: TypeAlias = tuple[Any, ...]
 Request: TypeAlias = tuple[str, tuple[str, ...]]
@@ -92,7 +93,7 @@ def observed(vault: Vault) -> Observation:
     digest = vault._connection.all_keys.owner_digest
     owners = {None if user is None else digest(user): user for user in _USERS}
     with vault._connection.database.reading() as session:
-        arms = session.query("SELECT count, total, gone FROM arm ORDER BY position")
+        decisions = session.query("SELECT statistics, served_by FROM decision")
         rows: Any = session.query(f"SELECT {'owner, arm, units' if managed else 'identity'} FROM record")
         kept_out = Counter(
             kind for (kind,) in session.query("SELECT kind FROM suppressed WHERE readmitted IS NULL")
@@ -100,9 +101,9 @@ def observed(vault: Vault) -> Observation:
         entries = session.query("SELECT entry FROM ledger ORDER BY sequence")
         ((certificates,),) = session.query("SELECT count(*) FROM certificate")
         ((requests,),) = session.query("SELECT count(*) FROM request")
-        ((served_by,),) = session.query("SELECT served_by FROM vault")
+    ((statistics, served_by),) = decisions
     return Observation(
-        tuple((count, total, gone) for count, total, gone in arms),
+        tuple(arms_in(statistics)),
         tuple(sorted(((owners.get(owner, "nobody known"), *rest) for owner, *rest in rows), key=repr))
         if managed
         else len(rows),

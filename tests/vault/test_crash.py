@@ -139,7 +139,7 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
             rolled_back = replace(stream, statistics=stream.statistics.without(found))
             digests = state.digests.update(transaction.keyring, "record", rows)
             transaction.add(*to_tallies)
-            transaction.store(replace(state, stream=rolled_back, digests=digests))
+            transaction.store(replace(state.with_stream(rolled_back), digests=digests))
         assert vault.verify().holds
         assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))
 

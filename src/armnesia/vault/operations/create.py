@@ -52,7 +52,7 @@ def create_vault(
         undo.callback(path.unlink)
         records = RECORDS[configuration.mode]
         entry, state = _first_state(configuration, keyring)
-        statements, _ = store_statements(None, state, keyring)
+        statements, _, state = store_statements(None, state, keyring)
         with database.writing() as session:
             create_tables(session, records.layout)
             to_ledger = insert_entry(entry.sequence, entry.text, entry.hash)

@@ -1,9 +1,9 @@
 """Deciding: which arm is served now."""
 
-import json
-
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.results import Served
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decisions import DEFAULT
 
 
 def decide(connection: VaultConnection) -> Served:
@@ -11,6 +11,7 @@ def decide(connection: VaultConnection) -> Served:
     head_before = connection.expected_head()
     with connection.database.reading() as session:
         stored = connection.read_checked(session, head_before)
-    row = stored.row
-    action = None if row.served is None else json.loads(stored.arms[row.served].label)
-    return Served(action, row.served_by, stored.head)
+    decision, actions = stored.decision, Configuration.from_text(stored.row.configuration).actions
+    if decision is None or decision.served is None or actions is None:
+        return Served(None, DEFAULT, stored.head)
+    return Served(actions[decision.served], decision.served_by, stored.head)

@@ -18,6 +18,8 @@ from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.results import Forgotten, Preview
 from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decisions import FIRST, RELEASE, VaultDecision
 from armnesia.vault.state.records import DeletedRecords, SourceRows
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
@@ -192,7 +194,7 @@ def _decide(before: State, deleted: DeletionRequest | None, resolved: ResolvedRe
     used, release, stream = _release(before, deleted, resolved)
     released = release.draw()
     served = stream.statistics.actions.index(released)
-    state = replace(before, stream=stream, served_arm=served, served_by="release")
+    state = replace(before, decision=VaultDecision(FIRST, (), ArmSums.of(stream), served, RELEASE))
     facts = _ledger_facts(before, deleted, release, used, released)
     return Outcome("forget", facts, state, release, used.fallback_because)
 

@@ -47,6 +47,7 @@ def rebuild(
                 " by something other than armnesia: run armnesia restore with the latest export"
             )
         transaction.store(replace(before, digests=scan.digests))
+        tables.rebuild_decision_indexes(session)
         contents = connection.records.content_digest(session, transaction.keyring)
         state = connection.records.recount(transaction, scan, counter)
         rebuild_tallies(session, transaction.keyring, connection.records.layout)

@@ -91,7 +91,7 @@ def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> No
     """Use a new key for everything but the digests of records."""
     session, before, old_keyring = transaction.session, transaction.state, transaction.keyring
     lists = compute_list_digests(session, old_keyring)
-    if lists._replace(record=before.digests.record) != before.digests:
+    if lists._replace(record=before.digests.record, decision=before.digests.decision) != before.digests:
         # New digests under the new key would hide the change.
         raise VaultError(
             "rows of the vault were changed by something other than armnesia; run armnesia verify first"

@@ -15,6 +15,7 @@ from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_pr
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decisions import digest_of_decisions
 from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
@@ -22,9 +23,9 @@ from armnesia.vault.state.signing_keys import certificates_to_reissue
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
+from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS, WITH_TALLIES
 
-_DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
+_DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments", "decisions")
 """The tables of `TableDigests`, in its order, in words."""
 _MOST_LISTED = 20
 
@@ -107,7 +108,9 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
         except ArmnesiaError as error:
             problems.append(f"state: {error}")
             keyring = connection.all_keys
-        return stored.state(keyring), problems
+        state = stored.state(keyring)
+        assert state.decision is None or state.stream is not None  # which refuses impossible statistics
+        return state, problems
     except (ArmnesiaError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
 
@@ -224,9 +227,13 @@ def _row_problems(
     except VaultError as error:  # a state that was changed may name keys that do not exist
         return [f"state: {error}"], []
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
+    digests = scan.digests
+    if state.version >= WITH_DECISIONS:
+        rows = tables.stream_decisions(session)
+        digests = digests._replace(decision=digest_of_decisions(rows, keyring))
     problems = [
         f"{table}: rows were added, changed or removed by something other than armnesia"
-        for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
+        for table, stored, computed in zip(_DIGESTED, state.digests, digests, strict=True)
         if stored != computed
     ]
     problems += _tree_problems(session)

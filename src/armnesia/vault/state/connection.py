@@ -191,7 +191,8 @@ class VaultConnection:
 
     def refuse_foreign_schema(self, session: Session) -> None:
         """Refuse tables that no readable version of armnesia creates: a trigger, say, could copy rows."""
-        problems = [self.schema_problems(session, version) for version in (VERSION, OLDEST_READABLE)]
+        versions = range(VERSION, OLDEST_READABLE - 1, -1)
+        problems = [self.schema_problems(session, version) for version in versions]
         if all(problems):
             raise VaultError(
                 f"{problems[0][0]}; repair it by the database's own tools, then run the command again"

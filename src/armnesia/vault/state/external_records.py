@@ -234,7 +234,7 @@ class ExternalRecords(Records):
         tables.delete_all_records(session)
         nothing = stream.statistics.without(stream.statistics)
         digests = state.digests._replace(record=0)
-        transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
+        transaction.store(replace(state.with_stream(replace(stream, statistics=nothing)), digests=digests))
         for _, description in _descriptions(session):
             source = _reopened(description)
             user_type = user_type_for(transaction.state, source)

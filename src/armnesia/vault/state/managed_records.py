@@ -116,7 +116,7 @@ class ManagedRecords(Records):
 
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Whether no row was changed."""
-        return scan.digests == state.digests
+        return scan.digests == state.digests._replace(decision=0)
 
     def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
         """Take the statistics from the scan; delete the records of forgotten people."""

@@ -211,8 +211,9 @@ def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
         configuration = configuration.with_actions(actions)
     elif configuration.actions != actions:
         raise VaultError("another ingest has fixed the vault's actions meanwhile; ingest again")
-    stream = empty_stream(configuration) if state.stream is None else state.stream
-    return replace(state, configuration=configuration, stream=stream)
+    fixed = replace(state, configuration=configuration)
+    stream = empty_stream(configuration)
+    return fixed if state.decision is not None or stream is None else fixed.with_stream(stream)
 
 
 def _with_user_type(state: State, user_type: UserType | None) -> State:

@@ -18,7 +18,7 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.sealed_state import State, arm_rows
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
@@ -164,15 +164,16 @@ def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
 def statistics_problems(state: State, found: Mapping[int, tuple[int, int]], source: str) -> list[str]:
     """Where the statistics differ from the sums of the records, (count, units) per arm."""
     problems = []
-    arms = [] if state.stream is None else arm_rows(state.stream)
-    for arm in arms:
-        records, units = found.get(arm.position, (0, 0))
-        if (arm.records, arm.units) != (records, units):
+    sums = None if state.decision is None else state.decision.statistics
+    held = [] if sums is None else list(zip(sums.counts, sums.units, strict=True))
+    for arm, (count, total) in enumerate(held):
+        records, units = found.get(arm, (0, 0))
+        if (count, total) != (records, units):
             problems.append(
-                f"statistics of action {arm.label}: the vault has {arm.records} records with reward units"
-                f" {arm.units}, {source} give {records} with {units}"
+                f"statistics of action {canonical(state.actions[arm])}: the vault has {count} records with"
+                f" reward units {total}, {source} give {records} with {units}"
             )
-    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - {arm.position for arm in arms}
+    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - set(range(len(held)))
     if unknown:
         problems.append(f"records: rows of {len(unknown)} arms that the vault does not have")
     return problems

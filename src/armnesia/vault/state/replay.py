@@ -83,9 +83,7 @@ class ReplayedState:
             yield "the keys in use are not those in the ledger"
         if state.stream is not None:
             deleted = state.stream.deleted_counts
-            if state.stream.statistics.actions != self.configuration.actions:
-                yield "the labels of the arms are not the actions in the ledger"
-            elif deleted is not None and (deleted != self.deleted_counts).any():
+            if deleted is not None and (deleted != self.deleted_counts).any():
                 yield "the numbers of deleted records are not those in the ledger"
 
     def key_problems(self, keyring: Keyring) -> Iterator[str]:
@@ -127,8 +125,8 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState) 
         masked, _, _ = found[0][0].partition(ROTATED_BELOW)
         digests = TableDigests.unmasked(masked, state.keyring_in_use(all_keys), state.head)
         state = replace(state, digests=digests)
-    tables.delete_arms(session)
-    before = replace(state, stream=None) if found else None
-    statements, _ = store_statements(before, state, all_keys)
+    tables.delete_decisions(session)
+    before = replace(state, decision=None) if found else None
+    statements, _, state = store_statements(before, state, all_keys)
     session.execute_together(statements)
     return state

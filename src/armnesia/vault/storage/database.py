@@ -36,7 +36,9 @@ class Dialect:
     insert_all: str = "INSERT INTO"
     """How one statement inserts many rows, none of which is expected to fail."""
     rebuild_indexes: tuple[str, ...] = ()
-    """The statements that make all indexes of a vault again."""
+    """The statements that make all indexes of a vault again, of whatever version."""
+    rebuild_decision_indexes: tuple[str, ...] = ()
+    """What they leave out: the indexes of the decisions, which older versions do not have."""
 
 
 class Session(Protocol):

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-VERSION = 4
+VERSION = 5
 """The version that this code writes.
 
 In version 3 a certificate may be stored as a draft. In version 4 the seal covers every key, and the table
-`owner` has a tally of each person's records.
+`owner` has a tally of each person's records. In version 5 the table `decision` has one row per decision, with
+its statistics as one value, in the place of the table `arm`.
 """
 
 OLDEST_READABLE = 2
@@ -15,6 +16,9 @@ OLDEST_READABLE = 2
 
 WITH_TALLIES = 4
 """The first version with the table `owner`, and with a seal that covers every key."""
+
+WITH_DECISIONS = 5
+"""The first version with the table `decision`."""
 
 COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",
@@ -31,6 +35,25 @@ class VaultRow(NamedTuple):
     id: str
     schema_version: int
     configuration: str
+    ledger_length: int
+    ledger_head: str
+    erased_through: int
+    digest_key: int
+    signing_key: int
+    decisions: int
+    """How many decisions there are."""
+    tallies: str
+    """The table digests, under their mask."""
+    seal: bytes
+    """On all columns before it, and on the keys in use."""
+
+
+class OldVaultRow(NamedTuple):
+    """The one row of the table `vault` in versions 2 to 4; the seal is also on the arms."""
+
+    id: str
+    schema_version: int
+    configuration: str
     served: int | None
     served_by: str
     ledger_length: int
@@ -39,13 +62,11 @@ class VaultRow(NamedTuple):
     digest_key: int
     signing_key: int
     tallies: str
-    """The table digests, under their mask."""
     seal: bytes
-    """On all columns before it, and on the arms."""
 
 
 class ArmRow(NamedTuple):
-    """A row of the table `arm`, whose last columns are named `count`, `total` and `gone`."""
+    """A row of the table `arm` before version 5; its last columns are named `count`, `total` and `gone`."""
 
     position: int
     label: str
@@ -54,8 +75,24 @@ class ArmRow(NamedTuple):
     deleted: int
 
 
+class DecisionRow(NamedTuple):
+    """A row of the table `decision`."""
+
+    number: int
+    """From 1 on, in the order in which decisions appeared."""
+    key: str
+    """The values of the key columns, as canonical JSON; an empty list in a vault with one decision."""
+    statistics: str
+    """The statistics as canonical JSON."""
+    served: int | None
+    """The position of the served arm."""
+    served_by: str
+
+
 VAULT_COLUMNS = ", ".join(VaultRow._fields)
+OLD_VAULT_COLUMNS = ", ".join(OldVaultRow._fields)
 ARM_COLUMNS = "position, label, count, total, gone"
+DECISION_COLUMNS = ", ".join(DecisionRow._fields)
 
 
 class Column(NamedTuple):
@@ -130,7 +167,7 @@ INCOMING_TYPES = {
     "units": "BIGINT",
 }
 
-KEY = "PRIMARY KEY"
+KEY, UNIQUE = "PRIMARY KEY", "NOT NULL UNIQUE"
 TREE_TABLE = Table("tree", (Column("sequence", "BIGINT", KEY), Column("leaves", "{blob}")))
 OWNER_TABLE = Table(
     "owner", (Column("owner", "{blob}", KEY), Column("records", "BIGINT"), Column("digest", "{blob}"))
@@ -139,7 +176,34 @@ DIGESTS_COLUMN = Column("tallies", "TEXT", "NOT NULL DEFAULT ''")
 """The column of table digests, as an upgrade from version 1 adds it to the table `vault`."""
 OWNER_INDEX = Index("record_owner", "record", "owner")
 
-_VAULT_TABLE = Table(
+DECISION_TABLE = Table(
+    "decision",
+    (
+        Column("number", "INTEGER", KEY),
+        Column("key", "TEXT", UNIQUE),
+        Column("statistics", "TEXT"),
+        Column("served", "INTEGER", ""),
+        Column("served_by", "TEXT"),
+    ),
+)
+VAULT_TABLE = Table(
+    "vault",
+    (
+        Column("one", "INTEGER", f"{KEY} CHECK (one = 1)"),
+        Column("id", "TEXT"),
+        Column("schema_version", "INTEGER"),
+        Column("configuration", "TEXT"),
+        Column("ledger_length", "BIGINT"),
+        Column("ledger_head", "TEXT"),
+        Column("erased_through", "BIGINT"),
+        Column("digest_key", "INTEGER"),
+        Column("signing_key", "INTEGER"),
+        Column("decisions", "BIGINT"),
+        Column("tallies", "TEXT"),
+        Column("seal", "{blob}"),
+    ),
+)
+_OLD_VAULT_TABLE = Table(
     "vault",
     (
         Column("one", "INTEGER", f"{KEY} CHECK (one = 1)"),
@@ -157,17 +221,17 @@ _VAULT_TABLE = Table(
         Column("seal", "{blob}"),
     ),
 )
-_OTHER_TABLES = (
-    Table(
-        "arm",
-        (
-            Column("position", "INTEGER", KEY),
-            Column("label", "TEXT"),
-            Column("count", "BIGINT"),
-            Column("total", "BIGINT"),
-            Column("gone", "BIGINT"),
-        ),
+_ARM_TABLE = Table(
+    "arm",
+    (
+        Column("position", "INTEGER", KEY),
+        Column("label", "TEXT"),
+        Column("count", "BIGINT"),
+        Column("total", "BIGINT"),
+        Column("gone", "BIGINT"),
     ),
+)
+_OTHER_TABLES = (
     Table("source", (Column("number", "INTEGER", KEY), Column("description", "TEXT"))),
     Table(
         "suppressed",
@@ -194,7 +258,8 @@ def _tables(layout: RecordLayout, version: int) -> tuple[Table, ...]:
     identity, owner = Column("identity", "{blob}", f"NOT NULL {KEY}"), Column("owner", "{blob}", "")
     record = Table("record", (identity, owner, *layout.own))
     later = (OWNER_TABLE,) if version >= WITH_TALLIES else ()
-    return (_VAULT_TABLE, record, *_OTHER_TABLES, *later)
+    state = (VAULT_TABLE, DECISION_TABLE) if version >= WITH_DECISIONS else (_OLD_VAULT_TABLE, _ARM_TABLE)
+    return (*state, record, *_OTHER_TABLES, *later)
 
 
 TABLES = {
@@ -207,7 +272,7 @@ TABLES = {
 
 def upgraded_from_1(table: Table) -> Table:
     """The table as an upgrade from version 1 leaves it: the column of table digests is added at the end."""
-    if table is not _VAULT_TABLE:
+    if table is not _OLD_VAULT_TABLE:
         return table
     others = (column for column in table.columns if column.name != DIGESTS_COLUMN.name)
     return Table(table.name, (*others, DIGESTS_COLUMN))

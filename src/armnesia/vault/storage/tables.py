@@ -11,15 +11,21 @@ from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import (
     ARM_COLUMNS,
     COLUMNS,
+    DECISION_COLUMNS,
+    DECISION_TABLE,
     DIGESTS_COLUMN,
     INCOMING_TYPES,
+    OLD_VAULT_COLUMNS,
     OWNER_INDEX,
     OWNER_TABLE,
     TABLES,
     TREE_TABLE,
     VAULT_COLUMNS,
+    VAULT_TABLE,
     VERSION,
     ArmRow,
+    DecisionRow,
+    OldVaultRow,
     RecordLayout,
     VaultRow,
 )
@@ -35,7 +41,7 @@ def create_tables(session: Session, layout: RecordLayout) -> None:
     session.execute(OWNER_INDEX.statement)
 
 
-# The state: one row of `vault`, and the arms.
+# The state: one row of `vault`, and the decisions.
 
 
 def read_identity(session: Session) -> list[Row]:
@@ -43,9 +49,21 @@ def read_identity(session: Session) -> list[Row]:
     return session.query("SELECT id, schema_version, configuration FROM vault")
 
 
-def read_vault(session: Session) -> list[VaultRow]:
-    """The row of the state; a damaged vault may have none, or several."""
-    return [VaultRow(*row) for row in session.query(f"SELECT {VAULT_COLUMNS} FROM vault")]
+def read_vault(session: Session) -> list[VaultRow | OldVaultRow]:
+    """The row of the state, of any version that can be read; a damaged vault may have none, or several.
+
+    Which columns there are depends on the version, which is one of them: all are read at once.
+    """
+    found: list[VaultRow | OldVaultRow] = []
+    for _, *values in session.query("SELECT * FROM vault"):
+        if len(values) == len(VaultRow._fields):
+            found.append(VaultRow(*values))
+            continue
+        row = OldVaultRow(*values)
+        if isinstance(row.seal, str):  # an upgrade from version 1 has added `tallies` at the end
+            row = row._replace(tallies=row.seal, seal=row.tallies)
+        found.append(row)
+    return found
 
 
 def read_stored_digests(session: Session) -> list[Row]:
@@ -72,9 +90,9 @@ def read_sealed_columns(session: Session, version: int) -> Row:
 
 
 _SEALED_COLUMNS = {
-    1: "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
-    " digest_key, signing_key",
-    **dict.fromkeys((2, 3, 4), VAULT_COLUMNS.removesuffix(", seal")),
+    1: OLD_VAULT_COLUMNS.removesuffix(", tallies, seal"),
+    **dict.fromkeys((2, 3, 4), OLD_VAULT_COLUMNS.removesuffix(", seal")),
+    5: VAULT_COLUMNS.removesuffix(", seal"),
 }
 
 
@@ -102,22 +120,49 @@ def read_arms(session: Session) -> list[ArmRow]:
     return [ArmRow(*row) for row in session.query(f"SELECT {ARM_COLUMNS} FROM arm ORDER BY position")]
 
 
-def insert_arm(arm: ArmRow) -> Statement:
-    """Store a new arm."""
-    return f"INSERT INTO arm ({ARM_COLUMNS}) VALUES (?, ?, ?, ?, ?)", arm
+def replace_state_tables(session: Session, row: VaultRow, decisions: Iterable[DecisionRow]) -> None:
+    """Put the tables of the state, with these rows, in the place of those before version 5."""
+    session.execute("DROP TABLE arm")
+    session.execute("DROP TABLE vault")
+    for table in (VAULT_TABLE, DECISION_TABLE):
+        session.execute(table.statement(session.dialect.blob))
+    session.execute_together([insert_vault(row), *map(put_decision, decisions)])
 
 
-def update_arm(arm: ArmRow) -> Statement:
-    """Store the numbers of an arm."""
-    return (
-        "UPDATE arm SET count = ?, total = ?, gone = ? WHERE position = ?",
-        (arm.records, arm.units, arm.deleted, arm.position),
-    )
+def read_first_decisions(session: Session, number: int) -> list[DecisionRow]:
+    """So many decisions, in any order."""
+    return [
+        DecisionRow(*row) for row in session.query(f"SELECT {DECISION_COLUMNS} FROM decision LIMIT ?", number)
+    ]
 
 
-def delete_arms(session: Session) -> None:
-    """Delete all arms."""
-    session.execute("DELETE FROM arm")
+def stream_decisions(session: Session) -> Iterator[DecisionRow]:
+    """All decisions, one by one, by their numbers."""
+    for row in session.stream(f"SELECT {DECISION_COLUMNS} FROM decision ORDER BY number"):
+        yield DecisionRow(*row)
+
+
+def put_decision(row: DecisionRow) -> Statement:
+    """Store a decision, or put it in the old one's place."""
+    return _PUT_DECISION, row
+
+
+_PUT_DECISION = (
+    f"INSERT INTO decision ({DECISION_COLUMNS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+    " key = excluded.key, statistics = excluded.statistics, served = excluded.served,"
+    " served_by = excluded.served_by"
+)
+
+
+def delete_decisions(session: Session) -> None:
+    """Delete all decisions."""
+    session.execute("DELETE FROM decision")
+
+
+def rebuild_decision_indexes(session: Session) -> None:
+    """Make the indexes of the decisions again."""
+    for statement in session.dialect.rebuild_decision_indexes:
+        session.execute(statement)
 
 
 # The ledger and the certificates.
