@@ -32,7 +32,7 @@ COMMANDS = (
     ("decide", "--url", URL),
 )
 LIMITS = {
-    "forget": {"functions": 300, "files": 59, "reads": 1, "writes": 1, "signatures": 1},
+    "forget": {"functions": 301, "files": 59, "reads": 1, "writes": 1, "signatures": 1},
     "decide": {"functions": 91},
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from armnesia.core.request import DeletionRequest
 from armnesia.unlearners.stream import Penalty
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.erasure_target import ErasureTarget
@@ -133,9 +134,10 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
         with connection.writing() as transaction:
             state = transaction.state
             target = ErasureTarget.of(users=["ann"])
-            found, rows, _, to_tallies = connection.records.delete(transaction, target, None)
-            assert found is not None
+            sums, rows, _, to_tallies = connection.records.delete(transaction, target, None)
             stream = state.require_stream()
+            found = DeletionRequest.from_sums(stream.statistics, sums[1])
+            assert found is not None
             rolled_back = replace(stream, statistics=stream.statistics.without(found))
             digests = state.digests.update(transaction.keyring, "record", rows)
             transaction.add(*to_tallies)

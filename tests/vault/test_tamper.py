@@ -42,7 +42,7 @@ CELLS = [
     ("certificate", "signature", "sequence = 2", "certificate 2:"),
     *(
         ("decision", column, "number = 1", "state:")
-        for column in ("number", "key", "statistics", "served", "served_by")
+        for column in ("number", "key", "statistics", "served", "served_by", "seal")
     ),
     *(("vault", column, "one = 1", "state:") for column in STATE),
     *(("suppressed", column, "kind = 'user'", "suppression list:") for column in ("digest", "kind", "since")),

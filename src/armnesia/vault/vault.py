@@ -20,7 +20,7 @@ from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
-from armnesia.vault.operations.decide import decide
+from armnesia.vault.operations.decide import decide, decide_all
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
@@ -52,6 +52,7 @@ from armnesia.vault.results import (
     Restored,
     Rotated,
     Served,
+    ServedDecisions,
     Status,
     Upgraded,
     VaultIdentity,
@@ -160,9 +161,16 @@ class Vault:
             progress=progress,
         )
 
-    def decide(self) -> Served:
-        """The arm that is served now; it stays until records come in or are forgotten."""
-        return decide(self._connection)
+    def decide(self, where: Mapping[str, Any] | None = None) -> Served:
+        """The arm that is served now; it stays until records come in or are forgotten.
+
+        In a vault with many decisions `where` names one of them, such as {"country": "DE", "age": 25}.
+        """
+        return decide(self._connection, where)
+
+    def decisions(self, *, statistics: bool = False) -> ServedDecisions:
+        """The arms that all decisions serve; `statistics` are for the operator: changes reveal deletions."""
+        return decide_all(self._connection, statistics=statistics)
 
     def forget(
         self,

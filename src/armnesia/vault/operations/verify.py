@@ -15,7 +15,8 @@ from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_pr
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decisions import digest_of_decisions
+from armnesia.vault.state.decision_tree import build_tree
+from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
@@ -109,7 +110,7 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
             problems.append(f"state: {error}")
             keyring = connection.all_keys
         state = stored.state(keyring)
-        assert state.decision is None or state.stream is not None  # which refuses impossible statistics
+        assert state.decision is None or state.stream is not None  # this refuses impossible statistics
         return state, problems
     except (ArmnesiaError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
@@ -227,11 +228,9 @@ def _row_problems(
     except VaultError as error:  # a state that was changed may name keys that do not exist
         return [f"state: {error}"], []
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
-    digests = scan.digests
-    if state.version >= WITH_DECISIONS:
-        rows = tables.stream_decisions(session)
-        digests = digests._replace(decision=digest_of_decisions(rows, keyring))
-    problems = [
+    root, decisions, problems = _decisions(session, state, keyring)
+    digests = scan.digests._replace(decision=root)
+    problems += [
         f"{table}: rows were added, changed or removed by something other than armnesia"
         for table, stored, computed in zip(_DIGESTED, state.digests, digests, strict=True)
         if stored != computed
@@ -239,5 +238,23 @@ def _row_problems(
     problems += _tree_problems(session)
     if state.version >= WITH_TALLIES:
         problems += tally_problems(session, scan.tallied, scan.tally_digest)
-    found, notes = connection.records.problems(session, state, keyring, scan, counter)
+    found, notes = connection.records.problems(session, state, keyring, scan, decisions, counter)
     return problems + found, notes
+
+
+def _decisions(
+    session: Session, state: State, keyring: Keyring
+) -> tuple[int, list[VaultDecision], list[str]]:
+    """The digest of the decisions as they are, the decisions, and where their hash tree is not theirs."""
+    if state.version < WITH_DECISIONS:
+        return state.digests.decision, [] if state.decision is None else [state.decision], []
+    rows = list(tables.stream_decisions(session))
+    tree, nodes = build_tree(rows, keyring)
+    problems = []
+    if state.configuration.by and nodes != {
+        node: bytes(digests) for node, digests in tables.stream_nodes(session)
+    }:
+        problems.append("decisions: their hash tree was changed by something other than armnesia")
+    if state.n_decisions != len(rows):
+        problems.append(f"decisions: there are {len(rows)}, and the vault has counted {state.n_decisions}")
+    return tree.root, list(map(VaultDecision.of_row, rows)), problems

@@ -4,9 +4,8 @@ Statistics of another kind (Gram matrices, say) are one class that has the metho
 and one line in `STATISTICS`: the tables stay as they are.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -78,22 +77,27 @@ class ArmSums:
 
     def add(self, records: Records) -> Self:
         """The sums with these records."""
-        return self._plus(records, 1, self.deleted)
+        return self.plus(records.counts.tolist(), records.sums.tolist())
 
     def remove(self, records: Records) -> Self:
-        """The sums without these records; with a frozen penalty they count as deleted."""
+        """The sums without these records; with a frozen penalty they count as deleted.
+
+        >>> ArmSums((2, 1), (5, 0), (0, 0)).remove(ArmStatistics.from_rewards({"A": [0], "B": []}))
+        ArmSums(counts=(1, 1), units=(5, 0), deleted=(1, 0))
+        """
         deleted = self.deleted
         if deleted is not None:
             pairs = zip(deleted, records.counts.tolist(), strict=True)
             deleted = tuple(before + more for before, more in pairs)
-        return self._plus(records, -1, deleted)
+        left = self.plus((-records.counts).tolist(), (-records.sums).tolist())
+        return replace(left, deleted=deleted)
 
-    def _plus(self, records: Records, sign: int, deleted: tuple[int, ...] | None) -> Self:
-        counts, units = records.counts.tolist(), records.sums.tolist()
-        return type(self)(
-            tuple(old + sign * more for old, more in zip(self.counts, counts, strict=True)),
-            tuple(old + sign * more for old, more in zip(self.units, units, strict=True)),
-            deleted,
+    def plus(self, counts: Sequence[int], units: Sequence[int]) -> Self:
+        """The sums with so many more records per arm."""
+        return replace(
+            self,
+            counts=tuple(old + more for old, more in zip(self.counts, counts, strict=True)),
+            units=tuple(old + more for old, more in zip(self.units, units, strict=True)),
         )
 
     def stream(self, configuration: Configuration) -> Stream:
@@ -126,14 +130,3 @@ class ArmSums:
 
 STATISTICS: dict[str, type[ArmSums]] = {ArmSums.kind: ArmSums}
 """The kinds of statistics, by the name that their text has."""
-
-
-def read_statistics(text: str) -> ArmSums:
-    """Read the text of statistics of any kind.
-
-    >>> sums = ArmSums((2, 1), (1_500_000_000, 0))
-    >>> read_statistics(sums.text) == sums
-    True
-    """
-    values = json.loads(text)
-    return STATISTICS[values["kind"]].from_dict(values)

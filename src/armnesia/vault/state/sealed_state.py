@@ -40,7 +40,8 @@ ROTATED_BELOW = "."
 class State:
     """Everything that a decision and a deletion need, read in one transaction.
 
-    `decision` is the one decision, None until the actions are known.
+    `decision` is the one decision of a vault without keys, None until the actions are known. The decisions of
+    a vault with keys are read when they are needed; see `state/decision_table.py`.
     """
 
     vault: str
@@ -54,6 +55,8 @@ class State:
     digests: TableDigests
     rotated_below: bytes | None = None
     """While the digest key is rotated: how far the digests of records are; see `Keyring.rotated_below`."""
+    n_decisions: int = 0
+    """How many decisions there are."""
 
     @classmethod
     def initial(
@@ -67,7 +70,7 @@ class State:
         digests: TableDigests | None = None,
         deleted_counts: IntArray | None = None,
     ) -> "State":
-        """The state of a vault without records."""
+        """The state of a vault without records; with keys it has no decisions yet."""
         state = cls(
             vault=vault,
             version=VERSION,
@@ -88,10 +91,16 @@ class State:
         return None if self.decision is None else self.decision.statistics.stream(self.configuration)
 
     def require_stream(self) -> Stream:
-        """The stream; refused while the vault has no actions."""
+        """The stream of the one decision; refused while the vault has no actions."""
         if self.stream is None:
-            raise VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
+            raise no_actions()
         return self.stream
+
+    def require_actions(self) -> tuple[Hashable, ...]:
+        """The actions; refused while the vault has none."""
+        if self.configuration.actions is None:
+            raise no_actions()
+        return self.configuration.actions
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
@@ -125,11 +134,11 @@ class State:
 
 
 def empty_stream(configuration: Configuration, deleted_counts: IntArray | None = None) -> Stream | None:
-    """The stream of a vault without records; None while its actions are not known.
+    """The stream of a vault without records; None while its actions are not known, and with keys.
 
     With a frozen penalty it keeps the counts of records deleted so far.
     """
-    if configuration.actions is None:
+    if configuration.actions is None or configuration.by:
         return None
     nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
     stream = Stream(configuration.make_learner(), nothing, configuration.penalty)
@@ -164,6 +173,8 @@ class StoredState:
         if isinstance(row, OldVaultRow):
             arms = tables.read_arms(session)
             return cls(row, _decision_of_arms(row, arms), arms)
+        if row.decisions not in (0, 1):  # they are checked when they are read
+            return cls(row, None)
         decisions = tables.read_first_decisions(session, 2)
         if len(decisions) != row.decisions:
             raise changed_outside()
@@ -177,6 +188,7 @@ class StoredState:
             # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
             if seal_on(self.row[:-1], self.arms, keyring) == bytes(self.row.seal) and (
                 self.arms is not None
+                or self.row.decisions > 1  # type: ignore[union-attr]
                 or self._digests(keyring).decision == digest_of_decision(self.decision, keyring)
             ):
                 return keyring
@@ -199,13 +211,16 @@ class StoredState:
 
     def state(self, keyring: Keyring) -> State:
         """The state that the rows mean."""
-        row = self.row
+        row, configuration = self.row, Configuration.from_text(self.row.configuration)
         _, rotating, below = row.tallies.partition(ROTATED_BELOW)
+        only = None if configuration.by else self.decision
+        number = int(self.decision is not None) if isinstance(row, OldVaultRow) else row.decisions
         return State(
             vault=row.id,
             version=row.schema_version,
-            configuration=Configuration.from_text(row.configuration),
-            decision=None if self.decision is None else VaultDecision.of_row(self.decision),
+            configuration=configuration,
+            decision=None if only is None else VaultDecision.of_row(only),
+            n_decisions=number,
             head=self.head,
             erased_through=row.erased_through,
             digest_key=row.digest_key,
@@ -246,6 +261,11 @@ def check_identity(vault: str, version: int, keyring: Keyring) -> None:
         raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
 
 
+def no_actions() -> VaultError:
+    """The vault does not know its actions before its first ingest."""
+    return VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
+
+
 def changed_outside() -> VaultError:
     """The seal does not match: nothing may be decided from such statistics."""
     return VaultError(
@@ -268,7 +288,7 @@ def _decision_of_arms(row: OldVaultRow, arms: Sequence[ArmRow]) -> DecisionRow |
     except (ValueError, TypeError, KeyError):
         frozen = False
     sums = ArmSums(counts, units, deleted if frozen else None)
-    return VaultDecision(FIRST, (), sums, row.served, row.served_by).row
+    return DecisionRow(FIRST, "[]", sums.text, row.served, row.served_by, b"")
 
 
 def store_statements(
@@ -276,14 +296,17 @@ def store_statements(
 ) -> tuple[list[Statement], StoredState, State]:
     """The statements that store a new state: the decision, if it changed, and the sealed row.
 
-    Also returns the rows, and the state with the digest of its decision.
+    Also returns the rows, and the state with the digest of its decision. The decisions of a vault with keys
+    are stored before, and their digest is in the state.
     """
     keyring = state.keyring_in_use(all_keys)
-    decision = None if state.decision is None else state.decision.row
+    decision = None if state.decision is None else state.decision.row(keyring)
     unchanged = before is not None and before.decision == state.decision
     statements = [] if decision is None or unchanged else [tables.put_decision(decision)]
     rotation = "" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()
-    state = replace(state, digests=state.digests._replace(decision=digest_of_decision(decision, keyring)))
+    if not state.configuration.by:
+        digests = state.digests._replace(decision=digest_of_decision(decision, keyring))
+        state = replace(state, digests=digests, n_decisions=int(decision is not None))
     row = VaultRow(
         id=state.vault,
         schema_version=VERSION,
@@ -293,7 +316,7 @@ def store_statements(
         erased_through=state.erased_through,
         digest_key=state.digest_key,
         signing_key=state.signing_key,
-        decisions=int(decision is not None),
+        decisions=state.n_decisions,
         tallies=state.digests.masked(keyring, state.head) + rotation,
         seal=b"",
     )
@@ -306,7 +329,8 @@ def replace_old_rows(session: Session, keyring: Keyring) -> None:
     """From 4 to 5: one row per decision in the place of the arms; the caller seals the state anew."""
     (old,) = tables.read_vault(session)
     assert isinstance(old, OldVaultRow)
-    decision = _decision_of_arms(old, tables.read_arms(session))
+    found = _decision_of_arms(old, tables.read_arms(session))
+    decision = None if found is None else VaultDecision.of_row(found).row(keyring)
     head = Head(old.ledger_length, old.ledger_head)
     masked, rotating, below = old.tallies.partition(ROTATED_BELOW)
     digests = TableDigests.unmasked(masked, keyring, head)._replace(
@@ -315,4 +339,6 @@ def replace_old_rows(session: Session, keyring: Keyring) -> None:
     values = {name: value for name, value in old._asdict().items() if name in VaultRow._fields}
     values |= {"decisions": int(decision is not None)}
     row = VaultRow(**values | {"tallies": digests.masked(keyring, head) + rotating + below})
-    tables.replace_state_tables(session, row, [] if decision is None else [decision])
+    tables.replace_state_tables(session)
+    to_decisions = [] if decision is None else [tables.put_decision(decision)]
+    session.execute_together([tables.insert_vault(row), *to_decisions])

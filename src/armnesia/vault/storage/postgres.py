@@ -44,7 +44,7 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
 _INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
-_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "decision", "vault")
+_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "decision", "decision_node", "vault")
 """The tables, of all versions, with personal data, and with statistics that deletions change."""
 _PRESENT = "SELECT relname FROM pg_class WHERE relnamespace = ?::regnamespace AND relname = ANY (?)"
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
@@ -87,7 +87,7 @@ DIALECT = Dialect(
         for table in TABLES[MANAGED_LAYOUT, VERSION]
         if table not in (OWNER_TABLE, DECISION_TABLE)
     ),
-    rebuild_decision_indexes=(f"REINDEX TABLE {DECISION_TABLE.name}",),
+    rebuild_decision_indexes="REINDEX TABLE {}",
 )
 
 

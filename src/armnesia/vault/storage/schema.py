@@ -1,6 +1,6 @@
 """The tables of a vault, and their version."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 VERSION = 5
@@ -87,6 +87,8 @@ class DecisionRow(NamedTuple):
     served: int | None
     """The position of the served arm."""
     served_by: str
+    seal: bytes
+    """On the number and the key, which never change; a digest of the whole row is under the vault's seal."""
 
 
 VAULT_COLUMNS = ", ".join(VaultRow._fields)
@@ -143,6 +145,8 @@ class RecordLayout:
     """The columns of incoming rows: those of a record, and what is needed to add them up."""
     differs: str
     """Where an incoming row `i` contradicts the record `r` of the same identity, in SQL."""
+    keyed: bool = False
+    """Whether rows belong to decisions by their keys; such vaults exist from version 5 on."""
 
 
 MANAGED_LAYOUT = RecordLayout(
@@ -158,6 +162,15 @@ EXTERNAL_LAYOUT = RecordLayout(
     differs="r.content <> i.content",
 )
 
+KEYED_MANAGED_LAYOUT = RecordLayout(
+    columns=f"{MANAGED_LAYOUT.columns}, decision",
+    own=(*MANAGED_LAYOUT.own, Column("decision", "INTEGER")),
+    incoming=f"{MANAGED_LAYOUT.incoming}, decision",
+    differs=f"r.decision <> i.decision OR {MANAGED_LAYOUT.differs}",
+    keyed=True,
+)
+KEYED_EXTERNAL_LAYOUT = replace(EXTERNAL_LAYOUT, incoming=f"{EXTERNAL_LAYOUT.incoming}, decision", keyed=True)
+
 INCOMING_TYPES = {
     "identity": "{blob} PRIMARY KEY",
     "owner": "{blob}",
@@ -165,6 +178,7 @@ INCOMING_TYPES = {
     "source": "INTEGER",
     "arm": "INTEGER",
     "units": "BIGINT",
+    "decision": "INTEGER",
 }
 
 KEY, UNIQUE = "PRIMARY KEY", "NOT NULL UNIQUE"
@@ -184,8 +198,11 @@ DECISION_TABLE = Table(
         Column("statistics", "TEXT"),
         Column("served", "INTEGER", ""),
         Column("served_by", "TEXT"),
+        Column("seal", "{blob}"),
     ),
 )
+NODE_TABLE = Table("decision_node", (Column("node", "INTEGER", KEY), Column("digests", "{blob}")))
+"""The hash tree over the decisions of a vault with keys."""
 VAULT_TABLE = Table(
     "vault",
     (
@@ -259,13 +276,13 @@ def _tables(layout: RecordLayout, version: int) -> tuple[Table, ...]:
     record = Table("record", (identity, owner, *layout.own))
     later = (OWNER_TABLE,) if version >= WITH_TALLIES else ()
     state = (VAULT_TABLE, DECISION_TABLE) if version >= WITH_DECISIONS else (_OLD_VAULT_TABLE, _ARM_TABLE)
-    return (*state, record, *_OTHER_TABLES, *later)
+    return (*state, *([NODE_TABLE] if layout.keyed else []), record, *_OTHER_TABLES, *later)
 
 
 TABLES = {
     (layout, version): _tables(layout, version)
-    for layout in (MANAGED_LAYOUT, EXTERNAL_LAYOUT)
-    for version in range(OLDEST_READABLE, VERSION + 1)
+    for layout in (MANAGED_LAYOUT, EXTERNAL_LAYOUT, KEYED_MANAGED_LAYOUT, KEYED_EXTERNAL_LAYOUT)
+    for version in range(WITH_DECISIONS if layout.keyed else OLDEST_READABLE, VERSION + 1)
 }
 """The tables of a vault, by the layout of its records and its version."""
 

@@ -15,6 +15,7 @@ from armnesia.vault.storage.schema import (
     DECISION_TABLE,
     DIGESTS_COLUMN,
     INCOMING_TYPES,
+    NODE_TABLE,
     OLD_VAULT_COLUMNS,
     OWNER_INDEX,
     OWNER_TABLE,
@@ -120,13 +121,18 @@ def read_arms(session: Session) -> list[ArmRow]:
     return [ArmRow(*row) for row in session.query(f"SELECT {ARM_COLUMNS} FROM arm ORDER BY position")]
 
 
-def replace_state_tables(session: Session, row: VaultRow, decisions: Iterable[DecisionRow]) -> None:
-    """Put the tables of the state, with these rows, in the place of those before version 5."""
+def replace_state_tables(session: Session) -> None:
+    """Put the tables of the state, without rows, in the place of those before version 5."""
     session.execute("DROP TABLE arm")
     session.execute("DROP TABLE vault")
     for table in (VAULT_TABLE, DECISION_TABLE):
         session.execute(table.statement(session.dialect.blob))
-    session.execute_together([insert_vault(row), *map(put_decision, decisions)])
+
+
+def count_decisions(session: Session) -> int:
+    """How many decisions there are."""
+    ((number,),) = session.query("SELECT count(*) FROM decision")
+    return int(number)
 
 
 def read_first_decisions(session: Session, number: int) -> list[DecisionRow]:
@@ -148,10 +154,21 @@ def put_decision(row: DecisionRow) -> Statement:
 
 
 _PUT_DECISION = (
-    f"INSERT INTO decision ({DECISION_COLUMNS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+    f"INSERT INTO decision ({DECISION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
     " key = excluded.key, statistics = excluded.statistics, served = excluded.served,"
-    " served_by = excluded.served_by"
+    " served_by = excluded.served_by, seal = excluded.seal"
 )
+
+
+def read_decisions(session: Session, numbers: Sequence[int]) -> list[DecisionRow]:
+    """The decisions with these numbers."""
+    found = _with_keys(session, f"SELECT {DECISION_COLUMNS} FROM decision WHERE ", "number", numbers)
+    return [DecisionRow(*row) for row in found]
+
+
+def numbers_of_keys(session: Session, keys: Sequence[str]) -> dict[str, int]:
+    """By key, the numbers of those decisions that there are."""
+    return dict(_with_keys(session, "SELECT key, number FROM decision WHERE ", "key", keys))
 
 
 def delete_decisions(session: Session) -> None:
@@ -159,10 +176,37 @@ def delete_decisions(session: Session) -> None:
     session.execute("DELETE FROM decision")
 
 
-def rebuild_decision_indexes(session: Session) -> None:
+def rebuild_decision_indexes(session: Session, layout: RecordLayout) -> None:
     """Make the indexes of the decisions again."""
-    for statement in session.dialect.rebuild_decision_indexes:
-        session.execute(statement)
+    statement = session.dialect.rebuild_decision_indexes
+    if statement is not None:
+        for table in (DECISION_TABLE, *([NODE_TABLE] if layout.keyed else [])):
+            session.execute(statement.format(table.name))
+
+
+def read_nodes(session: Session, nodes: Sequence[int]) -> dict[int, bytes]:
+    """Nodes of the hash tree over the decisions."""
+    found = _with_keys(session, "SELECT node, digests FROM decision_node WHERE ", "node", nodes)
+    return {node: bytes(digests) for node, digests in found}
+
+
+def stream_nodes(session: Session) -> Iterator[Row]:
+    """All nodes of the hash tree, as (node, digests)."""
+    return session.stream("SELECT node, digests FROM decision_node ORDER BY node")
+
+
+def put_node(node: int, digests: bytes) -> Statement:
+    """Store a node, or put it in the old one's place."""
+    return (
+        "INSERT INTO decision_node (node, digests) VALUES (?, ?)"
+        " ON CONFLICT (node) DO UPDATE SET digests = excluded.digests",
+        (node, digests),
+    )
+
+
+def delete_nodes(session: Session) -> None:
+    """Delete the whole hash tree."""
+    session.execute("DELETE FROM decision_node")
 
 
 # The ledger and the certificates.
@@ -554,10 +598,15 @@ def delete_records(session: Session, layout: RecordLayout, column: str, keys: Se
     return _with_keys(session, "DELETE FROM record WHERE ", column, keys, f" RETURNING {layout.columns}")
 
 
-def sum_records(session: Session, column: str, keys: Sequence[bytes]) -> list[Row]:
-    """Add these records up: (arm, count, sum of units, whether all are 0 or 1), several rows per arm."""
+def sum_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:
+    """Add these records up: (decision, arm, count, sum of units, whether all are 0 or 1).
+
+    There may be several rows per arm. Without keys all records are of decision 1.
+    """
+    group = "decision, arm" if layout.keyed else "arm"
     sums = f"arm, count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
-    return _with_keys(session, f"SELECT {sums} FROM record WHERE ", column, keys, " GROUP BY arm")
+    sums = f"{'decision' if layout.keyed else '1'}, {sums}"
+    return _with_keys(session, f"SELECT {sums} FROM record WHERE ", column, keys, f" GROUP BY {group}")
 
 
 def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> set[bytes]:
@@ -675,9 +724,10 @@ def count_of_incoming_owners(session: Session) -> tuple[int, int]:
     return int(found), int(again)
 
 
-def sum_incoming(session: Session) -> list[Row]:
-    """Add the incoming rows up: (arm, count, sum of units)."""
-    return session.query("SELECT arm, count(*), sum(units) FROM incoming GROUP BY arm")
+def sum_incoming(session: Session, layout: RecordLayout) -> list[Row]:
+    """Add the incoming rows up: (decision, arm, count, sum of units); without keys they are of decision 1."""
+    decision, group = ("decision", "decision, arm") if layout.keyed else ("1", "arm")
+    return session.query(f"SELECT {decision}, arm, count(*), sum(units) FROM incoming GROUP BY {group}")
 
 
 def insert_incoming(session: Session, layout: RecordLayout) -> int:
@@ -697,7 +747,7 @@ def drop_incoming(session: Session) -> None:
 
 
 def _with_keys(
-    session: Session, before: str, column: str, keys: Sequence[bytes], after: str = ""
+    session: Session, before: str, column: str, keys: Sequence[bytes | str | int], after: str = ""
 ) -> list[Row]:
     """Run a statement for a few hundred keys at a time."""
     found: list[Row] = []
