@@ -77,14 +77,18 @@ class Ingested:
     actions_fixed: tuple[Hashable, ...] | None = None
     user_type_fixed: UserType | None = None
     dry_run: bool = False
+    decisions: int | None = None
+    """How many decisions the vault has now; None in a vault without keys."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `user_type_fixed` and `head` as text."""
+        """All fields, `user_type_fixed` and `head` as text; `decisions` only where there can be many."""
+        fields = {name: value for name, value in vars(self).items() if name != "decisions"}
+        fields |= {} if self.decisions is None else {"decisions": self.decisions}
         fixed = {
             "actions_fixed": None if self.actions_fixed is None else list(self.actions_fixed),
             "user_type_fixed": None if self.user_type_fixed is None else str(self.user_type_fixed),
         }
-        return {**vars(self), **fixed, "head": str(self.head)}
+        return {**fields, **fixed, "head": str(self.head)}
 
 
 @dataclass(frozen=True)

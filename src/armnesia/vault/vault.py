@@ -16,11 +16,12 @@ from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
+from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
-from armnesia.vault.operations.decide import decide, decide_all
+from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
@@ -171,6 +172,10 @@ class Vault:
     def decisions(self, *, statistics: bool = False) -> ServedDecisions:
         """The arms that all decisions serve; `statistics` are for the operator: changes reveal deletions."""
         return decide_all(self._connection, statistics=statistics)
+
+    def signed_decisions(self) -> SignedDecisions:
+        """The arms that all decisions serve, with the head of the ledger, under the signing key."""
+        return decide_signed(self._connection)
 
     def forget(
         self,

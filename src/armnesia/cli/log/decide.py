@@ -1,6 +1,7 @@
 """The command `decide`."""
 
 import warnings
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -33,22 +34,28 @@ def decide(
     url: Url = DEFAULT_URL,
     keys: Keys = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    signed: Annotated[
+        bool,
+        typer.Option("--signed", help="What the vault serves, signed: certificate verify checks it."),
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print the arm to serve, from a log or from the vault.
 
     With LOG, also the count, mean and score of every arm; with LOG and --by, the arm of every decision.
-    Without LOG, what the vault serves.
+    Without LOG, what the vault serves; --where country=DE,age=25 names one of its decisions.
     """
     if picture is not None and not by:
         raise InvalidInputError("--picture draws the decisions of --by, which was not given")
     if log is None:
-        if by or source != opt.LogOptions() or learner is not None or parameters:
+        if by or replace(source, where=None) != opt.LogOptions() or learner is not None or parameters:
             raise InvalidInputError(
                 "the vault has its own columns, actions and learner; such options need LOG"
             )
-        decide_in_vault(url, keys, timeout, as_json)
+        decide_in_vault(url, keys, timeout, as_json, source.where, signed)
         return
+    if signed:
+        raise InvalidInputError("--signed is for what a vault serves; leave LOG out")
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))
     read = source.read(log, with_users=False)

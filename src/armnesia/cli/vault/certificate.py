@@ -22,6 +22,7 @@ from armnesia.cli.vault.options import (
 from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.files import read_plain
+from armnesia.core.messages import counted
 from armnesia.vault import (
     DEFAULT_URL,
     Certificate,
@@ -29,9 +30,11 @@ from armnesia.vault import (
     Head,
     LedgerCopy,
     PublicKeys,
+    SignedDecisions,
     Vault,
 )
 from armnesia.vault.keys import private_files
+from armnesia.vault.keys.canonical_json import read_json
 from armnesia.vault.keys.signatures import checked_public_key
 
 _LARGEST = 1 << 24
@@ -139,7 +142,7 @@ def verify(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Verify a certificate without the vault.
+    """Verify a certificate, or the served arms of decide --signed, without the vault.
 
     With the list of public keys also whether its key was in use when it was signed; with --ledger also
     whether its entry is in the ledger. Exit code 1 if it is not valid, or if the export is too old to tell.
@@ -148,6 +151,10 @@ def verify(
         raise InvalidInputError("--ledger and --head need a --public-key")
     trusted = None if public_key is None else _trusted_keys(public_key)
     known = None if head is None else Head.parse(head)
+    served = _signed_decisions(file)
+    if served is not None:
+        _verify_served(served, trusted, ledger, known, as_json)
+        return
     found, checked = _read_and_check(file, trusted, ledger, known)
     result = {
         "valid": checked.valid,
@@ -167,6 +174,46 @@ def verify(
         *([found.words()] if found is not None and checked.valid else []),
     )
     if not checked.valid:
+        raise typer.Exit(1)
+
+
+def _signed_decisions(file: Path) -> SignedDecisions | None:
+    """The served arms of a vault, if the file has these."""
+    try:
+        document = read_json(read_plain(file, _LARGEST).decode("utf-8"), "it")
+    except (OSError, UnicodeDecodeError, InvalidInputError):
+        return None  # which is said when it is read as a certificate
+    return SignedDecisions.from_dict(document) if SignedDecisions.is_one(document) else None
+
+
+def _verify_served(
+    served: SignedDecisions,
+    trusted: Sequence[str] | None,
+    ledger: Path | None,
+    head: Head | None,
+    as_json: bool,
+) -> None:
+    """Print whether served arms are signed with one of the keys; exit code 1 if not."""
+    if trusted is None:
+        raise InvalidInputError("served arms are checked with a --public-key")
+    copy = None if ledger is None else LedgerCopy.read(ledger)
+    problems = served.verify(trusted, ledger=copy, head=head)
+    result = {
+        "valid": not problems,
+        "problems": problems,
+        "ledger_checked": ledger is not None,
+        "head": served.body.get("head"),
+        "decisions": len(served.body.get("decisions") or ()),
+    }
+    number = counted(len(served.body.get("decisions") or ()), "decision")
+    print_result(
+        result,
+        as_json,
+        f"The served arms of {number} are {'not valid' if problems else 'valid'}",
+        *(f"Problem: {problem}" for problem in problems),
+        *([] if problems else [f"Served at head {served.body['head']}, signed {served.body['issued']}"]),
+    )
+    if problems:
         raise typer.Exit(1)
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import Served, ServedDecisions
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import find_decision, key_dict, read_all_decisions, stacked
@@ -40,6 +41,18 @@ def _decide_where(connection: VaultConnection, where: Mapping[str, Any]) -> Serv
     action = None if decision.served is None else state.actions[decision.served]
     key = key_dict(state.configuration.key_columns, decision.key)
     return Served(action, decision.served_by, state.head, key)
+
+
+def decide_signed(connection: VaultConnection) -> SignedDecisions:
+    """The served arms of all decisions, signed with the key in use."""
+    served = decide_all(connection)
+    with connection.reading() as transaction:
+        if transaction.state.head != served.head:
+            raise VaultError("the vault was changed meanwhile; run the same command again")
+        keyring = transaction.keyring
+    each = zip(served.keys, served.actions, strict=True)
+    decisions = [{"key": dict(key), "action": action} for key, action in each]
+    return SignedDecisions.issue(keyring, served.head, served.by, decisions)
 
 
 def decide_all(connection: VaultConnection, *, statistics: bool = False) -> ServedDecisions:

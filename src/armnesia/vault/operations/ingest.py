@@ -83,6 +83,7 @@ def ingest(
         actions_fixed=actions if fixes_actions else None,
         user_type_fixed=user_type if state.configuration.user_type is None else None,
         dry_run=dry_run,
+        decisions=state.n_decisions if state.configuration.by else None,
     )
     remarks = SourceRemarks(state, source, names)
     if dry_run:
@@ -108,6 +109,7 @@ def ingest(
                     progress(result.rows + loader.n_rows)
             state = loader.store()
         result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
+        result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
     remarks.warn(result)
     return result
 

@@ -90,7 +90,7 @@ def read_sealed_keys(session: Session, keyring: Keyring) -> list[VaultDecision]:
     """
     found = []
     for number, row in enumerate(tables.stream_decisions(session), 1):
-        if row.number != number or bytes(row.seal) != keyring.decision_seal(number, str(row.key)):
+        if row.number != number or row.seal != keyring.decision_seal(number, str(row.key)):
             raise VaultError(
                 "keys of decisions were changed by something other than armnesia, so that nobody knows which"
                 " records belong to which decision: restore a backup"
