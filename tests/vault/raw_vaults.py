@@ -85,7 +85,8 @@ def change_statistics(vault: Vault, name: str, arm: int, by: int) -> None:
 
 def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     """All tables, each in an order of its own."""
-    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+    names = (*TABLES, *(["decision_node"] if vault.configuration.by else []))
+    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
 
 
 def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1) -> None:
