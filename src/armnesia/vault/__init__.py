@@ -32,6 +32,7 @@ from armnesia.vault.results import (
     VaultIdentity,
     Verification,
 )
+from armnesia.vault.state.connection import Accept
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "MANAGED",
     "OPERATOR_ONLY",
     "SCREEN_ONLY",
+    "Accept",
     "BackedUp",
     "Certificate",
     "CertificateCheck",

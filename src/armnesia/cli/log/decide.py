@@ -10,17 +10,17 @@ from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
-from armnesia.cli.vault.decide import decide_in_vault
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.cli.vault.options import with_vault_options
+from armnesia.cli.vault.served import served_text
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS, Decision
-from armnesia.vault import DEFAULT_URL
 
 
 @with_parameters(LEARNERS)
 @with_options_of(opt.LogOptions, "source")
+@with_vault_options
 def decide(
     log: Annotated[
         str | None, typer.Argument(metavar="LOG", help=f"{opt.LOG_HELP} If not given, the vault.")
@@ -30,9 +30,7 @@ def decide(
     parameters: Any = None,
     by: opt.By = None,
     picture: opt.Picture = None,
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: Any = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print the arm to serve, from a log or from the vault.
@@ -47,7 +45,9 @@ def decide(
             raise InvalidInputError(
                 "the vault has its own columns, actions and learner; such options need LOG"
             )
-        decide_in_vault(url, keys, timeout, as_json)
+        with options.open() as vault:
+            served = vault.decide()
+        print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
         return
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))

@@ -11,26 +11,16 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import (
-    DEFAULT_TIMEOUT,
-    Keys,
-    Timeout,
-    Url,
+    VaultOptions,
     check_can_be_written,
     check_new_folder,
     make_folder,
+    with_vault_options,
 )
 from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.files import read_plain
-from armnesia.vault import (
-    DEFAULT_URL,
-    Certificate,
-    CertificateCheck,
-    Head,
-    LedgerCopy,
-    PublicKeys,
-    Vault,
-)
+from armnesia.vault import Certificate, CertificateCheck, Head, LedgerCopy, PublicKeys, Vault
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.signatures import checked_public_key
 
@@ -39,10 +29,9 @@ _LARGEST = 1 << 24
 _DIGITS = 6  # so that a list of the files is in order
 
 
+@with_vault_options
 def show(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     user: opt.Users = None,
     file: UsersFile = None,
     column: Column = None,
@@ -68,7 +57,7 @@ def show(
             raise InvalidInputError("--out-folder writes a file per name; leave --out and --sequence out")
         named = read_names(user, file, column, records, records_file)
         check_new_folder(out_folder)
-        with Vault.open(url, keys=keys, timeout=timeout) as vault:
+        with options.open() as vault:
             _write_each(vault, named, out_folder, as_json)
         return
     if out is not None:
@@ -80,7 +69,7 @@ def show(
         raise InvalidInputError(
             "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
         )
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         found = vault.certificate(**named) if sequence is None else vault.certificate_of_entry(sequence)
     if out is not None:
         found.save(out)

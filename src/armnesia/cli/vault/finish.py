@@ -7,15 +7,14 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, check_new_folder, make_folder
+from armnesia.cli.vault.options import VaultOptions, check_new_folder, make_folder, with_vault_options
 from armnesia.core.errors import VaultError
-from armnesia.vault import DEFAULT_URL, Vault
+from armnesia.vault import Vault
 
 
+@with_vault_options
 def finish(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     since: Annotated[
         int, typer.Option(metavar="ENTRY", help="Only certificates of this ledger entry and later ones.")
     ] = 1,
@@ -32,7 +31,7 @@ def finish(
     if out is not None:
         check_new_folder(out)
     with (
-        Vault.open(url, keys=keys, timeout=timeout) as vault,
+        options.open() as vault,
         counting_rows(quiet=as_json, name="signed") as progress,
     ):
         done = vault.finish(since=since, progress=progress)

@@ -11,18 +11,16 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import (
-    DEFAULT_TIMEOUT,
-    Keys,
-    Timeout,
-    Url,
+    VaultOptions,
     check_can_be_written,
     epsilon_and_delta,
+    with_vault_options,
 )
 from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS
-from armnesia.vault import DEFAULT_URL, SCREEN_ONLY, Forgotten, Preview, Vault
+from armnesia.vault import SCREEN_ONLY, Forgotten, Preview
 
 _MOST_NAMES_SHOWN = 10
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
@@ -30,11 +28,10 @@ _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 @with_parameters(UNLEARNERS)
 @with_options_of(read_names, "named")
+@with_vault_options
 def forget(
     named: dict[str, Any],
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     exactly: Annotated[
         bool,
@@ -69,7 +66,7 @@ def forget(
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_can_be_written(certificate)
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)

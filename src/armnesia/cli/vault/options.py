@@ -1,15 +1,17 @@
 """Options of the vault's commands: where the vault is, its policy, and the files that they write."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.parameters import with_options_of
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Policy
+from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault
 
 Url = Annotated[
     str,
@@ -23,7 +25,6 @@ Keys = Annotated[
         "--keys", envvar="ARMNESIA_KEYS", help="The file of the keys; by default beside the SQLite file."
     ),
 ]
-DEFAULT_TIMEOUT = 30.0
 Timeout = Annotated[
     float,
     typer.Option(
@@ -38,6 +39,27 @@ BeyondPolicy = Annotated[
     typer.Option("--beyond", metavar="refuse|rollback", help="Policy: what happens to a request beyond it."),
 ]
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
+
+
+@dataclass(frozen=True)
+class VaultOptions:
+    """The options of a command on a vault: where it is, where its keys are, how long to wait for others."""
+
+    url: Url = DEFAULT_URL
+    keys: Keys = None
+    timeout: Timeout = 30.0
+
+    def create(self, configuration: Configuration) -> Vault:
+        """Create the vault; see `Vault.create`."""
+        return Vault.create(self.url, configuration, keys=self.keys, timeout=self.timeout)
+
+    def open(self, *, accept: Accept = "intact") -> Vault:
+        """Open the vault; see `Vault.open`."""
+        return Vault.open(self.url, keys=self.keys, timeout=self.timeout, accept=accept)
+
+
+with_vault_options = with_options_of(VaultOptions, "options")
+"""Replaces the argument `options` of a command by the options of `VaultOptions`, from which it is made."""
 
 
 def epsilon_and_delta(
