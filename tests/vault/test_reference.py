@@ -46,6 +46,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.preview(users=["ann"]), vault.forget(users=["ann"]), vault.certificate(users=["ann"])]
         found += [vault.readmit(users=["ann"]), vault.verify(), vault.check_ledger(vault.head)]
         found += [vault.status(), vault.change_policy(max_epsilon=1.0), vault.compact(), vault.rebuild()]
+        found += [vault.save_certificates(tmp_path / "certificates", users=["ann"])]
         found += [vault.finish(), vault.estimate_compaction()]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]

@@ -380,7 +380,8 @@ class Finished:
     """Whether deleted bytes have left the database's files, and whose certificates say so now.
 
     `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
-    is the number of those that still have to wait, and `pending_because` says for what.
+    is the number of those that still have to wait, and `pending_because` says for what. `folder` is where
+    the certificates that were signed again are written, if that was asked for.
     """
 
     erasure: Erasure
@@ -388,6 +389,7 @@ class Finished:
     pending: int
     pending_because: str | None
     head: Head
+    folder: Path | None = None
 
     @property
     def complete(self) -> bool:
@@ -395,8 +397,28 @@ class Finished:
         return self.erasure == "complete"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `head` as text."""
-        return {**vars(self), "reissued": list(self.reissued), "head": str(self.head)}
+        """All fields; `head` and `folder` as text."""
+        folder = None if self.folder is None else str(self.folder)
+        return {**vars(self), "reissued": list(self.reissued), "head": str(self.head), "folder": folder}
+
+
+@dataclass(frozen=True)
+class SavedCertificates:
+    """The certificates of many names, one file each in `folder`; the file `index` says whose they are.
+
+    `pending` is the number of those `written` that have erasure pending; `missing` is the number of names
+    that have no certificate.
+    """
+
+    folder: Path
+    index: Path
+    written: int
+    pending: int
+    missing: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `folder` and `index` as text."""
+        return {**vars(self), "folder": str(self.folder), "index": str(self.index)}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import (
@@ -16,7 +17,6 @@ from armnesia.cli.vault.options import (
     epsilon_and_delta,
     with_vault_options,
 )
-from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS
@@ -35,7 +35,9 @@ def forget(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     exactly: Annotated[
         bool,
-        typer.Option("--exactly", help="The names are right, though the vault holds rows of similar ones."),
+        typer.Option(
+            "--exactly", help="Accept names without rows, though the vault has rows of similar ones."
+        ),
     ] = False,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[

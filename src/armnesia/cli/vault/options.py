@@ -9,7 +9,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Level
 from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault
 
@@ -115,31 +115,6 @@ def unsigned_zero(number: float | None) -> float | None:
     (0.0, -1.0, None)
     """
     return None if number is None else number + 0.0
-
-
-def check_new_folder(folder: Path) -> None:
-    """Refuse a folder that has files, or that cannot be made, before the command does anything.
-
-    >>> check_new_folder(Path("no-such-folder/new"))
-    Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: the new folder must be in a folder that exists; no-such-folder
-    does not
-    """
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InvalidInputError(f"the folder must be a new one; {folder} exists already and is not empty")
-    parent = folder if folder.exists() else folder.parent
-    if not parent.is_dir():
-        raise InvalidInputError(f"the new folder must be in a folder that exists; {parent} does not")
-    if not os.access(parent, os.W_OK):
-        raise InvalidInputError(f"the new folder must be in a writable folder; {parent} is not writable")
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder that only its owner can read; one that was checked may be there, empty."""
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise VaultError(f"the folder {folder} cannot be made: {error.strerror}") from None
 
 
 def check_can_be_written(file: Path) -> None:

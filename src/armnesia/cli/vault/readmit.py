@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
-from armnesia.cli.vault.request import read_names
 
 
 @with_options_of(read_names, "named")
