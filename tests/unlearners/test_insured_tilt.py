@@ -35,8 +35,8 @@ from armnesia.unlearners.tilt_reference import (
     insured_arms,
     knee,
 )
+from scripts.unlike_requests import of_several_arms
 from tests.quick import quick_only
-from tests.simulation.unlike_requests import of_several_arms
 from tests.unlearners.test_tilt import random_budget, random_worlds
 from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform
 

@@ -88,25 +88,6 @@ def losses(
     return {name: value / total for name, value in found.items()}
 
 
-def sampled(
-    n: int,
-    k: int,
-    deleted_mean: float,
-    kept_mean: float,
-    unlearner: Unlearner,
-    budget: Budget,
-    data_sets: int,
-    seed: int,
-) -> tuple[float, float]:
-    """The same loss by drawing every arm's sums, and its standard error: deletions from the best arm."""
-    rng = np.random.default_rng(seed)
-    others = rng.binomial(n, MEANS, size=(data_sets, len(MEANS)))
-    kept, deleted = rng.binomial(n - k, kept_mean, data_sets), rng.binomial(k, deleted_mean, data_sets)
-    statistics, request = world(n, k, 0, kept, deleted, others)
-    loss = unlearner.release(learner_for(n), statistics, request, budget).probabilities @ GAPS
-    return float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets))
-
-
 def of_several_arms(
     n: int,
     deletions: Mapping[int, tuple[int, float]],
