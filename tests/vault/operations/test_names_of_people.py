@@ -23,7 +23,7 @@ from armnesia.core.errors import (
     VaultError,
 )
 from armnesia.logs.files import FileSource
-from armnesia.logs.source import Selection
+from armnesia.logs.rows import Selection
 from armnesia.vault import EXTERNAL, MANAGED, Configuration, UserType, Vault
 from armnesia.vault.operations import ingest as ingest_operation
 from armnesia.vault.state import record_loader
