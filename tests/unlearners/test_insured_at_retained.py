@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from armnesia import (
-    KLLCB,
     LCB,
     ArmStatistics,
     Branch,
@@ -29,14 +28,8 @@ from armnesia.unlearners.tilt import most_deleted, tilted
 from armnesia.unlearners.tilt_reference import among_contenders, best_reference, insurance_price, knee
 from tests.quick import quick_only
 from tests.unlearners.test_tilt import random_worlds
-from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform
+from tests.unlearners.tilt_cases import LEARNER, LEARNERS, Floats, Ints, uniform
 
-LEARNERS: list[MeanAndCountLearner] = [
-    LCB(confidence=0.5),
-    KLLCB(confidence=0.5),
-    LCB(confidence=0.5).with_frozen_penalty([7, 0, 2]),
-    KLLCB(confidence=0.5).with_frozen_penalty([0, 3, 9]),
-]
 LOOSE = Budget(epsilon=0.2, delta=0.01)
 SHARES = (0.1, 0.3, 0.5, 0.75, 0.95)
 

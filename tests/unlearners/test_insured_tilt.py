@@ -38,14 +38,7 @@ from armnesia.unlearners.tilt_reference import (
 from scripts.unlike_requests import of_several_arms
 from tests.quick import quick_only
 from tests.unlearners.test_tilt import random_budget, random_worlds
-from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform
-
-LEARNERS: list[MeanAndCountLearner] = [
-    LCB(confidence=0.5),
-    KLLCB(confidence=0.5),
-    LCB(confidence=0.5).with_frozen_penalty([7, 0, 2]),
-    KLLCB(confidence=0.5).with_frozen_penalty([0, 3, 9]),
-]
+from tests.unlearners.tilt_cases import LEARNER, LEARNERS, Floats, Ints, uniform
 
 
 @pytest.mark.parametrize("learner", quick_only(LEARNERS[:1], LEARNERS), ids=lambda learner: learner.name)
