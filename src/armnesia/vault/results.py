@@ -8,6 +8,7 @@ from typing import Any, overload
 from armnesia.core.identifiers import UserType
 from armnesia.unlearners import Release
 from armnesia.vault.configuration import Configuration, Policy
+from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.ledger import Entry, Head
 
@@ -236,6 +237,14 @@ class LedgerEntries(Sequence[Entry]):
         if isinstance(place, slice):
             return LedgerEntries(self.texts[place])
         return Entry.from_text(self.texts[place])
+
+    def save(self, path: str | Path) -> None:
+        """Write the entries to a new file, one per line, as they are hashed; `LedgerCopy.read` reads it."""
+        with (
+            private_files.atomic_write(path) as temporary,
+            temporary.open("w", encoding="utf-8", newline="\n") as file,
+        ):
+            file.writelines(f"{text}\n" for text in self.texts)
 
     def to_dict(self) -> dict[str, Any]:
         """The keys `head` and `entries`."""

@@ -11,7 +11,6 @@ from armnesia.cli.output import print_long_json, print_result, table
 from armnesia.cli.vault.options import VaultOptions, check_can_be_written, with_vault_options
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.files import atomic_write
 from armnesia.core.messages import counted
 from armnesia.vault import Entry, Head
 
@@ -48,8 +47,7 @@ def ledger(
             return
         entries = vault.ledger()
     if export is not None:
-        with atomic_write(export, mode=0o600) as path, path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{text}\n" for text in entries.texts)
+        entries.save(export)
         result = {"head": entries.head, "entries": len(entries), "file": export}
         written = counted(len(entries), "entry", "entries")
         print_result(result, as_json, f"{written} written to {export}; head {entries.head}")
