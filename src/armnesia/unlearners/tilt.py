@@ -20,7 +20,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
-from armnesia.unlearners.contenders import contenders, contenders_up_to, highest_scores
+from armnesia.unlearners.contenders import can_win, contenders_up_to, highest_scores, lowest_scores
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive, checked_probabilities
 from armnesia.unlearners.tilt_reference import best_reference, factors, highest_allowed, insured_reference
 
@@ -190,8 +190,8 @@ class Tilt(Unlearner):
             # With a share of every arm, the highest possible scores of all arms are high and tell little.
             is_contender = contenders_up_to(learner, retained, shape)
             return insured_reference(q, is_contender, None, budget, self.insurance)
-        is_contender = contenders(learner, retained, shape)
         highest = highest_scores(learner, retained, shape)
+        is_contender = can_win(lowest_scores(learner, retained, shape), highest)
         return insured_reference(q, is_contender, highest, budget, self.insurance)
 
     def _predicted(
