@@ -363,7 +363,7 @@ def test_a_predictive_without_a_name_is_refused() -> None:
         Tilt(predictive="x")
 
 
-@pytest.mark.parametrize("predictive", [[], {}, None, 3])
+@pytest.mark.parametrize("predictive", [[], {}, 3, True])
 def test_a_predictive_that_is_neither_a_name_nor_a_function_is_refused(predictive: Any) -> None:
     with pytest.raises(InvalidInputError, match="predictive must be one of flat, "):
         Tilt(predictive=predictive)
