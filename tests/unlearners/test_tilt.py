@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -28,7 +28,7 @@ from armnesia import (
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.units import UNIT
 from armnesia.unlearners.predictive import flat
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 from tests.unlearners.tilt_cases import LEARNER, MODERATE, Floats, Ints, uniform
 
 World = tuple[ArmStatistics, DeletionRequest]
@@ -102,7 +102,7 @@ arm = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.i
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(arm, min_size=2, max_size=50),
     st.floats(0, 20),
