@@ -176,8 +176,7 @@ class Configuration:
 
     def make_unlearner(self) -> Unlearner:
         """The unlearner of a request that does not ask for another."""
-        stored_defaults = UNLEARNERS[self.unlearner].stored_defaults if self.unlearner in UNLEARNERS else {}
-        return make_unlearner(self.unlearner, {**stored_defaults, **self.unlearner_options})
+        return make_unlearner(self.unlearner, self.unlearner_options, stored=True)
 
     def with_actions(self, actions: tuple[Hashable, ...]) -> Self:
         """Fix the actions, as the first ingest shows them."""
@@ -237,11 +236,15 @@ class Configuration:
         return cls(**read, policy=Policy(**policy), checked=True)
 
 
-def make_unlearner(name: str, options: Mapping[str, Any]) -> Unlearner:
-    """The named unlearner with these options; an option that it does not have is refused."""
+def make_unlearner(name: str, options: Mapping[str, Any], *, stored: bool = False) -> Unlearner:
+    """The named unlearner with these options; an option that it does not have is refused.
+
+    In `stored` options, one that is left out has the default that it had before it was first changed.
+    """
     if name not in UNLEARNERS:
         raise InvalidInputError(f"unlearner must be one of {', '.join(UNLEARNERS)}; got {name!r}")
-    return build(UNLEARNERS[name], options)
+    kind = UNLEARNERS[name]
+    return build(kind, {**kind.stored_defaults, **options} if stored else options)
 
 
 def stored_options(unlearner: Unlearner, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,8 @@ class RequestOptions:
         """The unlearner and the budget, not yet compared with the policy."""
         name = configuration.unlearner if self.unlearner is None else self.unlearner
         if self.options is None and name == configuration.unlearner:
-            unlearner, options = configuration.make_unlearner(), configuration.unlearner_options
+            options = configuration.unlearner_options
+            unlearner = make_unlearner(name, options, stored=True)
         else:
             unlearner = make_unlearner(name, self.options or {})
             options = stored_options(unlearner, self.options or {})
