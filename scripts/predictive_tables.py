@@ -19,11 +19,11 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
+from armnesia.unlearners.believed_decision import decision_under
 from armnesia.unlearners.beta_binomial import Belief, likely_numbers_of_ones
 from armnesia.unlearners.contenders import contenders
 from armnesia.unlearners.predictive import (
     Predictive,
-    decision_under,
     empirical_bayes,
     empirical_bayes_belief,
     flat,

@@ -12,15 +12,14 @@ from scipy.stats import betabinom
 from armnesia import KLLCB, LCB, ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import ConfidenceLearner
-from armnesia.unlearners import predictive
+from armnesia.unlearners import believed_decision
+from armnesia.unlearners.believed_decision import decision_under, highest_of
 from armnesia.unlearners.beta_binomial import chance_of_at_least, likely_numbers_of_ones, numbers_of_ones
 from armnesia.unlearners.predictive import (
     PREDICTIVES,
-    decision_under,
     empirical_bayes_belief,
     flat,
     flat_belief,
-    highest_of,
 )
 from tests.quick import quick_only
 
@@ -266,8 +265,8 @@ def test_untouched_arms_are_certain_and_ties_go_to_the_first(name: str) -> None:
 @pytest.mark.parametrize("name", PREDICTIVES)
 def test_a_batch_is_its_data_sets_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some with one touched arm, some with several, some with none; in small tables and chunks."""
-    monkeypatch.setattr(predictive, "_TABLE", 300)
-    monkeypatch.setattr(predictive, "_CHUNK", 200)
+    monkeypatch.setattr(believed_decision, "_TABLE", 300)
+    monkeypatch.setattr(believed_decision, "_CHUNK", 200)
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 60, size=(40, 4))
     ones, shape = rng.binomial(counts, 0.3), rng.integers(0, 30, size=(40, 4)) * (rng.random((40, 4)) < 0.4)
