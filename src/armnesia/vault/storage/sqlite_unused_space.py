@@ -21,6 +21,7 @@ _LOG_HEADER, _FRAME_HEADER = 32, 24
 _FILE_HEADER = 100
 _POINTERS_AT = {2: 12, 5: 12, 10: 8, 13: 8}
 """Where the cell pointers of a b-tree page begin, by the first byte of its header."""
+_PAGE_HEADER = struct.Struct(">BxxHH")
 _FIVE_BYTES = re.compile(rb"[^\0]{5}")
 _ZEROS = bytes(1 << 16)
 _MOST_PAGES = 1 << 25
@@ -55,10 +56,10 @@ class Layout(NamedTuple):
         random bytes, has five in a row that are not zero with probability 1 − 1.2·10⁻⁶.
         """
         start = _FILE_HEADER if number == 1 else 0
-        pointers = _POINTERS_AT.get(page[start])
+        kind, cells, cells_from = _PAGE_HEADER.unpack_from(page, start)
+        pointers = _POINTERS_AT.get(kind)
         if pointers is None or (self.pointer_maps and (number - 2) % self.pointer_maps == 0):
             return None
-        cells, cells_from = struct.unpack_from(">HH", page, start + 3)
         cells_from = cells_from or 1 << 16
         begin = start + pointers + 2 * cells
         if not begin <= cells_from <= self.usable:  # not a b-tree page, or damaged
@@ -66,7 +67,7 @@ class Layout(NamedTuple):
         if page[begin:cells_from] == _ZEROS[begin:cells_from]:
             return None
         at = begin
-        while at < cells_from and begin <= int.from_bytes(page[at : at + 2]) < self.usable:
+        while at < cells_from and begin <= page[at] << 8 | page[at + 1] < self.usable:
             at += 2
         if page[at:cells_from] == _ZEROS[at:cells_from] or not _FIVE_BYTES.search(page, at, cells_from):
             return None
