@@ -26,8 +26,8 @@ _FIVE_BYTES = re.compile(rb"[^\0]{5}")
 _ZEROS = bytes(1 << 16)
 _MOST_PAGES = 1 << 25
 """Of larger files, an overflow page may begin with the first byte of a b-tree page: a page number."""
-_AT_ONCE = 256
-"""Pages that are in memory at the same time."""
+_AT_ONCE = 8
+"""Pages that are in memory at the same time: more are not read faster."""
 
 
 class Layout(NamedTuple):
