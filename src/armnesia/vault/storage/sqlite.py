@@ -61,6 +61,7 @@ _SMALL = 1 << 20
 _PRIMARY_CODE = 0xFF
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PAUSE = 0.05
+_MALFORMED = b"malformed database schema"
 _USED = "another process was using the vault"
 _NO_LEFTOVERS = 1
 """The user version of a file in which only pages of the log may have copies of cells in unused space.
@@ -474,6 +475,11 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise database_error(self.location, _meaning(error)) from None
+        except UnicodeDecodeError as error:  # Python could not read what SQLite says, which quotes the file
+            if not error.object.startswith(_MALFORMED):
+                raise
+            text = error.object.decode(errors="backslashreplace")
+            raise database_error(self.location, _meaning(sqlite3.DatabaseError(text))) from None
 
 
 def _schema_problems(objects: list[Row], tables: tuple[Table, ...]) -> Iterator[str]:
