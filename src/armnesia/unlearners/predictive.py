@@ -17,7 +17,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner
-from armnesia.unlearners.beta_binomial import Belief, chance_of_at_least, numbers_of_ones
+from armnesia.unlearners.beta_binomial import Belief, chance_of_at_least, likely_numbers_of_ones
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 
 Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray], FloatArray]
@@ -26,8 +26,9 @@ Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray],
 MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
-_TABLE, _CHUNK = 2**18, 2**20  # scores in memory, and sorted, at once
+_TABLE, _CHUNK = 2**19, 2**20  # scores in memory, and sorted, at once
 _FEW_ROWS = 100  # so few data sets are not searched for equal ones
+_NEAR = 3  # steps of one before a bisection
 
 _PRIOR_RECORDS = 0.1
 """The weights of a weak prior, in records: an arm that shows no ones may still have had some."""
@@ -266,28 +267,30 @@ def _few_records(
     q = np.zeros(deleted.shape)
     for n_arms in np.unique(number[number > 0]):
         alike = np.flatnonzero(number == n_arms)
-        touched = np.argsort(deleted[alike] == 0, axis=-1, kind="stable")[:, :n_arms]
+        # The data sets are on the last axis: those of one number of ones lie side by side in memory.
+        touched = np.ascontiguousarray(np.argsort(deleted[alike] == 0, axis=-1, kind="stable").T[:n_arms])
         rival, to_beat = np.argmax(quiet[alike], axis=-1), quiet[alike].max(axis=-1)
-        mine = alike[:, None], touched
-        k, each_belief = deleted[mine], (ones[mine], zeros[mine])
+        k, n, s, one, zero = (
+            np.ascontiguousarray(each[alike, touched]) for each in (deleted, before, sums, ones, zeros)
+        )
         if learner.for_rows(alike, shape.shape) is learner:
-            parts = touched, k, before[mine], sums[mine], *each_belief
-            every, copies = _distinct([rival, to_beat, *(column for part in parts for column in part.T)])
+            # Sums first: they tell soonest that data sets differ.
+            every, copies = _distinct([*s, rival, to_beat, *touched, *k, *n, *one, *zero])
         else:
             every = copies = np.arange(alike.size)
-        arms = np.column_stack([touched, rival])
+        arms = np.stack([*touched, rival], axis=-1)
         found = np.zeros(arms.shape)
-        most = int(deleted[alike].max())
-        for part in np.array_split(every, -(-every.size * m * (most + 1) // _TABLE)):
-            these = alike[part]
-            weights = numbers_of_ones(k[part], (each_belief[0][part], each_belief[1][part]), most)
-            possible = np.flatnonzero((weights > _NEGLIGIBLE).any(axis=(0, 1)))
-            counts = before[these[:, None], touched[part]]
-            means = np.minimum((sums[these[:, None], touched[part]] + possible[:, None, None]) / counts, 1.0)
-            for_these = learner.for_rows(these, shape.shape, touched[part])
-            scores = np.moveaxis(for_these.lower_bounds(means, counts, m), 0, -1)
-            winner = _higher_of_two if n_arms == 2 else _highest_of_several
-            found[part] = winner(scores, weights[..., possible], to_beat[part], arms[part])
+        most = int(k.max())
+        # Data sets with similar numbers of ones come together: then few numbers are likely in each part.
+        in_order = every[np.argsort((k * one / (one + zero)).max(axis=0)[every])]
+        for part in np.array_split(in_order, -(-every.size * (n_arms + 1) * (most + 1) // _TABLE)):
+            fewest, chances = likely_numbers_of_ones(k[:, part], (one[:, part], zero[:, part]), _NEGLIGIBLE)
+            possible = np.arange(float(fewest), fewest + len(chances))[:, None, None]
+            means = np.minimum((s[:, part] + possible) / n[:, part].astype(np.float64), 1.0)
+            for_these = learner.for_rows(alike[part], shape.shape, touched[:, part].T)
+            scores = for_these.lower_bounds(means.swapaxes(1, 2), n[:, part].T, m).swapaxes(1, 2)
+            winner = _higher_of_two if n_arms == 2 and part.size > _FEW_ROWS else _highest_of_several
+            found[part] = winner(scores, chances, to_beat[part], arms[part])
         # If all arms are touched, there is no rival, and its place is that of another arm.
         np.add.at(q, (alike[:, None], arms), found[every[copies]])
     # Makes up for the probabilities that were left out; rows without a request stay 0.
@@ -307,9 +310,10 @@ def _distinct(columns: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
     for column in columns:
         if (column == column[0]).all():
             continue
-        values, places = np.unique(column, return_inverse=True)
-        seen, kinds = np.unique(kinds * values.size + places, return_inverse=True)
-        if 2 * seen.size > rows.size:
+        values, kinds_of_column = np.unique(column, return_inverse=True)
+        if 2 * values.size <= rows.size:
+            values, kinds = np.unique(kinds * values.size + kinds_of_column, return_inverse=True)
+        if 2 * values.size > rows.size:
             return rows, rows
     _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
     return first, kinds
@@ -318,7 +322,11 @@ def _distinct(columns: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
 def _highest_of_several(
     scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray
 ) -> FloatArray:
-    """P(each of the arms is the highest), the last of which has a known score; ties to the first arm."""
+    """P(each of the arms is the highest), the last of which has a known score; ties to the first arm.
+
+    The axes of scores and chances are the values, the arms and the data sets.
+    """
+    scores, chances = scores.T, chances.T
     known = np.broadcast_to(rival[:, None, None], (rival.size, 1, scores.shape[-1]))
     certain = np.broadcast_to(np.arange(scores.shape[-1]) == 0, known.shape)
     # In rising order the last arm comes first.
@@ -331,36 +339,62 @@ def _highest_of_several(
 
 
 def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray) -> FloatArray:
-    """The same for two arms and the known score, without sorting; values rise on the last axis."""
-    known, in_front = rival[:, None, None], arms[:, :2, None] < arms[:, 2:, None]
-    beats = np.where((scores > known) | ((scores == known) & in_front), chances, 0.0)
-    rows = len(scores)
-    # The second arm is below the first with `below` numbers of ones, from 0 up, and above it with the others.
-    below = _number_below(scores[:, 1], scores[:, 0], or_equal=True)
-    reached = np.zeros((rows, chances.shape[-1] + 1))
-    np.cumsum(chances[:, 1], axis=-1, out=reached[:, 1:])
-    still_ahead = np.zeros_like(reached)
-    np.cumsum(beats[:, 1, ::-1], axis=-1, out=still_ahead[:, 1:])
-    first = (beats[:, 0] * np.take_along_axis(reached, below, -1)).sum(axis=-1)
-    second = (chances[:, 0] * np.take_along_axis(still_ahead, chances.shape[-1] - below, -1)).sum(axis=-1)
-    neither = (chances - beats).sum(axis=-1).prod(axis=-1)
-    return np.stack([first, second, neither], axis=-1)
+    """The same for two arms and many data sets, without sorting; the values of each arm rise.
+
+    It goes through the values one by one, because the data sets of one value fit into a cache.
+    """
+    n_values, _, rows = scores.shape
+    # An arm in front of the rival needs to be equal only: a little less is to be exceeded.
+    to_beat = np.where(arms[:, :2] < arms[:, 2:], np.nextafter(rival, -np.inf)[:, None], rival[:, None]).T
+    # Chances that the second arm has one of the values before this one, and this one or a later one, ahead.
+    before, from_here = np.zeros((n_values + 1, rows)), np.zeros((n_values + 1, rows))
+    lost, other_lost = np.zeros(rows), np.zeros(rows)
+    for value in range(n_values):
+        np.add(before[value], chances[value, 1], out=before[value + 1])
+    for value in reversed(range(n_values)):
+        ahead = chances[value, 1] * (scores[value, 1] > to_beat[1])
+        np.add(from_here[value + 1], ahead, out=from_here[value])
+        other_lost += chances[value, 1] - ahead
+    first, second = np.zeros(rows), np.zeros(rows)
+    search = _RisingSearch(scores[:, 1])
+    place = search.start
+    for value in range(n_values):
+        ahead = chances[value, 0] * (scores[value, 0] > to_beat[0])
+        lost += chances[value, 0] - ahead
+        # Below this place, the second arm is below the first or equal to it.
+        place = search.first_above(scores[value, 0], from_place=place)
+        first += ahead * before.take(place)
+        second += chances[value, 0] * from_here.take(place)
+    return np.stack([first, second, lost * other_lost], axis=-1)
 
 
-def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntArray:
-    """How many of the rising values of each row are below (or equal to) each of `at`, by bisection."""
-    n, number = values.shape
-    length = 2 ** number.bit_length()
-    padded = np.full((n, length), np.inf)
-    padded[:, 1 : number + 1] = values  # the first place stays empty: a count of 0 looks at no value
-    start = np.arange(n, dtype=np.int64)[:, None] * length
-    place = start + np.zeros(at.shape, dtype=np.int64)
-    step = length // 2
-    while step:
-        value = padded.ravel().take(place + step)
-        np.add(place, step, out=place, where=value <= at if or_equal else value < at)
-        step //= 2
-    return np.asarray(place - start)
+class _RisingSearch:
+    """Finds the first value of each data set that is above a given one; they rise on the first axis.
+
+    A place is an index into the flat array of values, and of any other array with these axes.
+    """
+
+    def __init__(self, values: FloatArray) -> None:
+        number, self.rows = values.shape
+        self.length = 2 ** number.bit_length()
+        padded = np.full((self.length, self.rows), np.inf)
+        padded[:number] = values
+        self.values = padded.ravel()
+        self.start = np.arange(self.rows)
+
+    def first_above(self, at: FloatArray, from_place: IntArray) -> IntArray:
+        """The places, which are not before `from_place`; near ones are found faster."""
+        place = from_place
+        for _ in range(_NEAR):
+            more = self.values.take(place) <= at
+            if not more.any():
+                return place
+            place = place + more * self.rows
+        place, step = self.start, self.length // 2 * self.rows
+        while step >= self.rows:
+            more = self.values.take(place + (step - self.rows)) <= at
+            place, step = place + more * step, step // 2
+        return place
 
 
 def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:
