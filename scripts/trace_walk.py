@@ -32,8 +32,8 @@ COMMANDS = (
     ("decide", "--url", URL),
 )
 LIMITS = {
-    "forget": {"functions": 292, "files": 57, "reads": 1, "writes": 1, "signatures": 1},
-    "decide": {"functions": 86},
+    "forget": {"functions": 297, "files": 58, "reads": 1, "writes": 1, "signatures": 1},
+    "decide": {"functions": 89},
 }
 
 
