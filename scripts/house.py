@@ -65,6 +65,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("__init__",),
         ("interrupts", "output", "parameters"),
         ("options",),
+        ("names",),
         ("vault", "research"),
         ("log",),
         ("demo_vault",),

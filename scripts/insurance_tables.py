@@ -21,7 +21,7 @@ from armnesia.simulation import Environment, FixedSample, OneArm, evaluate_all
 from armnesia.unlearners.contenders import can_win, contenders, highest_scores
 from armnesia.unlearners.predictive import flat
 from armnesia.unlearners.tilt_reference import among_contenders, insurance_price, insured_reference
-from tests.simulation.unlike_requests import MEANS, losses, of_several_arms
+from scripts.unlike_requests import MEANS, losses, of_several_arms
 
 DELTA = 1e-5
 DATA_SETS = 20_000

@@ -32,8 +32,8 @@ COMMANDS = (
     ("decide", "--url", URL),
 )
 LIMITS = {
-    "forget": {"functions": 301, "files": 59, "reads": 1, "writes": 1, "signatures": 1},
-    "decide": {"functions": 91},
+    "forget": {"functions": 307, "files": 60, "reads": 1, "writes": 1, "signatures": 1},
+    "decide": {"functions": 96},
 }
 
 

@@ -1,9 +1,21 @@
-"""Which parameters of a test the quick run takes."""
+"""Which parameters of a test the quick run takes, and how many examples of a property."""
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+
+def examples(number: int) -> settings:
+    """So many examples in a search for new ones; a third, 10 at least, in a run that always has the same.
+
+    >>> examples(300).max_examples in (100, 300)
+    True
+    """
+    searching = os.environ.get("HYPOTHESIS_PROFILE") == "search"
+    return settings(max_examples=number if searching else min(number, max(number // 3, 10)))
 
 
 def quick_only(quick: Sequence[Any], parameters: Iterable[Any]) -> list[Any]:

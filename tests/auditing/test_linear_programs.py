@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from armnesia.auditing.linear_programs import closest_reference, worst_divergence
+from tests.quick import examples
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +55,7 @@ vectors = st.integers(2, 5).flatmap(
 )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(vectors, st.sampled_from([0.0, 0.3, 1.0, 4.0]))
 def test_worst_divergence_is_the_worst_set_of_arms(rows: list[list[float]], epsilon: float) -> None:
     normed = np.array([np.array(row) / sum(row) for row in rows])
@@ -96,7 +97,7 @@ def test_two_opposite_certain_releases_are_half_apart(epsilon: float) -> None:
     np.testing.assert_allclose(reference, 0.5, atol=1e-9)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.floats(0.5, 1.0), st.floats(0.0, 6.0))
 def test_two_mirrored_releases(s: float, epsilon: float) -> None:
     """(s, 1−s) and (1−s, s): by symmetry r = (½, ½), δ = max(s − e^ε/2, ½ − e^ε(1−s), 0)."""
@@ -105,7 +106,7 @@ def test_two_mirrored_releases(s: float, epsilon: float) -> None:
     assert delta == pytest.approx(expected, abs=1e-7)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.floats(0.0, 1.0), st.floats(0.0, 6.0))
 def test_a_certain_release_and_another(q: float, epsilon: float) -> None:
     """(1, 0) and (q, 1−q): r₁ ≤ δ and 1−q ≤ e^ε·r₁ + δ, so that δ = (1−q)/(1 + e^ε).

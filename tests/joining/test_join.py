@@ -495,6 +495,15 @@ def test_growthbook_with_another_identifier(tmp_path: Path) -> None:
     assert rewards(out) == {("0", "1"): 5.0, ("1", "2"): 0.0}
 
 
+def join_parquet(folder: Path, exposures: dict[str, Any], events: dict[str, Any], **options: Any) -> Joined:
+    """Write both tables to Parquet files and join them, with a window of three days."""
+    pq.write_table(pa.table(exposures), folder / "e.parquet")
+    pq.write_table(pa.table(events), folder / "m.parquet")
+    return join_metrics(
+        folder / "e.parquet", folder / "m.parquet", window="3d", out=folder / "log.parquet", **options
+    )
+
+
 def test_statsig(tmp_path: Path) -> None:
     moment = datetime(2026, 1, 1, 10, tzinfo=UTC)
     exposures = {
@@ -511,19 +520,15 @@ def test_statsig(tmp_path: Path) -> None:
         "event_name": ["purchase", "view"],
         "event_value": ["12.5", "home"],
     }
-    pq.write_table(pa.table(exposures), tmp_path / "e.parquet")
-    pq.write_table(pa.table(events), tmp_path / "m.parquet")
-    out = tmp_path / "log.parquet"
-    done = join_metrics(
-        tmp_path / "e.parquet",
-        tmp_path / "m.parquet",
-        window="3d",
-        out=out,
+    done = join_parquet(
+        tmp_path,
+        exposures,
+        events,
         preset="statsig",
         metric_where="event_name = purchase",
         exposure_where="exposure_type = get_experiment",
     )
-    assert rewards(out) == {("Control", "1"): 12.5}
+    assert rewards(done.out) == {("Control", "1"): 12.5}
     assert (done.exposures.filtered, done.metric.filtered) == (1, 1)
 
 
@@ -544,18 +549,10 @@ def test_launchdarkly(tmp_path: Path) -> None:
         "event_value": [3.0],
         "received_time": [moment],
     }
-    pq.write_table(pa.table(exposures), tmp_path / "e.parquet")
-    pq.write_table(pa.table(events), tmp_path / "m.parquet")
-    out = tmp_path / "log.parquet"
-    done = join_metrics(
-        tmp_path / "e.parquet",
-        tmp_path / "m.parquet",
-        window="3d",
-        out=out,
-        preset="launchdarkly",
-        metric_where="event_key = purchase",
+    done = join_parquet(
+        tmp_path, exposures, events, preset="launchdarkly", metric_where="event_key = purchase"
     )
-    assert rewards(out) == {("v1", "1"): 3.0}
+    assert rewards(done.out) == {("v1", "1"): 3.0}
     assert (done.exposures.filtered, done.exposures.missing_experiment) == (1, 1)
 
 

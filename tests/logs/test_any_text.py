@@ -19,7 +19,7 @@ ROWS = st.lists(st.tuples(LABELS, st.floats(0, 1), st.none() | LABELS), min_size
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=ROWS)
 @example(
     rows=[('"', 0.5, "a,b"), ("'", 1.0, "a\nb"), ("x\r\ny", 0.0, " a "), ("\\", 0.1, "\t"), ("\0", 1.0, "#")]

@@ -1,5 +1,7 @@
 """DuckDB as the engine of files: rows in order for every chunk size, no output, errors in one sentence."""
 
+import os
+import signal
 from pathlib import Path
 
 import duckdb
@@ -14,6 +16,31 @@ NAMED = {"shown": "log.csv", "format_name": "CSV"}
 
 def test_no_progress_bar_is_printed_into_the_output() -> None:
     assert query("SELECT current_setting('enable_progress_bar')", {}, **NAMED) == [(False,)]
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    """Also if its size and its time are as before."""
+    path = tmp_path / "log.parquet"
+    for value in (1, 2):
+        duckdb.execute(f"COPY (SELECT {value} AS c) TO '{path}'")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        assert query("SELECT c FROM read_parquet($path)", {"path": str(path)}, **NAMED) == [(value,)]
+        (rows,) = stream("SELECT c FROM read_parquet($path)", {"path": str(path)}, size=10, **NAMED)
+        assert rows == [(value,)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_reads_too() -> None:
+    """It has a database of its own: that of its parent would wait for threads that it lacks."""
+    sql = "SELECT sum(i) FROM range(3000000) AS t(i)"
+    assert query(sql, {}, **NAMED) == [(4499998500000,)]
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(query(sql, {}, **NAMED) != [(4499998500000,)])
+    _, status = os.waitpid(child, 0)
+    assert status == 0
 
 
 @pytest.mark.parametrize("size", [1000, 70_001, 1_000_000])

@@ -11,7 +11,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs import Source, open_source, read_log, reopen_source
 from armnesia.logs.columns import Columns
 from armnesia.logs.opening import SOURCES
-from armnesia.logs.source import RawRows, Selection
+from armnesia.logs.rows import RawRows, Selection
 from armnesia.vault import Configuration, Vault
 
 

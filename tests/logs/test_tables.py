@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.logs import Source, open_source, read_log
-from armnesia.logs.source import Selection
+from armnesia.logs.rows import Selection
 from armnesia.vault import Configuration
 from tests.databases import fresh_place
 from tests.logs.conftest import TABLES, Schema, Stored, Table, write_sqlite

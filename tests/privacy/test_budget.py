@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from armnesia.core.errors import InvalidInputError, UnprovedCalibrationWarning
 from armnesia.privacy import Budget, calibrate
 from armnesia.privacy import budget as budgets
+from tests.quick import examples
 
 TrueDelta = Callable[[float, float], mpmath.mpf]
 
@@ -43,6 +44,7 @@ def test_the_edges_mean_what_they_say(epsilon: float, delta: float, gamma: float
     assert Budget(epsilon=epsilon, delta=delta).gamma == gamma
 
 
+@examples(100)
 @given(st.floats(0.05, 100), st.floats(1e-12, 0.5))
 def test_fixing_the_noise_reads_the_smallest_true_epsilon_off_the_curve(
     true_delta: TrueDelta, gamma: float, delta: float

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import calibrate, privacy_curve
+from tests.quick import examples
 
 TrueDelta = Callable[[float, float], mpmath.mpf]
 
@@ -62,6 +63,7 @@ def test_at_epsilon_zero_the_noise_has_a_closed_form(delta: float) -> None:
     assert calibrate(epsilon=0.0, delta=delta) == pytest.approx(gamma, rel=1e-9)
 
 
+@examples(100)
 @given(st.floats(0, 50), st.floats(1e-12, 0.9))
 def test_curve_and_calibration_are_inverses(epsilon: float, delta: float) -> None:
     gamma = calibrate(epsilon=epsilon, delta=delta)
@@ -71,6 +73,7 @@ def test_curve_and_calibration_are_inverses(epsilon: float, delta: float) -> Non
     assert privacy_curve(gamma * (1 - 1e-9)).delta(epsilon) > delta
 
 
+@examples(100)
 @given(st.floats(1e-2, 1e3), st.floats(0.01, 20))
 def test_noise_then_budget_then_noise_comes_back(gamma: float, epsilon: float) -> None:
     delta = privacy_curve(gamma).delta(epsilon)
@@ -78,6 +81,7 @@ def test_noise_then_budget_then_noise_comes_back(gamma: float, epsilon: float) -
         assert calibrate(epsilon=epsilon, delta=delta) == pytest.approx(gamma, rel=1e-8)
 
 
+@examples(100)
 @given(st.floats(0, 50), st.floats(1e-12, 0.9), st.floats(1.0001, 2))
 def test_a_larger_budget_needs_less_noise(epsilon: float, delta: float, factor: float) -> None:
     gamma = calibrate(epsilon=epsilon, delta=delta)

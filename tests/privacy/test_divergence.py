@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import hockey_stick, smallest_epsilon
+from tests.quick import examples
 
 
 @st.composite
@@ -47,6 +48,7 @@ def epsilon_by_bisection(release: FloatArray, reference: FloatArray, delta: floa
     return high
 
 
+@examples(100)
 @given(pairs_of_distributions(), st.floats(0, 5))
 def test_the_hockey_stick_is_the_worst_set_of_arms(
     pair: tuple[FloatArray, FloatArray], epsilon: float
@@ -54,6 +56,7 @@ def test_the_hockey_stick_is_the_worst_set_of_arms(
     assert float(hockey_stick(*pair, epsilon)) == pytest.approx(brute_force(*pair, epsilon), abs=1e-13)
 
 
+@examples(100)
 @given(pairs_of_distributions())
 def test_at_epsilon_zero_it_is_the_total_variation_distance_both_ways(
     pair: tuple[FloatArray, FloatArray],
@@ -71,6 +74,7 @@ def test_the_two_directions_differ() -> None:
     assert float(hockey_stick(reference, release, math.log(2))) == pytest.approx(0.3, abs=1e-15)
 
 
+@examples(100)
 @given(pairs_of_distributions(), deltas)
 def test_the_smallest_epsilon_is_where_brute_force_first_holds(
     pair: tuple[FloatArray, FloatArray], delta: float
@@ -79,6 +83,7 @@ def test_the_smallest_epsilon_is_where_brute_force_first_holds(
     assert float(smallest_epsilon(*pair, delta)) == pytest.approx(expected, abs=1e-9)
 
 
+@examples(100)
 @given(pairs_of_distributions(), deltas)
 def test_the_two_divergences_are_inverses(pair: tuple[FloatArray, FloatArray], delta: float) -> None:
     epsilon = float(smallest_epsilon(*pair, delta))
@@ -87,6 +92,7 @@ def test_the_two_divergences_are_inverses(pair: tuple[FloatArray, FloatArray], d
         assert hockey_stick(*pair, epsilon * 0.999) > delta
 
 
+@examples(100)
 @given(pairs_of_distributions())
 def test_a_pure_epsilon_is_the_largest_log_ratio(pair: tuple[FloatArray, FloatArray]) -> None:
     release, reference = pair
@@ -115,6 +121,7 @@ def test_an_infinite_epsilon_asks_for_nothing() -> None:
     assert hockey_stick(np.array([1.0, 0.0]), np.array([0.0, 1.0]), math.inf) == 0
 
 
+@examples(100)
 @given(st.lists(pairs_of_distributions(), min_size=6, max_size=6), st.floats(0, 5), deltas)
 def test_a_batch_is_every_pair_on_its_own(
     pairs: list[tuple[FloatArray, FloatArray]], epsilon: float, delta: float

@@ -212,5 +212,5 @@ def unchanged(path: Path, tables: dict[str, list[tuple[Any, ...]]]) -> bool:
             return False
         with closing(sqlite3.connect(path)) as connection:
             return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):  # Python cannot read a message that quotes a damaged schema
         return False

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -23,6 +23,7 @@ from armnesia.simulation import (
     FrozenDistribution,
     RewardDistribution,
 )
+from tests.quick import examples
 
 N_SUMS, N_REWARDS = 4000, 30
 
@@ -47,7 +48,7 @@ def test_the_mean_of_a_clipped_normal(location: float, scale: float) -> None:
     )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.floats(-1, 2), st.floats(0.05, 5))
 def test_the_mean_of_any_clipped_normal(location: float, scale: float) -> None:
     found = Environment.clipped_normal([(location, scale)]).means[0]

@@ -181,7 +181,7 @@ def test_continuous_rewards_against_a_plain_simulation() -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", quick_only([1], [1, 2]))
 def test_progress_counts_the_blocks(n_jobs: int) -> None:
     seen: list[tuple[int, int]] = []
     sampled(datasets=1500, n_jobs=n_jobs, progress=lambda done, total: seen.append((done, total)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia import (
@@ -22,7 +22,7 @@ from armnesia.core.arrays import BoolArray, FloatArray
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.simulation import Environment, exact_release
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 from tests.simulation.all_data_sets import AllDataSets
 
 LOOSE = LCB(confidence=0.8)
@@ -194,13 +194,13 @@ def cases(draw: st.DrawFn) -> Case:
     return draw(st.lists(mean, min_size=m, max_size=m)), counts, deleted
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(cases(), st.sampled_from([0.05, 0.4, 0.8, 1.0]), st.sampled_from(sorted(SEVERAL_ARMS)))
 def test_any_small_case(case: Case, tau: float, name: str) -> None:
     check(case, SEVERAL_ARMS[name], LCB(confidence=tau))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(cases(), st.sampled_from([0.05, 0.4, 0.8, 1.0]), st.sampled_from(sorted(ONE_ARM)), st.data())
 def test_any_small_case_of_one_arm(case: Case, tau: float, name: str, data: st.DataObject) -> None:
     means, counts, _ = case

@@ -6,7 +6,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia import KLLCB, LCB, ArmStatistics, Budget
@@ -14,7 +14,7 @@ from armnesia.core.arrays import FloatArray
 from armnesia.core.units import UNIT
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.score_distribution import ScoreDistribution, arm_scores, binomial, losing, winner
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 
 
 def by_listing(distributions: list[ScoreDistribution]) -> FloatArray:
@@ -35,7 +35,7 @@ def quiet_distributions(draw: st.DrawFn) -> ScoreDistribution:
     return ScoreDistribution(np.array(sorted(values)), weights / weights.sum())
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.lists(quiet_distributions(), min_size=1, max_size=5))
 def test_ties_go_to_the_first(distributions: list[ScoreDistribution]) -> None:
     found = winner(distributions)
@@ -50,7 +50,7 @@ def test_ties_to_the_last_would_be_seen() -> None:
     assert losing([coin, coin, coin], 1, np.array([1.0])).tolist() == [0.5]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.lists(quiet_distributions(), min_size=1, max_size=3),
     quiet_distributions(),
@@ -131,7 +131,7 @@ def test_the_simulation_sees_a_quarter_more_noise() -> None:
     assert rejected >= 5
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 400), st.one_of(st.sampled_from([0.0, 1.0]), st.floats(1e-6, 1 - 1e-6)))
 def test_binomial_probabilities(n: int, p: float) -> None:
     with mpmath.workdps(40):
@@ -140,7 +140,7 @@ def test_binomial_probabilities(n: int, p: float) -> None:
     assert binomial(n, p) == pytest.approx(exact, abs=1e-13, rel=1e-11)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 300), st.floats(0.001, 1), st.integers(1, 9), st.data())
 def test_scores_are_the_learner_s_own_bit_for_bit(
     count: int, tau: float, m: int, data: st.DataObject

@@ -3,18 +3,37 @@
 import numpy as np
 import pytest
 
-from armnesia import Budget, Tilt
+from armnesia import Budget, Tilt, Unlearner
 from armnesia.simulation import Environment, FixedSample, OneArm, evaluate_all
 from armnesia.theory import insured_upper
 from armnesia.unlearners.tilt_reference import insurance_price
+from scripts.unlike_requests import GAPS, MEANS, learner_for, losses, world
 from tests.quick import quick_only
-from tests.simulation.unlike_requests import GAPS, MEANS, losses, sampled
 
 BOTH = {"none": None, "plain": Tilt(insurance=0), "insured": Tilt()}
 
 
 def budget_of(epsilon: float) -> Budget:
     return Budget(epsilon=epsilon, delta=1e-5)
+
+
+def sampled(
+    n: int,
+    k: int,
+    deleted_mean: float,
+    kept_mean: float,
+    unlearner: Unlearner,
+    budget: Budget,
+    data_sets: int,
+    seed: int,
+) -> tuple[float, float]:
+    """The same loss by drawing every arm's sums, and its standard error: deletions from the best arm."""
+    rng = np.random.default_rng(seed)
+    others = rng.binomial(n, MEANS, size=(data_sets, len(MEANS)))
+    kept, deleted = rng.binomial(n - k, kept_mean, data_sets), rng.binomial(k, deleted_mean, data_sets)
+    statistics, request = world(n, k, 0, kept, deleted, others)
+    loss = unlearner.release(learner_for(n), statistics, request, budget).probabilities @ GAPS
+    return float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets))
 
 
 UNLIKE = [

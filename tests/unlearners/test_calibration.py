@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from armnesia import (
@@ -23,6 +23,7 @@ from armnesia.unlearners.calibration import (
     score_sensitivity,
     sensitivity_certified,
 )
+from tests.quick import examples
 
 taus = st.floats(1e-6, 1.0)
 n_arms = st.integers(2, 20)
@@ -38,7 +39,7 @@ def b(count: float, m: int, tau: float) -> float:
     return math.sqrt(math.log(m / tau) / (2 * count))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(partial_deletions(), n_arms, taus)
 def test_paper_sensitivity_is_certified_exactly_where_it_bounds_the_exact_one(
     deletion: tuple[int, int], m: int, tau: float
@@ -82,7 +83,7 @@ def test_adaptive_switches_at_the_boundary_of_the_condition() -> None:
     assert set(rolled_back.probabilities.tolist()) == {0.0, 1.0}
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(partial_deletions(), n_arms, taus, st.sampled_from(["paper", "exact"]))
 def test_the_exact_threshold_balances_noise_and_rollback(
     deletion: tuple[int, int], m: int, tau: float, kind: Sensitivity
@@ -96,7 +97,7 @@ def test_the_exact_threshold_balances_noise_and_rollback(
     assert noise == pytest.approx(2 * b(count - k, m, tau), rel=1e-12)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(partial_deletions(), n_arms, taus)
 def test_closed_forms_of_the_threshold(deletion: tuple[int, int], m: int, tau: float) -> None:
     count, k = deletion

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia import (
@@ -23,7 +23,7 @@ from armnesia import (
 from armnesia.auditing import small_worlds
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.unlearners.frozen_rollback import frozen_scores
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 
 NOTHING = Budget(epsilon=0, delta=0)
 TAU = 0.2
@@ -51,7 +51,7 @@ def literal_scores(arms: Arms) -> list[float]:
     ]
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(arms_of_any_kind)
 def test_it_is_what_its_definition_says(arms: Arms) -> None:
     statistics, request = data_of(arms)
@@ -78,7 +78,7 @@ def test_the_penalties_of_what_is_left_would_be_seen() -> None:
     assert Rollback().release(LEARNER, statistics, request, NOTHING).probabilities.tolist() == [0, 1]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(arms_of_any_kind)
 def test_where_nothing_is_deleted_it_is_rollback(arms: Arms) -> None:
     statistics, request = data_of([(kept, []) for kept, _ in arms])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from armnesia import (
@@ -29,7 +29,7 @@ from armnesia.learners import MeanAndCountLearner
 from armnesia.unlearners.frozen_rollback import frozen_scores
 from armnesia.unlearners.predictive import flat
 from tests.learners.bound_learners import bound_learner
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 
 BUDGETS = (
     Budget(epsilon=1.0, delta=1e-5),
@@ -131,7 +131,7 @@ each_supported_pair = pytest.mark.parametrize(
         [pair for pair in SUPPORTED_PAIRS if {"kl_lcb", "multi_source"}.isdisjoint(pair)], SUPPORTED_PAIRS
     ),
 )
-properties = settings(max_examples=20)
+properties = examples(20)
 confidences = st.sampled_from([0.001, 0.2, 1.0])
 
 
@@ -224,7 +224,7 @@ def test_the_audit_holds_at_the_claimed_level(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("unlearner", "learner"), SUPPORTED_PAIRS)
-@settings(max_examples=300)
+@examples(300)
 @given(st.data(), st.sampled_from(BUDGETS), confidences)
 def test_the_audit_holds_on_many_more_examples(
     unlearner: str, learner: str, data: st.DataObject, budget: Budget, confidence: float
@@ -308,7 +308,7 @@ def test_the_scale_of_the_rewards_does_not_matter(
 
 
 @each_supported_pair
-@settings(max_examples=12)
+@examples(12)
 @given(st.data(), st.sampled_from(BUDGETS), st.integers(1, 5))
 def test_a_batch_is_its_data_sets_one_by_one(
     unlearner: str, learner: str, data: st.DataObject, budget: Budget, m: int

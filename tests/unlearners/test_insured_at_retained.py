@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from armnesia import (
-    KLLCB,
     LCB,
     ArmStatistics,
     Branch,
@@ -29,14 +28,8 @@ from armnesia.unlearners.tilt import most_deleted, tilted
 from armnesia.unlearners.tilt_reference import among_contenders, best_reference, insurance_price, knee
 from tests.quick import quick_only
 from tests.unlearners.test_tilt import random_worlds
-from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform
+from tests.unlearners.tilt_cases import LEARNER, LEARNERS, Floats, Ints, uniform
 
-LEARNERS: list[MeanAndCountLearner] = [
-    LCB(confidence=0.5),
-    KLLCB(confidence=0.5),
-    LCB(confidence=0.5).with_frozen_penalty([7, 0, 2]),
-    KLLCB(confidence=0.5).with_frozen_penalty([0, 3, 9]),
-]
 LOOSE = Budget(epsilon=0.2, delta=0.01)
 SHARES = (0.1, 0.3, 0.5, 0.75, 0.95)
 
@@ -126,7 +119,7 @@ def test_the_lowest_score_is_not_that_of_the_most_zeros(learner: MeanAndCountLea
     assert missed > 0 or learner is not LEARNERS[0]
 
 
-@pytest.mark.parametrize("largest", [60, 1500])
+@pytest.mark.parametrize("largest", quick_only([60], [60, 1500]))
 def test_no_contender_is_missed_where_the_score_falls_and_rises_repeatedly(largest: int) -> None:
     """Two arms, all old scores: exact for few counts; for many the score to beat is at most 0.01 too low."""
     rng, learner, others = np.random.default_rng(5), Staircase(), 0

@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -35,17 +35,10 @@ from armnesia.unlearners.tilt_reference import (
     insured_arms,
     knee,
 )
-from tests.quick import quick_only
-from tests.simulation.unlike_requests import of_several_arms
+from scripts.unlike_requests import of_several_arms
+from tests.quick import examples, quick_only
 from tests.unlearners.test_tilt import random_budget, random_worlds
-from tests.unlearners.tilt_cases import LEARNER, Floats, Ints, uniform
-
-LEARNERS: list[MeanAndCountLearner] = [
-    LCB(confidence=0.5),
-    KLLCB(confidence=0.5),
-    LCB(confidence=0.5).with_frozen_penalty([7, 0, 2]),
-    KLLCB(confidence=0.5).with_frozen_penalty([0, 3, 9]),
-]
+from tests.unlearners.tilt_cases import LEARNER, LEARNERS, Floats, Ints, uniform
 
 
 @pytest.mark.parametrize("learner", quick_only(LEARNERS[:1], LEARNERS), ids=lambda learner: learner.name)
@@ -356,7 +349,7 @@ def test_contenders_found_with_the_deleted_rewards_are_caught(budget: Budget) ->
     assert audit(sound, learner, *small_worlds(4), budget).holds
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(*[st.integers(0, 20)] * 4), min_size=2, max_size=5), st.data())
 def test_the_reference_is_the_same_for_all_deleted_rewards(
     arms: list[tuple[int, int, int, int]], data: st.DataObject

@@ -5,14 +5,14 @@ import time
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from armnesia.unlearners import winning_integrals
 from armnesia.unlearners.noisy_argmax import noisy_argmax
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 
 Floats = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ arms = st.lists(
 )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(arms, st.floats(-3, 3), st.sampled_from([0.25, 4.0, 1024.0]))
 def test_shifting_scaling_and_renaming_change_nothing(
     arms: list[tuple[float, float]], shift: float, scale: float
@@ -148,7 +148,7 @@ def test_shifting_scaling_and_renaming_change_nothing(
         np.testing.assert_allclose(noisy_argmax(scores[order], sigma[order]), base[order], rtol=0, atol=1e-12)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(arms, st.floats(0.001, 0.5))
 def test_a_higher_score_never_lowers_its_own_probability(arms: list[tuple[float, float]], up: float) -> None:
     scores, sigma = (np.array(column) for column in zip(*arms, strict=True))

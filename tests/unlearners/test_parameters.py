@@ -37,7 +37,7 @@ def test_help_is_one_sentence_and_defaults_are_of_their_type(name: str) -> None:
         assert parameter.help == parameter.help.strip()
         assert 20 <= len(parameter.help) <= 100
         assert parameter.default is None or isinstance(parameter.default, parameter.type)
-        assert not parameter.choices or parameter.default in parameter.choices
+        assert not parameter.choices or parameter.default in (None, *parameter.choices)
 
 
 @each_kind

@@ -12,15 +12,14 @@ from scipy.stats import betabinom
 from armnesia import KLLCB, LCB, ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import ConfidenceLearner
-from armnesia.unlearners import predictive
-from armnesia.unlearners.beta_binomial import chance_of_at_least, numbers_of_ones
+from armnesia.unlearners import believed_decision
+from armnesia.unlearners.believed_decision import decision_under, highest_of
+from armnesia.unlearners.beta_binomial import chance_of_at_least, likely_numbers_of_ones, numbers_of_ones
 from armnesia.unlearners.predictive import (
     PREDICTIVES,
-    decision_under,
     empirical_bayes_belief,
     flat,
     flat_belief,
-    highest_of,
 )
 from tests.quick import quick_only
 
@@ -266,8 +265,8 @@ def test_untouched_arms_are_certain_and_ties_go_to_the_first(name: str) -> None:
 @pytest.mark.parametrize("name", PREDICTIVES)
 def test_a_batch_is_its_data_sets_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some with one touched arm, some with several, some with none; in small tables and chunks."""
-    monkeypatch.setattr(predictive, "_TABLE", 300)
-    monkeypatch.setattr(predictive, "_CHUNK", 200)
+    monkeypatch.setattr(believed_decision, "_TABLE", 300)
+    monkeypatch.setattr(believed_decision, "_CHUNK", 200)
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 60, size=(40, 4))
     ones, shape = rng.binomial(counts, 0.3), rng.integers(0, 30, size=(40, 4)) * (rng.random((40, 4)) < 0.4)
@@ -381,3 +380,34 @@ def test_a_batch_with_equal_data_sets_is_its_data_sets_one_by_one(touched: int) 
             mine = LCB(confidence=0.1).with_frozen_penalty(np.broadcast_to(deleted, (300, 3))[row])
             one = ArmStatistics((0, 1, 2), counts[row], retained.sums[row])
             np.testing.assert_allclose(batch[row], flat(mine, one, shape[row]), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("fewest_zeros", [0.1, 1.0, 30.0])
+def test_the_likely_numbers_of_ones_are_all_that_are_not_negligible(fewest_zeros: float) -> None:
+    """Many at once, with few and with many ones, few and many deleted: against scipy's distribution."""
+    rng = np.random.default_rng(5)
+    k = rng.integers(0, 60, size=(2, 150))
+    ones: Floats = rng.choice(np.array([0.1, 0.7, 1.0, 3.1, 80.1]), size=k.shape)
+    zeros: Floats = np.asarray(fewest_zeros + rng.integers(0, 90, k.shape), dtype=np.float64)
+    first, found = likely_numbers_of_ones(k, (ones, zeros), 1e-15)
+    expected = np.array(betabinom.pmf(np.arange(k.max() + 1)[:, None, None], k, ones, zeros))
+    np.testing.assert_allclose(found, expected[first : first + len(found)], rtol=1e-9, atol=1e-16)
+    expected[first : first + len(found)] = 0
+    assert expected.max() <= 1.001e-15
+
+
+@pytest.mark.parametrize("n_arms", [2, 3])
+def test_many_data_sets_of_two_touched_arms_are_judged_as_one_by_one(n_arms: int) -> None:
+    """Counts of 1 beside 100,000: one more record of an arm passes no score of the other, or hundreds."""
+    rng = np.random.default_rng(6)
+    counts = 10 ** rng.integers(0, 6, size=(300, n_arms))
+    sums = rng.integers(0, counts * UNIT + 1)
+    shape = rng.integers(1, 200, size=counts.shape)
+    shape[:, 2:] = 0
+    labels, learner = tuple(range(n_arms)), LCB(confidence=0.01)
+    together = flat(learner, ArmStatistics(labels, counts, sums), shape)
+    alone = [
+        flat(learner, ArmStatistics(labels, *row), k) for *row, k in zip(counts, sums, shape, strict=True)
+    ]
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-13)
+    assert ((together > 0.01) & (together < 0.99)).any(axis=-1).sum() > 30

@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia import LEARNERS, ArmStatistics, Budget, Learner, Rollback, datasets, read_log
@@ -15,6 +15,7 @@ from armnesia.datasets.nyc_flights import flights_path
 from armnesia.learners import LCB
 from armnesia.vault import Configuration, Vault
 from tests.learners.bound_learners import bound_learner
+from tests.quick import examples
 
 NOTHING = Budget(epsilon=0.0, delta=0.0)
 ACTIONS = ("A", "B", "C")
@@ -43,7 +44,7 @@ def counted_by_hand(rows: list[Row]) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(rows_of_people, st.sets(st.sampled_from("abcdef"), min_size=1))
 def test_rollback_is_the_decision_of_the_rows_that_are_left(
     name: str, rows: list[Row], leaving: set[str]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia import (
@@ -28,7 +28,7 @@ from armnesia.core.errors import UnsupportedError
 from armnesia.learners import LCB, MeanAndCountLearner
 from armnesia.unlearners.stream import Penalty
 from tests.learners.bound_learners import bound_learner
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 
 BUDGETS = (
     Budget(epsilon=1.0, delta=1e-5),
@@ -113,7 +113,7 @@ SUPPORTED = supported()
         [case for case in SUPPORTED if case[1:] in [("lcb", "frozen"), ("imitation", "retained")]], SUPPORTED
     ),
 )
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data())
 def test_every_release_holds_at_its_level(
     unlearner: str, learner: str, penalty: Penalty, data: st.DataObject

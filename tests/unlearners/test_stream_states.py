@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia import (
@@ -26,6 +26,7 @@ from armnesia import (
 )
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError, UnsupportedError
 from armnesia.unlearners.stream import Penalty
+from tests.quick import examples
 
 ACTIONS = ("A", "B", "C")
 BUDGET = Budget(epsilon=1.0, delta=1e-3)
@@ -66,7 +67,7 @@ class Leaky(Stream):
         return release, replace(later, statistics=left)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rewards, rewards, rewards, st.randoms(use_true_random=False), st.sampled_from(PENALTIES))
 def test_later_states_do_not_depend_on_the_deleted_rewards(
     kept: Rewards, deleted: Rewards, later: Rewards, random: Random, penalty: Penalty
@@ -80,7 +81,7 @@ def test_later_states_do_not_depend_on_the_deleted_rewards(
     assert one.probabilities.tobytes() == other.probabilities.tobytes()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rewards, rewards, rewards, rewards)
 def test_with_retained_penalties_not_even_the_counts_leave_a_trace(
     kept: Rewards, deleted: Rewards, others: Rewards, later: Rewards
@@ -101,7 +102,7 @@ def test_the_comparison_of_states_sees_a_trace() -> None:
         assert live(kept, one, later, penalty, Leaky)[1] != live(kept, other, later, penalty, Leaky)[1]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(rewards, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_the_order_of_events_does_not_matter(batches: list[Rewards], random: Random) -> None:
     """Each batch comes, and every second one goes again: in any order that can be, the end is the same."""
@@ -122,7 +123,7 @@ def test_the_order_of_events_does_not_matter(batches: list[Rewards], random: Ran
     np.testing.assert_array_equal(ends[0].deleted_counts, totals)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rewards, rewards, rewards)
 def test_frozen_rollback_releases_what_the_frozen_stream_then_serves(
     kept: Rewards, deleted: Rewards, earlier: Rewards

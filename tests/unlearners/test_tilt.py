@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -28,7 +28,7 @@ from armnesia import (
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.units import UNIT
 from armnesia.unlearners.predictive import flat
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 from tests.unlearners.tilt_cases import LEARNER, MODERATE, Floats, Ints, uniform
 
 World = tuple[ArmStatistics, DeletionRequest]
@@ -102,7 +102,7 @@ arm = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.i
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(arm, min_size=2, max_size=50),
     st.floats(0, 20),
@@ -363,7 +363,7 @@ def test_a_predictive_without_a_name_is_refused() -> None:
         Tilt(predictive="x")
 
 
-@pytest.mark.parametrize("predictive", [[], {}, None, 3])
+@pytest.mark.parametrize("predictive", [[], {}, 3, True])
 def test_a_predictive_that_is_neither_a_name_nor_a_function_is_refused(predictive: Any) -> None:
     with pytest.raises(InvalidInputError, match="predictive must be one of flat, "):
         Tilt(predictive=predictive)

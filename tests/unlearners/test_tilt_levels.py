@@ -31,7 +31,7 @@ World = tuple[ArmStatistics, DeletionRequest]
 BUDGETS = [MODERATE, Budget(epsilon=3.0, delta=1e-5), Budget(epsilon=0.0, delta=0.2)]
 
 
-RECOMMENDED = Tilt(assumed_share=0.95, predictive="by_counts")
+RECOMMENDED = Tilt(assumed_share=0.95)
 TILTS = [
     Tilt(),
     Tilt(predictive="empirical_bayes"),
@@ -131,6 +131,13 @@ def test_a_wrong_share_with_three_arms_is_refuted() -> None:
     ).refuted
 
 
+def test_the_default_predictive_follows_from_the_assumed_share() -> None:
+    assert (Tilt().predictive, RECOMMENDED.predictive) == ("flat", "by_counts")
+    assert Tilt(assumed_share=0.95, predictive="by_counts") == RECOMMENDED
+    assert Tilt(assumed_share=0.95, predictive="flat").predictive == "flat"
+    assert Tilt(predictive="by_counts").predictive == "by_counts"
+
+
 def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_the_reference() -> None:
     assert (Tilt().level, Tilt(assumed_share=0.3).level) == (Level.REQUEST_SHAPE, Level.RETAINED)
     statistics, request = small_worlds(4)
@@ -153,7 +160,8 @@ def test_with_an_assumed_share_an_empty_request_is_answered_like_any_other() -> 
     statistics = ArmStatistics.from_rewards({"a": [1] * 51 + [0] * 49, "b": [1] * 50 + [0] * 50})
     nothing = DeletionRequest.from_rewards({"a": [], "b": []})
     assert Tilt().release(LEARNER, statistics, nothing, MODERATE).branch is Branch.UNCHANGED
-    result = audit(Tilt(assumed_share=0.3), LEARNER, statistics, nothing, MODERATE)
+    tilt = Tilt(assumed_share=0.3, predictive="flat")  # by counts it would know that nothing was deleted
+    result = audit(tilt, LEARNER, statistics, nothing, MODERATE)
     assert result.holds
     assert result.release.branch is Branch.TILT
     assert 0.5 < result.release.probabilities[0] < 0.95

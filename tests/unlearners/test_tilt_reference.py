@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Tilt
 from armnesia.unlearners.predictive import flat
 from armnesia.unlearners.tilt_reference import best_reference, highest_allowed
-from tests.quick import quick_only
+from tests.quick import examples, quick_only
 
 Floats = NDArray[np.float64]
 
@@ -131,7 +131,7 @@ def test_the_edges_of_the_budget_are_numbers(epsilon: float, delta: float) -> No
             np.testing.assert_allclose(raised[q > 0], 1.0, rtol=0, atol=1e-12)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.one_of(st.floats(0, 1), st.floats(0, 1e-3), st.sampled_from([0.0, 0.5, 1.0])),
     st.floats(0, 20),

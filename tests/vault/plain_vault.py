@@ -117,7 +117,7 @@ def observed(vault: Vault) -> Observation:
         tuple(json.loads(entry)["kind"] for (entry,) in entries),
         certificates,
         requests,
-        None if vault.configuration.by else decisions[0][2],
+        None if vault.configuration.by else decisions[0][2] if decisions else "default",
     )
 
 

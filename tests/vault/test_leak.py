@@ -107,6 +107,7 @@ def _no_overwriting(vault: Vault, _: pytest.MonkeyPatch) -> None:
 
 def _no_checkpoint(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteDatabase, "erase", lambda *_, **__: True)
+    monkeypatch.setattr(SqliteDatabase, "_empty_log", lambda *_: None)
 
 
 @pytest.mark.parametrize("without", [_no_overwriting, _no_checkpoint])

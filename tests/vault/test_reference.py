@@ -1,4 +1,4 @@
-"""docs/vault-reference.md lists every method of `Vault`, its parameters, and the keys of its result."""
+"""docs/vault-python.md lists every method of `Vault`, its parameters, and the keys of its result."""
 
 import inspect
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from armnesia.vault import Configuration, Vault, results
 
-PAGE = (Path(__file__).parents[2] / "docs" / "vault-reference.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "vault-python.md").read_text(encoding="utf-8")
 API = PAGE.split("\n## Python API\n", 1)[1].split("\n## ", 1)[0]
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in API.splitlines() if line[:2] == "| "][2:]
 KEYS = {row[1].strip("`"): set(re.findall(r"`(\w+)`", row[2])) for row in ROWS if row[2]}
@@ -46,6 +46,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.preview(users=["ann"]), vault.forget(users=["ann"]), vault.certificate(users=["ann"])]
         found += [vault.readmit(users=["ann"]), vault.verify(), vault.check_ledger(vault.head)]
         found += [vault.status(), vault.change_policy(max_epsilon=1.0), vault.compact(), vault.rebuild()]
+        found += [vault.save_certificates(tmp_path / "certificates", users=["ann"])]
         found += [vault.finish(), vault.estimate_compaction()]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]

@@ -240,7 +240,7 @@ def compare_jointly(
         except ArmnesiaError as reason:
             found.append(JointComparison(name, None, math.nan, math.nan, str(reason)))
             continue
-        rows, changes, loss = answers.rows, 0.0, float(unchanged.sum())
+        rows, changes, loss = answers.answered, 0.0, float(unchanged.sum())
         if answers.release is not None:
             p = answers.release.probabilities
             changes = float((1 - np.take_along_axis(p, old[rows, None], -1)).sum())

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.randomness import secret_bytes
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -34,12 +35,20 @@ def open_plain(path: str | PathLike[str]) -> BinaryIO:
     raise OSError(errno.EINVAL, "it is not a plain file", str(path))
 
 
-def read_plain(path: str | PathLike[str], largest: int) -> bytes:
-    """Read a plain file of at most so many bytes; any other raises an OSError."""
-    with open_plain(path) as file:
-        data = file.read(largest + 1)
+def read_plain(path: str | PathLike[str], largest: int = 1 << 24) -> bytes:
+    """Read a plain file of at most so many bytes; refuse any other.
+
+    >>> read_plain("no-such-file")
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: no-such-file cannot be read: No such file or directory
+    """
+    try:
+        with open_plain(path) as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
     if len(data) > largest:
-        raise OSError(errno.EFBIG, f"it has more than {largest:,} bytes", str(path))
+        raise InvalidInputError(f"{path} cannot be read: it has more than {largest:,} bytes")
     return data
 
 

@@ -153,7 +153,16 @@ class ArmStatistics:
                 f" {_shown(self.sums, arm)}, in reward units; deleting count {_shown(records.counts, arm)}"
                 f" and sum {_shown(records.sums, arm)} would remove records that it does not contain"
             )
-        return type(self)(self.actions, counts, sums, self.reward_range)
+        return self._with_checked(counts, sums)
+
+    def _with_checked(self, counts: IntArray, sums: NDArray[Any]) -> Self:
+        """Other numbers of the same arms, which were checked already: checking is most of the work."""
+        made = object.__new__(type(self))
+        object.__setattr__(made, "actions", self.actions)
+        object.__setattr__(made, "counts", read_only(counts))
+        object.__setattr__(made, "sums", read_only(exact_sums(sums, counts)))
+        object.__setattr__(made, "reward_range", self.reward_range)
+        return made
 
     @property
     def n_actions(self) -> int:

@@ -187,26 +187,28 @@ class _Join:
         value = [] if columns.value is None else [columns.value]
         return [*value, columns.user, columns.time, *(condition.column for condition in columns.where)]
 
-    def _read_exposures(self, database: ScratchDatabase, table: EventTable) -> "_ExposureCounts":
+    def _read_exposures(self, database: ScratchDatabase, table: EventTable) -> "_ReadExposures":
         time = table.time(self.exposure_columns.time, self.options.time_unit, self.options.time_zone)
         selection = table.select(self.exposure_columns.where)
         sql = statements.people(table, self.exposure_columns, selection, time, self.options.experiment)
         name = {} if self.options.experiment is None else {"name": self.options.experiment}
         _run_on_files(database, table, sql, name)
-        rows = database.run(statements.COUNT_EXPOSURES, {}, failed=table.failed)
-        n_read = sum(row[1] for row in rows)
+        found = database.run(statements.COUNT_EXPOSURES, {}, failed=table.failed)
+        by_status = {row[0]: statements.ExposureCounts(*row) for row in found}
+        n_read = sum(counts.exposures for counts in by_status.values())
         table.files.check_count(n_read)
-        by_status = {row[0]: row[1:] for row in rows}
         if statements.NO_NUMBER in by_status:
             raise table.refused_conditions(selection)
         if statements.UNREADABLE_TIME in by_status:
             raise time.refused(table, selection.satisfied)
-        usable, of_kept, n_rows, left_out, _, dates = by_status.get(statements.USABLE, (0, 0, 0, 0, None, 0))
-        if not n_rows:
+        usable = by_status.get(
+            statements.USABLE, statements.ExposureCounts(statements.USABLE, 0, 0, 0, 0, None, 0)
+        )
+        if not usable.rows:
             raise InvalidLogError(
                 f"no row is left for the log: {counted(n_read, 'exposure')} read,"
-                f" {usable} of them complete and selected, and"
-                f" {counted(left_out, 'person', 'people')} left out for several variants"
+                f" {usable.exposures} of them complete and selected, and"
+                f" {counted(usable.left_out, 'person', 'people')} left out for several variants"
             )
         ((longest_id, longest_action),) = database.run(statements.LONGEST_LABEL, {}, failed=table.failed)
         if max(longest_id + 16, longest_action) > LONGEST_TEXT:
@@ -215,35 +217,38 @@ class _Join:
                 f" {LONGEST_TEXT:,} bytes; got {max(longest_id, longest_action):,}"
             )
         skipped = {
-            reason: by_status[number][0] if number in by_status else 0
+            reason: by_status[number].exposures if number in by_status else 0
             for number, reason in enumerate(statements.EXPOSURE_STATUS, start=1)
         }
         read = ExposureRows(
             read=n_read,
             **skipped,
-            of_people_left_out=usable - of_kept,
-            first=n_rows,
-            repeated=of_kept - n_rows,
+            of_people_left_out=usable.exposures - usable.of_kept,
+            first=usable.rows,
+            repeated=usable.of_kept - usable.rows,
         )
-        last = max(row[5] for row in rows if row[5] is not None)
-        return _ExposureCounts(read, left_out, last, dates)
+        last = max(counts.last for counts in by_status.values() if counts.last is not None)
+        return _ReadExposures(read, usable.left_out, last, usable.dates)
 
-    def _read_metric(self, database: ScratchDatabase, table: EventTable) -> "_MetricCounts":
+    def _read_metric(self, database: ScratchDatabase, table: EventTable) -> "_ReadMetric":
         columns = self.metric_columns
         time = table.time(columns.time, self.options.metric_time_unit, self.options.time_zone)
         value = None if columns.value is None else table.value(columns.value)
         selection = table.select(columns.where)
         sql = statements.sums(table, columns, selection, time, value, self.options.aggregate)
         _run_on_files(database, table, sql, {"window": self.options.window})
-        rows = database.run(statements.COUNT_METRIC, {}, failed=table.failed)
+        found = database.run(statements.COUNT_METRIC, {}, failed=table.failed)
+        rows = [statements.MetricCounts(*row) for row in found]
         database.run(statements.LEADERS, {}, failed=table.failed)
         ((people, exposed),) = database.run(statements.COUNT_PEOPLE, {}, failed=table.failed)
-        skipped = {status: row[0] for status, _, *row in rows if status != statements.USABLE}
-        by_kept = {kept: row for status, kept, *row in rows if status == statements.USABLE}
-        not_exposed = by_kept[None][0] if None in by_kept else 0
-        pairs, within, before, *_ = by_kept.get(True, (0, 0, 0))
-        of_left_out = by_kept[False][0] if False in by_kept else 0
-        uses = MetricUses(within, before, pairs - within - before, of_left_out)
+        skipped = {row.status: row.pairs for row in rows if row.status != statements.USABLE}
+        by_kept = {row.kept: row for row in rows if row.status == statements.USABLE}
+        not_exposed, of_left_out = (by_kept[kept].pairs if kept in by_kept else 0 for kept in (None, False))
+        uses = MetricUses(0, 0, 0, of_left_out)
+        if True in by_kept:
+            of_kept = by_kept[True]
+            after = of_kept.pairs - of_kept.within - of_kept.before
+            uses = MetricUses(of_kept.within, of_kept.before, after, of_left_out)
         read = sum(skipped.values()) + not_exposed + exposed
         table.files.check_count(read)
         if statements.NO_NUMBER in skipped:
@@ -255,11 +260,11 @@ class _Join:
         reasons = {
             reason: skipped.get(number, 0) for number, reason in enumerate(statements.METRIC_STATUS, start=1)
         }
-        last = max((row[5] for row in rows if row[5] is not None), default=None)
+        last = max((row.last for row in rows if row.last is not None), default=None)
         counts = MetricRows(read=read, **reasons, user_not_exposed=not_exposed, user_exposed=exposed)
-        return _MetricCounts(counts, uses, people, last, sum(row[6] for row in rows))
+        return _ReadMetric(counts, uses, people, last, sum(row.dates for row in rows))
 
-    def _warn(self, exposures: "_ExposureCounts", metric: "_MetricCounts") -> None:
+    def _warn(self, exposures: "_ReadExposures", metric: "_ReadMetric") -> None:
         """Warn of metrics that are 0 because of how users or times are written."""
         if metric.rows.user_not_exposed and not metric.rows.user_exposed:
             warnings.warn(
@@ -278,21 +283,24 @@ class _Join:
         self,
         database: ScratchDatabase,
         temporary: Path,
-        exposures: "_ExposureCounts",
-        metric: "_MetricCounts",
+        exposures: "_ReadExposures",
+        metric: "_ReadMetric",
     ) -> Joined:
         failed = f"{str(self.out)!r} cannot be written"
         rows = statements.rows(self.options.aggregate, self.options.clip)
         database.run("SET TimeZone = 'UTC'", {}, failed=failed)
         database.run(statements.written(rows, str(temporary), self.out_format), {}, failed=failed)
         last = max(time for time in (exposures.last, metric.last) if time is not None)
-        found = database.run(
-            statements.count_rows(rows), {"window": self.options.window, "last": last}, failed=failed
-        )
+        limits = {"window": self.options.window, "last": last}
+        found = [
+            statements.RowCounts(*row)
+            for row in database.run(statements.count_rows(rows), limits, failed=failed)
+        ]
         left_out = dict(database.run(statements.COUNT_LEFT_OUT, {}, failed=failed))
         by_experiment: dict[str, list[VariantCount]] = {name: [] for name in left_out}
-        for name, action, people, n_exposures, with_metric, *_ in found:
-            by_experiment.setdefault(name, []).append(VariantCount(action, people, n_exposures, with_metric))
+        for row in found:
+            variant = VariantCount(row.action, row.rows, row.exposures, row.with_metric)
+            by_experiment.setdefault(row.experiment, []).append(variant)
         experiments = tuple(
             ExperimentCount(
                 name,
@@ -308,11 +316,11 @@ class _Join:
             rows=exposures.rows.first,
             people=metric.people,
             left_out_several_variants=exposures.left_out,
-            rows_without_metric=exposures.rows.first - sum(row[4] for row in found),
-            rows_with_open_window=sum(row[6] for row in found),
-            rows_clipped=sum(row[5] for row in found),
-            lowest_reward=min(row[7] for row in found),
-            highest_reward=max(row[8] for row in found),
+            rows_without_metric=exposures.rows.first - sum(row.with_metric for row in found),
+            rows_with_open_window=sum(row.open_window for row in found),
+            rows_clipped=sum(row.clipped for row in found),
+            lowest_reward=min(row.lowest_reward for row in found),
+            highest_reward=max(row.highest_reward for row in found),
             exposures=exposures.rows,
             metric=metric.rows,
             metric_uses=metric.uses,
@@ -321,7 +329,9 @@ class _Join:
 
 
 @dataclass(frozen=True)
-class _ExposureCounts:
+class _ReadExposures:
+    """What was read of the exposures; `last` is the last time."""
+
     rows: ExposureRows
     left_out: int
     last: int
@@ -329,7 +339,9 @@ class _ExposureCounts:
 
 
 @dataclass(frozen=True)
-class _MetricCounts:
+class _ReadMetric:
+    """What was read of the metric; `people` are those who are kept."""
+
     rows: MetricRows
     uses: MetricUses
     people: int

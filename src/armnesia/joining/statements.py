@@ -3,6 +3,8 @@
 A row that cannot be used keeps a status, and groups by it, so that every row that is read is counted.
 """
 
+from typing import NamedTuple
+
 from armnesia.joining.event_table import VALUE_UNIT, EventTable, TimeColumn, ValueColumn
 from armnesia.joining.presets import ExposureColumns, MetricColumns
 from armnesia.logs.file_conditions import FileConditions
@@ -140,11 +142,27 @@ def written(rows_: str, path: str, options: str) -> str:
         ) TO '{path.replace("'", "''")}' ({options}, USE_TMP_FILE false)"""
 
 
+class ExposureCounts(NamedTuple):
+    """A row of `COUNT_EXPOSURES`: what one status of exposures has."""
+
+    status: int
+    exposures: int
+    of_kept: int
+    """Exposures of people who are kept."""
+    rows: int
+    """People who are kept, once per experiment: each of them becomes a row of the log."""
+    left_out: int
+    last: int | None
+    """The last time."""
+    dates: int
+    """Times that are dates without a time of day."""
+
+
 COUNT_EXPOSURES = """
     SELECT status, sum(exposures)::BIGINT, sum(exposures) FILTER (kept)::BIGINT, count(*) FILTER (kept),
         count(*) FILTER (NOT kept), max(last), sum(dates)::BIGINT
     FROM people GROUP BY status ORDER BY status"""
-"""Per status: exposures, those of people who are kept, rows, people left out, the last time, dates."""
+"""Per status; the rows are `ExposureCounts`."""
 
 LEADERS = f"""
     CREATE TEMP TABLE leaders AS
@@ -161,15 +179,44 @@ LONGEST_LABEL = f"""
     SELECT max(strlen(experiment) + strlen(person)), max(strlen(action))
     FROM people WHERE status = {USABLE}"""
 
+
+class MetricCounts(NamedTuple):
+    """A row of `COUNT_METRIC`: pairs of a metric row and an experiment of its person."""
+
+    status: int
+    kept: bool | None
+    """Whether the person is kept; None if they were not exposed."""
+    pairs: int
+    within: int
+    """Pairs within the window."""
+    before: int
+    last: int | None
+    dates: int
+
+
 COUNT_METRIC = """
     SELECT status, place >= 0, sum(metric_rows)::BIGINT, sum(within)::BIGINT, sum(before)::BIGINT,
         max(last), sum(dates)::BIGINT
     FROM sums GROUP BY ALL"""
-"""Per status, and whether people are kept (NULL: not exposed): pairs of a metric row and an experiment."""
+"""Per status, and whether people are kept; the rows are `MetricCounts`."""
+
+
+class RowCounts(NamedTuple):
+    """A row of `count_rows`: what one variant of one experiment has in the log."""
+
+    experiment: str
+    action: str
+    rows: int
+    exposures: int
+    with_metric: int
+    clipped: int
+    open_window: int
+    lowest_reward: float
+    highest_reward: float
 
 
 def count_rows(rows_: str) -> str:
-    """Per experiment and variant: rows, exposures, with metric, clipped, open; lowest, highest reward."""
+    """Per experiment and variant; the rows are `RowCounts`."""
     return f"""
         SELECT experiment, action, count(*), sum(exposures)::BIGINT, count(*) FILTER (metric_rows > 0),
             count(*) FILTER (reward <> unclipped), count(*) FILTER (first + $window > $last),

@@ -13,7 +13,8 @@ from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source, reopen_source, source_name
 from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.reading import read_log
-from armnesia.logs.source import Rows, Source
+from armnesia.logs.rows import Rows
+from armnesia.logs.source import Source
 from armnesia.logs.values import label_text, storable_labels
 
 __all__ = [

@@ -1,11 +1,12 @@
-"""DuckDB behind a few functions: a new connection for each query, and errors in one sentence."""
+"""DuckDB behind a few functions: one database in memory for all queries, and errors in one sentence."""
 
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
@@ -17,14 +18,16 @@ _SETTINGS = {
     "autoload_known_extensions": "false",
     # By default, what does not fit into memory goes to a folder in the working directory.
     "temp_directory": "",
+    # Rows of people must not stay in memory, and a file that has changed must be read again.
+    "enable_external_file_cache": "false",
 }
 _PIECE = 256
 """How many rows become Python values at a time."""
 
 
 def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
-    """Run one query in a new database in memory; `shown` and `format_name` are for messages."""
-    with _connected(unreadable(shown, format_name)) as connection:
+    """Run one query; `shown` and `format_name` are for messages."""
+    with _connected(unreadable(shown, format_name), _shared) as connection:
         rows: list[tuple[Any, ...]] = connection.execute(sql, parameters).fetchall()
         return rows
 
@@ -33,11 +36,7 @@ def stream(
     sql: str, parameters: dict[str, Any], *, size: int, shown: str, format_name: str
 ) -> Iterator[list[tuple[Any, ...]]]:
     """Run one query and yield its rows in chunks, in order, in constant memory."""
-    with _connected(unreadable(shown, format_name)) as connection:
-        # Each thread reads ahead; the consumer is slower than one thread anyway.
-        connection.execute("SET threads = 1")
-        # Otherwise the columns of a whole row group are in memory, compressed.
-        connection.execute("SET disable_parquet_prefetching = true")
+    with _connected(unreadable(shown, format_name), partial(_shared, one_by_one=True)) as connection:
         connection.execute(sql, parameters)
         yield from in_chunks(iter(lambda: connection.fetchmany(_PIECE), []), size)
 
@@ -64,7 +63,7 @@ class ScratchDatabase:
         """Open an empty one; `time_zone` is that of times without a zone."""
         with tempfile.TemporaryDirectory(prefix=".armnesia-", dir=folder) as spilled:
             settings = {**_SETTINGS, "temp_directory": spilled, "memory_limit": memory_limit}
-            with _connected("the database in memory cannot be used", settings) as connection:
+            with _connected("the database in memory cannot be used", partial(_new, settings)) as connection:
                 connection.execute("SET preserve_insertion_order = false")  # order would cost memory
                 connection.execute(f"SET TimeZone = '{time_zone}'")
                 yield cls(connection)
@@ -87,17 +86,34 @@ class ScratchDatabase:
 
 
 @contextmanager
-def _connected(failed: str, settings: dict[str, str] | None = None) -> Iterator[Any]:
-    try:
-        import duckdb  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise MissingExtraError.naming("Reading CSV and Parquet files", "engines") from error
-    with (
-        _errors_in_words(failed, "split the file, or write it with smaller row groups and shorter texts"),
-        duckdb.connect(config=_SETTINGS if settings is None else settings) as connection,
-    ):
+def _connected(failed: str, connect: Callable[[], Any]) -> Iterator[Any]:
+    remedy = "split the file, or write it with smaller row groups and shorter texts"
+    with _errors_in_words(failed, remedy), connect() as connection:
         connection.execute("SET enable_progress_bar = false")  # it would be printed into the output
         yield connection
+
+
+def _shared(*, one_by_one: bool = False) -> Any:
+    """A connection to the database of this process: a new database would take as long as twenty queries."""
+    return _database_of(os.getpid(), one_by_one).cursor()
+
+
+@lru_cache
+def _database_of(process: int, one_by_one: bool) -> Any:
+    """An empty database in memory; a forked process lacks the threads of its parent's, so it has its own."""
+    database = _new(_SETTINGS)
+    if one_by_one:
+        # Each thread reads ahead; the consumer is slower than one thread anyway.
+        database.execute("SET threads = 1")
+        # Otherwise the columns of a whole row group are in memory, compressed.
+        database.execute("SET disable_parquet_prefetching = true")
+    return database
+
+
+def _new(settings: dict[str, str]) -> Any:
+    import duckdb  # noqa: PLC0415 (an extra)
+
+    return duckdb.connect(config=settings)
 
 
 def unreadable(shown: str, format_name: str) -> str:
@@ -111,8 +127,10 @@ def unreadable(shown: str, format_name: str) -> str:
 
 @contextmanager
 def _errors_in_words(failed: str, remedy: str) -> Iterator[None]:
-    import duckdb  # noqa: PLC0415 (an extra)
-
+    try:
+        import duckdb  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise MissingExtraError.naming("Reading CSV and Parquet files", "engines") from error
     try:
         yield
     except (duckdb.OutOfMemoryException, MemoryError):

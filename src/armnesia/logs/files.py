@@ -7,29 +7,25 @@ addition, which differs from run to run when several threads read; a sum of inte
 import copy
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
-
-import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
-from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
-from armnesia.logs.decisions import Decisions
 from armnesia.logs.duckdb_values import FileColumn
 from armnesia.logs.file_conditions import FileConditions
-from armnesia.logs.file_decisions import FileDecisions, interval_sql
+from armnesia.logs.file_decisions import interval_sql
 from armnesia.logs.file_formats import LogFiles, open_files
+from armnesia.logs.file_log import FileLog, statistics_of_sums
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT
 from armnesia.logs.log import Log
-from armnesia.logs.source import RawRows, Selection, Source
+from armnesia.logs.rows import RawRows, Selection
+from armnesia.logs.source import Source
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
 
 # The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
@@ -37,7 +33,6 @@ _UNITS = (
     "CASE WHEN reward BETWEEN $low AND $high"
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
 )
-_COUNT_SUM_BINARY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
 _LONGEST_INTEGER = 64
 _LONGEST_REFUSED = 200
 """How many characters of a reward that is no number are read, for the message."""
@@ -233,7 +228,7 @@ class FileSource(Source):
             raise rules.undeclared_actions(what, offences, actions)
         if any(count > valid for _, count, _, valid in found):
             raise self._refused_rewards(reward_range)
-        totals = _statistics((row[:3] for row in found), actions, reward_range)
+        totals = statistics_of_sums((row[:3] for row in found), actions, reward_range)
         return FileLog(actions, reward_range, self.columns.user is not None, self, totals)
 
     def _sums_of_actions(self, reward_range: tuple[float, float]) -> list[tuple[Any, int, int, int]]:
@@ -401,95 +396,3 @@ def _with_refused(numbers: list[Any], texts: list[str | None]) -> list[Any]:
     if texts.count(None) == len(texts):
         return numbers
     return [number if text is None else text for number, text in zip(numbers, texts, strict=True)]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FileLog(Log):
-    """A log in CSV or Parquet files, every row of which was checked when it was read."""
-
-    source: FileSource
-    totals: ArmStatistics
-
-    @property
-    def where(self) -> tuple[Condition, ...]:
-        """The conditions that the rows satisfy."""
-        return self.source.where
-
-    def __len__(self) -> int:
-        return int(self.totals.total)
-
-    def statistics(self) -> ArmStatistics:
-        """Count the rows and add up the rewards of each action, in exact integers."""
-        return self.totals
-
-    def _decisions(self, keys: tuple[KeyColumn, ...], at_most: int) -> Decisions:
-        files = self.source.keyed_by(keys)
-        return FileDecisions.of_files(keys, files, self.totals, has_users=self.has_users, at_most=at_most)
-
-    def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
-        user_of = {label_text(user): user for user in users}
-        found = self._query(
-            f"SELECT user_text, action_label, {_COUNT_SUM_BINARY} FROM decisions"
-            " WHERE user_text IN (SELECT unnest($texts)) GROUP BY user_text, action_label",
-            texts=[text for text in user_of if text is not None],
-        )
-        known = {text for text, *_ in found}
-        if len(known) < len(user_of):
-            unknown = [user for text, user in user_of.items() if text not in known]
-            raise rules.unknown_users(unknown, self._spelled_otherwise(unknown))
-        return self._request(sums for _, *sums in found)
-
-    def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
-        """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
-        integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
-        found = self._query(
-            "SELECT DISTINCT user_text FROM decisions WHERE user_text IN (SELECT unnest($texts)) ORDER BY 1",
-            texts=[text for integer in integers for text in (integer, f"{integer}.0")],
-        )
-        return [text for (text,) in found]
-
-    def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
-        return self._request(
-            self._query(
-                f"SELECT action_label, {_COUNT_SUM_BINARY} FROM numbered"
-                " WHERE position IN (SELECT unnest($rows)) GROUP BY action_label",
-                rows=rows,
-            )
-        )
-
-    def _rows_of_each_user(self, action: Hashable) -> dict[Hashable, int]:
-        condition, parameters = "", {}
-        if action is not None:
-            condition, parameters = "AND action_text = $action", {"action": label_text(action)}
-        return dict(
-            self._query(
-                "SELECT user_label, count(*) FROM decisions"
-                f" WHERE user_label IS NOT NULL {condition} GROUP BY user_label",
-                **parameters,
-            )
-        )
-
-    def _request(self, found: Iterable[Iterable[Any]]) -> DeletionRequest:
-        per_action = [tuple(row) for row in found]
-        records = ((label, n, total) for label, n, total, _ in per_action)
-        binary = all(binary for *_, binary in per_action)
-        return DeletionRequest(_statistics(records, self.actions, self.reward_range), binary)
-
-    def _query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        return self.source.query(sql, self.reward_range, **parameters)
-
-
-def _statistics(
-    sums_of_labels: Iterable[tuple[Any, int, int]],
-    actions: tuple[Hashable, ...],
-    reward_range: tuple[float, float],
-) -> ArmStatistics:
-    """Put counts and sums by action label in the order of the declared actions."""
-    arm_of = arm_of_text(actions)
-    counts = np.zeros(len(actions), dtype=np.int64)
-    sums = np.zeros(len(actions), dtype=object)  # Python integers: a sum over many files can exceed int64
-    for label, n, total in sums_of_labels:
-        arm = arm_of[str(label_text(label))]
-        counts[arm] += n
-        sums[arm] += total
-    return ArmStatistics(actions, counts, sums, reward_range)

@@ -1,10 +1,6 @@
-"""Decisions in memory: dataframes, mappings of columns, Open Bandit Pipeline feedback, and plain arrays.
-
-Dataframes are read through narwhals: pandas, polars, pyarrow and whatever else it supports.
-"""
+"""Decisions in memory: dataframes, mappings of columns, Open Bandit Pipeline feedback, and plain arrays."""
 
 import copy
-import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, Self
@@ -13,21 +9,27 @@ import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
-from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
-from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
+from armnesia.core.errors import InvalidLogError
 from armnesia.core.units import to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition, rows_that_satisfy
+from armnesia.logs.frame_columns import (
+    FrameColumns,
+    MappingColumns,
+    as_mapping,
+    exact_below,
+    is_bandit_feedback,
+    rows_of_column,
+    sliceable,
+)
 from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.limits import LONGEST_TEXT, in_chunks, is_longer
-from armnesia.logs.source import IN_MEMORY, RawRows, Selection, Source, joined
-from armnesia.logs.values import joined_texts, label_text, python_values, sorted_if_comparable
+from armnesia.logs.rows import RawRows, Selection, raw_rows_of
+from armnesia.logs.source import IN_MEMORY, Source, joined
+from armnesia.logs.values import label_text, python_values, sorted_if_comparable
 
-_ARROW_BACKENDS = ("pyarrow", "polars", "pandas")
-_FEEDBACK = {"n_actions", "n_rounds", "action", "reward"}
-"""What the feedback of the Open Bandit Pipeline always has."""
 _PIECE = 2048
 """How many rows become Python values at a time."""
 
@@ -38,14 +40,16 @@ class FrameSource(Source):
     def __init__(self, frame: Any, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
         self._kind = type(frame).__name__
-        frame = _as_mapping(frame)
-        wrapped: _Mapping | _Frame = _Mapping(frame) if isinstance(frame, Mapping) else _Frame(frame)
+        frame = as_mapping(frame)
+        wrapped: MappingColumns | FrameColumns = (
+            MappingColumns(frame) if isinstance(frame, Mapping) else FrameColumns(frame)
+        )
         super().__init__(columns, wrapped.names(), whole_rows=whole_rows)
         self._wrapped = wrapped
         named = self.columns.named()
         chosen = list(dict.fromkeys(wrapped.names() if self.reads_whole_rows else named.values()))
         self._load(chosen)
-        self.user_integers_below = _exact_below(self._columns.get(named.get("user", "")))
+        self.user_integers_below = exact_below(self._columns.get(named.get("user", "")))
         self._others = sorted(set(chosen) - {self.columns.reward}) if self.reads_whole_rows else None
         if is_bandit_feedback(frame):
             if self.n_rows() != frame["n_rounds"]:
@@ -73,7 +77,7 @@ class FrameSource(Source):
         role_of |= {name: "key" for name in self.keys if name not in role_of}
         what_of = {name: self._what(role, name) for name, role in role_of.items()}
         columns = {
-            name: _sliceable(given[name], what_of.setdefault(name, f"column {name!r}"))
+            name: sliceable(given[name], what_of.setdefault(name, f"column {name!r}"))
             for name in dict.fromkeys([*names, *compared])
         }
         rules.check_lengths({what_of[name]: len(column) for name, column in columns.items()})
@@ -82,7 +86,7 @@ class FrameSource(Source):
         self._propensity_of = {name: given[name] for name in self._propensities}
         if self.where:
             kept = self._places_kept()
-            self._columns = {name: _taken(columns[name], kept) for name in names}
+            self._columns = {name: rows_of_column(columns[name], kept) for name in names}
             self._positions = kept
 
     def _what(self, role: str, name: str) -> str:
@@ -255,152 +259,5 @@ class ArraySource(FrameSource):
         return role
 
 
-def is_bandit_feedback(source: Any) -> bool:
-    """Tell whether a source is the `bandit_feedback` dictionary of the Open Bandit Pipeline.
-
-    >>> is_bandit_feedback({"n_rounds": 1, "n_actions": 2, "action": [0], "reward": [1]})
-    True
-    """
-    return isinstance(source, Mapping) and set(source) >= _FEEDBACK
-
-
-def _as_mapping(source: Any) -> Any:
-    """Turn a data set of the Open Bandit Pipeline, which has its feedback as attributes, into a mapping."""
-    is_feedback = not isinstance(source, Mapping) and all(hasattr(source, name) for name in _FEEDBACK)
-    # Asked last: a lazy frame warns when its columns are asked for.
-    if not is_feedback or hasattr(source, "columns"):
-        return source
-    return {**vars(source), **{name: getattr(source, name) for name in _FEEDBACK}}
-
-
-def raw_rows_of(
-    values: Mapping[str, list[Any]],
-    columns: Columns,
-    positions: Sequence[int],
-    others: list[str] | None,
-    keys: Iterable[str] = (),
-) -> RawRows:
-    """Put Python values of a chunk together; `others` are the columns of a content, besides the reward.
-
-    >>> raw_rows_of({"a": ["A"], "r": [1], "u": [7.0]}, Columns("a", "r", "u"), range(100, 101), ["a", "u"])
-    RawRows(positions=range(100, 101), actions=['A'], rewards=[1], users=['7'], ids=None, others=['1:A1:7'],
-            keys=())
-    """
-    names = columns.named()
-    users, ids = (
-        rules.label_texts(values[names[role]], columns.described(role), positions) if role in names else None
-        for role in ("user", "id")
-    )
-    return RawRows(
-        positions,
-        values[columns.action],
-        values[columns.reward],
-        [None] * len(positions) if users is None else users,
-        ids,
-        None if others is None else joined_texts([values[name] for name in others]),
-        tuple(values[name] for name in keys),
-    )
-
-
-class _Mapping:
-    """A mapping from names to columns."""
-
-    def __init__(self, source: Mapping[Any, Any]) -> None:
-        self._source = source
-
-    def names(self) -> list[Any]:
-        """The columns; feedback of the Open Bandit Pipeline also holds numbers and tables of actions."""
-        if not is_bandit_feedback(self._source):
-            return list(self._source)
-        rounds = self._source["n_rounds"]
-        named = ("action", "reward")
-        return [name for name in self._source if name in named or _length(self._source[name]) == rounds]
-
-    def columns(self, names: Iterable[Any]) -> dict[str, Any]:
-        """The columns with these names."""
-        return {str(name): self._source[name] for name in names}
-
-
-class _Frame:
-    """A dataframe; a lazy one is asked for the columns that are read, once."""
-
-    def __init__(self, source: Any) -> None:
-        self._narwhals = _narwhals()
-        self._frame = _narwhals_frame(self._narwhals, source)
-
-    def names(self) -> list[str]:
-        """All columns."""
-        return list(self._frame.collect_schema().names())
-
-    def columns(self, names: Iterable[str]) -> dict[str, Any]:
-        """The columns with these names."""
-        chosen = self._frame.select(list(names))
-        if isinstance(chosen, self._narwhals.LazyFrame):
-            chosen = chosen.collect()
-        return {name: chosen[name] for name in chosen.columns}
-
-
-def _sliceable(column: Any, what: str) -> Any:
-    """Keep series of narwhals and arrays of numbers, which are fast; make a list of anything else."""
-    numeric = type(column) is np.ndarray and column.ndim == 1 and column.dtype.kind in "biuf"
-    is_narwhals = type(column).__module__.partition(".")[0] == "narwhals"
-    return column if numeric or is_narwhals else python_values(column, what)
-
-
-def _taken(column: Any, places: list[int]) -> Any:
-    """Some rows of a column that can be sliced."""
-    return [column[place] for place in places] if isinstance(column, list) else column[places]
-
-
-def _exact_below(column: Any) -> int | None:
-    """Where the whole numbers of a column of short floats begin to stand for several; None for any other.
-
-    >>> _exact_below(np.array([1.0], dtype=np.float32)), _exact_below(np.array([1.0])), _exact_below([1.0])
-    (16777216, None, None)
-    """
-    kind = str(getattr(column, "dtype", "")).lower()
-    return {"float16": 2**11, "float32": SHORT_FLOATS_EXACT_BELOW}.get(kind)
-
-
 def _is_long(label: Any) -> bool:
     return isinstance(label, str | bytes) and is_longer(label_text(label), LONGEST_TEXT)
-
-
-def _length(column: Any) -> int | None:
-    return len(column) if hasattr(column, "__len__") and not isinstance(column, str) else None
-
-
-def _narwhals() -> Any:
-    try:
-        import narwhals  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise MissingExtraError.naming("Reading dataframes", "engines") from error
-    return narwhals
-
-
-def _narwhals_frame(nw: Any, source: Any) -> Any:
-    """Wrap a dataframe; one that narwhals does not know is read as an Arrow stream."""
-    try:
-        return nw.from_native(source)
-    except TypeError:
-        if hasattr(source, "__arrow_c_stream__"):
-            return nw.from_arrow(source, backend=_arrow_backend())
-        raise InvalidInputError(
-            "source must be a dataframe, a mapping of columns, the path of a CSV or Parquet file, or the URL"
-            f" of a database; got {type(source).__name__}"
-        ) from None
-    except nw.exceptions.DuplicateError as error:
-        reason = " ".join(str(error).split())
-        raise InvalidLogError(f"source must have distinct column names: {reason}") from None
-
-
-def _arrow_backend() -> Any:
-    for name in _ARROW_BACKENDS:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            continue
-        return name
-    raise MissingExtraError(
-        f"Reading an Arrow stream needs one of {', '.join(_ARROW_BACKENDS)}: pip install pyarrow"
-    )

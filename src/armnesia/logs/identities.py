@@ -7,7 +7,7 @@ that occur several times in one source stay distinct.
 
 from collections.abc import Callable
 
-from armnesia.logs.source import Rows
+from armnesia.logs.rows import Rows
 
 
 def identities(record_identity: Callable[..., bytes], rows: Rows) -> list[bytes]:

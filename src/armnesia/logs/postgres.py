@@ -10,7 +10,7 @@ from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
-from armnesia.logs.source import Selection
+from armnesia.logs.rows import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import without_password
 

@@ -7,15 +7,14 @@ One class per kind: `files.FileSource`, `frames.FrameSource`, `sqlite.SqliteSour
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
-from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
@@ -27,87 +26,9 @@ from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
 from armnesia.logs.plain_booleans import with_plain_booleans
 from armnesia.logs.propensities import propensity_columns, vary
-from armnesia.logs.user_names import PLAIN, UserNames, with_users
+from armnesia.logs.rows import RawRows, Rows, Selection
+from armnesia.logs.user_names import UserNames, with_users
 from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
-
-
-class Selection(NamedTuple):
-    """The rows of given users, or with given ids."""
-
-    role: str
-    """The column that is compared: "user" or "id"."""
-    texts: frozenset[str]
-    user_type: UserType = UserType.EXACT
-    """How users are named: all spellings of a name are selected."""
-
-    @property
-    def plain(self) -> str | None:
-        """Other spellings of the texts do not match this regular expression; None if there are none."""
-        return PLAIN.get(self.user_type) if self.role == "user" else None
-
-    def matches(self, label: str | None) -> bool:
-        """Whether a label is one of the texts, in any spelling."""
-        if label in self.texts:
-            return True
-        return label is not None and self.plain is not None and self.user_type.normalised(label) in self.texts
-
-
-@dataclass(frozen=True)
-class RawRows:
-    """A chunk of a source, unchecked; users and ids are text, actions and rewards are as in the source."""
-
-    positions: Sequence[int]
-    actions: list[Any]
-    rewards: list[Any]
-    users: list[str | None]
-    ids: list[str | None] | None
-    others: list[str] | None
-    """The text of all columns but the reward, where a row is known by its content."""
-    keys: tuple[list[Any], ...] = ()
-    """The values of each key column, as in the source."""
-
-    def selected(self, selection: Selection | None) -> "RawRows":
-        """Keep the rows of a selection.
-
-        >>> raw = RawRows(range(5, 7), ["A", "B"], [1, 0], ["ann", "bob"], None, None)
-        >>> raw.selected(Selection("user", frozenset(["bob", "eve"]))).positions
-        [6]
-        """
-        if selection is None:
-            return self
-        labels = (self.users if selection.role == "user" else self.ids) or []
-        places = [place for place, label in enumerate(labels) if selection.matches(label)]
-        return RawRows(
-            [self.positions[place] for place in places],
-            [self.actions[place] for place in places],
-            [self.rewards[place] for place in places],
-            [self.users[place] for place in places],
-            None if self.ids is None else [self.ids[place] for place in places],
-            None if self.others is None else [self.others[place] for place in places],
-            tuple([values[place] for place in places] for values in self.keys),
-        )
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A chunk of a source, checked."""
-
-    positions: Sequence[int]
-    """Where each row stands in the source, from 0. A table has no order: there, the order of reading."""
-    arms: list[int]
-    units: list[int]
-    users: list[str | None]
-    ids: list[str] | None
-    contents: list[str] | None
-    """Without ids: the text of the whole row, all columns of the source by their names."""
-    ordinals: Sequence[int] = ()
-    """How many earlier rows of the same reading have the same id, or without ids the same content."""
-    keys: tuple[list[Any], ...] = ()
-    """The values of each key column, unchecked."""
-
-    def __len__(self) -> int:
-        return len(self.arms)
-
 
 IN_MEMORY = "frame"
 """The kind, in its description, of a source that cannot be opened again."""

@@ -11,7 +11,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
-from armnesia.logs.source import Selection
+from armnesia.logs.rows import Selection
 from armnesia.logs.tables import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
 

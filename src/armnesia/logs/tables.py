@@ -10,10 +10,10 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition, rows_that_satisfy
-from armnesia.logs.frames import raw_rows_of
 from armnesia.logs.limits import CHUNK, in_chunks
+from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
-from armnesia.logs.source import RawRows, Selection, Source
+from armnesia.logs.source import Source
 
 
 class TableSource(Source):

@@ -44,7 +44,7 @@ METHODS: dict[str, Unlearner | None] = {
     "strict_adaptive": StrictAdaptive(),
     "frozen_rollback": FrozenRollback(),
     "tilt": Tilt(),
-    "tilt retained": Tilt(assumed_share=0.95, predictive="by_counts"),
+    "tilt retained": Tilt(assumed_share=0.95),
     **{
         f"mixing {ratio:g}": Mixing(ratio=ratio, sensitivity="paper") for ratio in (0.0, 0.25, 0.5, 0.75, 1.0)
     },
@@ -53,11 +53,11 @@ METHODS: dict[str, Unlearner | None] = {
 alone), Gaussian noise calibrated for all arms jointly, which an exact (ε, δ) needs, and our methods."""
 
 CHOICES_AT_RETAINED: dict[str, Unlearner] = {
-    "tilt retained, share 0.1": Tilt(assumed_share=0.1),
-    "tilt retained, share 0.95": Tilt(assumed_share=0.95),
+    "tilt retained, share 0.1": Tilt(assumed_share=0.1, predictive="flat"),
+    "tilt retained, share 0.95": Tilt(assumed_share=0.95, predictive="flat"),
     "tilt retained, nothing or share": Tilt(assumed_share=0.95, predictive="nothing_or_share"),
     "tilt retained, equal counts": Tilt(assumed_share=0.95, predictive="equal_counts"),
-    "tilt retained, uninsured": Tilt(assumed_share=0.95, predictive="by_counts", insurance=0),
+    "tilt retained, uninsured": Tilt(assumed_share=0.95, insurance=0),
 }
 """Other parameters of tilt at level `retained`; tables compare them with the recommended ones."""
 

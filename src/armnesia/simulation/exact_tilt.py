@@ -20,9 +20,10 @@ from armnesia.simulation.score_distribution import (
     winner,
 )
 from armnesia.unlearners import Tilt
+from armnesia.unlearners.believed_decision import MOST_DELETED
 from armnesia.unlearners.beta_binomial import chance_of_at_least
 from armnesia.unlearners.contenders import can_win
-from armnesia.unlearners.predictive import MOST_DELETED, flat_belief
+from armnesia.unlearners.predictive import flat_belief
 from armnesia.unlearners.tilt_reference import highest_allowed, insured_reference
 
 

@@ -1,7 +1,7 @@
 """The paper's upper and lower bounds, with their constants and with their conditions checked."""
 
 from armnesia.theory.adaptive import adaptive_distribution, adaptive_fixed, gamma_0
-from armnesia.theory.bound import Bound, Condition, Form
+from armnesia.theory.bound import Bound, BoundCondition, Form
 from armnesia.theory.imitation import imitation_distribution
 from armnesia.theory.lcb import lcb_distribution, lcb_fixed
 from armnesia.theory.lower import (
@@ -25,7 +25,7 @@ from armnesia.theory.tilt import (
 
 __all__ = [
     "Bound",
-    "Condition",
+    "BoundCondition",
     "Deletion",
     "Form",
     "HardInstances",

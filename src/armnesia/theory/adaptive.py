@@ -7,7 +7,7 @@ import numpy as np
 from armnesia.core.arrays import FloatArray
 from armnesia.theory.bound import (
     Bound,
-    Condition,
+    BoundCondition,
     Form,
     at_least_two_arms,
     check_count,
@@ -94,10 +94,10 @@ def adaptive_fixed(
     check_noise(gamma)
     check_form(form)
     noisy = gamma < threshold_scale * confidence.gamma_0(n_arm, k, threshold, sensitivity)
-    conditions = [Condition(f"N_* >= 1: N_* = {n_best}", n_best >= 1)]
+    conditions = [BoundCondition(f"N_* >= 1: N_* = {n_best}", n_best >= 1)]
     if a0_is_best:
         conditions.append(
-            Condition(f"N(a0) >= N_*, as a0 = a*: {n_arm} >= {n_best}", n_arm >= n_best),
+            BoundCondition(f"N(a0) >= N_*, as a0 = a*: {n_arm} >= {n_best}", n_arm >= n_best),
         )
     if form == "printed":
         conditions += [at_least_two_arms(m), confidence.printed_certificate(n_arm, k)]
@@ -168,13 +168,13 @@ def adaptive_distribution(
     check_noise(gamma)
     check_form(form)
     fewest, tau_ = n / (2 * c_star), confidence.tau
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[BoundCondition, ...] = ()
     if form == "printed":
         conditions = (
             at_least_two_arms(m),
             enough_records(n, c_star, tau_),
             confidence.printed_certificate(fewest, k),
-            Condition(
+            BoundCondition(
                 f"gamma_0 is the exact balance point: threshold = {threshold!r}, scale {threshold_scale:g}",
                 threshold == "exact" and threshold_scale == 1,
             ),

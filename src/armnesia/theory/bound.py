@@ -19,11 +19,11 @@ Kind = Literal["upper", "lower"]
 
 
 @dataclass(frozen=True)
-class Condition:
+class BoundCondition:
     """A condition of a bound, as text with its numbers, and whether it holds.
 
-    >>> Condition("k <= 100: 80 <= 100", holds=True)
-    Condition(text='k <= 100: 80 <= 100', holds=True)
+    >>> BoundCondition("k <= 100: 80 <= 100", holds=True)
+    BoundCondition(text='k <= 100: 80 <= 100', holds=True)
     """
 
     text: str
@@ -36,14 +36,14 @@ class Bound:
 
     The value is always computed; it is proved only if `holds`. `note` states what cannot be checked.
 
-    >>> bound = Bound("LCB", 0.3, (Condition("m >= 2: m = 5", holds=True),), "Lemma 3.1", "upper")
+    >>> bound = Bound("LCB", 0.3, (BoundCondition("m >= 2: m = 5", holds=True),), "Lemma 3.1", "upper")
     >>> bound.holds, bound.vacuous(largest_gap=0.08), bound.vacuous(largest_gap=0.9)
     (True, True, False)
     """
 
     name: str
     value: float
-    conditions: tuple[Condition, ...]
+    conditions: tuple[BoundCondition, ...]
     reference: str
     kind: Kind
     form: Form = "derived"
@@ -55,7 +55,7 @@ class Bound:
         return all(condition.holds for condition in self.conditions)
 
     @property
-    def unmet(self) -> tuple[Condition, ...]:
+    def unmet(self) -> tuple[BoundCondition, ...]:
         """The conditions that are not met."""
         return tuple(condition for condition in self.conditions if not condition.holds)
 
@@ -107,6 +107,6 @@ def check_coverage(c_star: float) -> None:
         raise InvalidInputError(f"c_star must be finite and above 1; got {c_star!r}")
 
 
-def at_least_two_arms(m: int) -> Condition:
+def at_least_two_arms(m: int) -> BoundCondition:
     """m ≥ 2, which the proofs use as 2τ/m ≤ τ."""
-    return Condition(f"m >= 2: m = {m}", m >= 2)
+    return BoundCondition(f"m >= 2: m = {m}", m >= 2)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from armnesia.learners import LCB
-from armnesia.theory.bound import Condition, check_count
+from armnesia.theory.bound import BoundCondition, check_count
 from armnesia.unlearners.calibration import (
     Sensitivity,
     Threshold,
@@ -65,20 +65,20 @@ class Confidence:
         """The probability of `times` one-sided deviations by b(N), τ/m each, and at most 1."""
         return min(1.0, times * self.tau / self.m)
 
-    def certificate(self, count: float, k: int, sensitivity: Sensitivity) -> Condition:
+    def certificate(self, count: float, k: int, sensitivity: Sensitivity) -> BoundCondition:
         """Whether Δ bounds the sensitivity of the score: exactly if (N−k) + √(N(N−k)) ≥ √(2LN)."""
         if sensitivity == "exact":
-            return Condition("the exact sensitivity is certified for every k", holds=True)
+            return BoundCondition("the exact sensitivity is certified for every k", holds=True)
         left = max(count - k, 0)
         reached, needed = left + math.sqrt(count * left), math.sqrt(2 * self.log_term * count)
         certified = bool(sensitivity_certified(sensitivity, self.learner, count, min(k, count), self.m))
-        return Condition(
+        return BoundCondition(
             "3k/(2N) bounds the sensitivity, (N-k) + sqrt(N(N-k)) >= sqrt(2LN):"
             f" {reached:.6g} >= {needed:.6g} at N = {count:g}, k = {k}",
             certified,
         )
 
-    def printed_certificate(self, count: float, k: int) -> Condition:
+    def printed_certificate(self, count: float, k: int) -> BoundCondition:
         """The paper's sufficient condition, k ≤ N − √(NL/2)."""
         most = count - math.sqrt(count * self.log_term / 2)
-        return Condition(f"k <= N - sqrt(NL/2): {k} <= {most:.6g} at N = {count:g}", k <= most)
+        return BoundCondition(f"k <= N - sqrt(NL/2): {k} <= {most:.6g} at N = {count:g}", k <= most)

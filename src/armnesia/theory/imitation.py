@@ -3,7 +3,7 @@
 import math
 
 from armnesia.theory.binomial import lower_tail
-from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form
+from armnesia.theory.bound import Bound, BoundCondition, Form, check_count, check_coverage, check_form
 
 
 def imitation_distribution(
@@ -31,15 +31,15 @@ def imitation_distribution(
     check_coverage(c_star)
     check_form(form)
     deleted_of_best = 0 if a0_is_best is False else k
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[BoundCondition, ...] = ()
     if form != "exact":
         most = (2 - c_star) * n / c_star
         conditions = (
-            Condition(f"C* < 2: C* = {c_star:g}", c_star < 2),
-            Condition(f"k <= (2-C*)N/C*: {deleted_of_best} <= {most:.6g}", deleted_of_best <= most),
+            BoundCondition(f"C* < 2: C* = {c_star:g}", c_star < 2),
+            BoundCondition(f"k <= (2-C*)N/C*: {deleted_of_best} <= {most:.6g}", deleted_of_best <= most),
         )
     if form == "printed":
-        conditions += (Condition(f"k <= 3N/4: {k} <= {0.75 * n:g}", k <= 0.75 * n),)
+        conditions += (BoundCondition(f"k <= 3N/4: {k} <= {0.75 * n:g}", k <= 0.75 * n),)
         value = _exp((n + k) / 2 * math.log(2 / c_star) - (n - k) / 2 * math.log(c_star / (8 * (c_star - 1))))
     elif form == "derived":
         value = _chernoff(n, 1 / c_star, (n + deleted_of_best) / (2 * n))

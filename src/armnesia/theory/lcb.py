@@ -6,7 +6,7 @@ import numpy as np
 
 from armnesia.core.arrays import FloatArray
 from armnesia.theory.binomial import probabilities
-from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form
+from armnesia.theory.bound import Bound, BoundCondition, Form, check_count, check_coverage, check_form
 from armnesia.theory.confidence import Confidence
 
 
@@ -23,7 +23,7 @@ def lcb_fixed(*, n: int, n_best: int, m: int, tau: float | None = None) -> Bound
     """
     confidence = Confidence.of(n=n, m=m, tau=tau)
     check_count("n_best", n_best, least=0, most=n)
-    conditions = (Condition(f"N_* >= 1: N_* = {n_best}", n_best >= 1),)
+    conditions = (BoundCondition(f"N_* >= 1: N_* = {n_best}", n_best >= 1),)
     value = confidence.width(n_best) + confidence.tau
     return Bound("LCB, no deletion", value, conditions, "Lemma 3.1 (M_f)", "upper")
 
@@ -47,7 +47,7 @@ def lcb_distribution(
     check_coverage(c_star)
     check_form(form)
     fewest = n / (2 * c_star)
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[BoundCondition, ...] = ()
     if form == "exact":
         widths = 2 * confidence.learner.penalty(np.arange(n + 1), m)
         value = expected_over_counts(n, c_star, widths) + confidence.tau
@@ -64,10 +64,10 @@ def chernoff_few_records(n: int, c_star: float) -> float:
     return math.exp(-n / (8 * c_star))
 
 
-def enough_records(n: int, c_star: float, tau: float) -> Condition:
+def enough_records(n: int, c_star: float, tau: float) -> BoundCondition:
     """N ≥ 8C*·ln(1/τ): the Chernoff term is at most τ."""
     needed = 8 * c_star * math.log(1 / tau)
-    return Condition(f"N >= 8 C* ln(1/tau): {n} >= {needed:.6g}", n >= needed)
+    return BoundCondition(f"N >= 8 C* ln(1/tau): {n} >= {needed:.6g}", n >= needed)
 
 
 def expected_over_counts(n: int, c_star: float, bounds: FloatArray) -> float:

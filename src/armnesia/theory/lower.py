@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy.curve import check_delta, check_epsilon
 from armnesia.theory.binomial import expected_retained
-from armnesia.theory.bound import Bound, Condition, Form, check_count, check_coverage, check_form
+from armnesia.theory.bound import Bound, BoundCondition, Form, check_count, check_coverage, check_form
 from armnesia.theory.imitation import bernoulli_divergence
 
 Deletion = Literal["uniform", "one_arm"]
@@ -101,11 +101,11 @@ def lower_fixed(
     conditions = []
     if n_best is not None:
         conditions = [
-            Condition(f"a0 may be the best arm, N(a0) >= N_*: {n_arm} >= {n_best}", n_arm >= n_best),
-            Condition(f"another arm may be the best, N(a) >= N_*: {other} >= {n_best}", other >= n_best),
+            BoundCondition(f"a0 may be the best arm, N(a0) >= N_*: {n_arm} >= {n_best}", n_arm >= n_best),
+            BoundCondition(f"another arm may be the best, N(a) >= N_*: {other} >= {n_best}", other >= n_best),
         ]
     if form == "printed":
-        conditions += [_small_delta(delta), Condition(f"k < N(a0): {k} < {n_arm}", k < n_arm)]
+        conditions += [_small_delta(delta), BoundCondition(f"k < N(a0): {k} < {n_arm}", k < n_arm)]
         value = _printed_value(n_arm - k, epsilon)
     else:
         value = _one_arm_value(n_arm - k, epsilon, delta, form)
@@ -159,7 +159,7 @@ def lower_distribution(
     return Bound("Lower bound", value, conditions, reference, "lower", form, note)
 
 
-_Outcome = tuple[tuple[Condition, ...], float]
+_Outcome = tuple[tuple[BoundCondition, ...], float]
 
 
 def _rare_best_arm(
@@ -167,7 +167,7 @@ def _rare_best_arm(
 ) -> _Outcome:
     if form != "printed":
         return (), _one_arm_value(_points_of_the_rare_arm(n, c_star, k, deletion), epsilon, delta, form)
-    enough = Condition(
+    enough = BoundCondition(
         f"N-k >= 1.25 C*, where Delta <= 1/5: {n - k} >= {1.25 * c_star:g}", n - k >= 1.25 * c_star
     )
     return (_small_delta(delta), enough), _printed_value((n - k) / c_star, epsilon)
@@ -179,8 +179,8 @@ def _common_best_arm(
     separation, left = (2 - c_star) / 2, n - k
     if form == "printed":
         conditions = (
-            Condition(f"delta = 0: {delta:g}", delta == 0),
-            Condition(f"the k points are drawn from the whole log: {deletion}", deletion == "uniform"),
+            BoundCondition(f"delta = 0: {delta:g}", delta == 0),
+            BoundCondition(f"the k points are drawn from the whole log: {deletion}", deletion == "uniform"),
         )
         divergence = left * (2 - c_star) * math.log(2 / (c_star - 1))
         return conditions, _le_cam(separation, divergence, epsilon, 0.0)
@@ -226,8 +226,8 @@ def _points_of_the_rare_arm(n: int, c_star: float, k: int, deletion: Deletion) -
     return (n - k) / c_star if deletion == "uniform" else expected_retained(n, 1 / c_star, k)
 
 
-def _small_delta(delta: float) -> Condition:
-    return Condition(f"delta <= 1/(8 sqrt(e)) = {LARGEST_DELTA:.6g}: {delta:g}", delta <= LARGEST_DELTA)
+def _small_delta(delta: float) -> BoundCondition:
+    return BoundCondition(f"delta <= 1/(8 sqrt(e)) = {LARGEST_DELTA:.6g}: {delta:g}", delta <= LARGEST_DELTA)
 
 
 def _check_budget(epsilon: float, delta: float) -> None:

@@ -5,7 +5,7 @@ import math
 from armnesia.theory.adaptive import UNCOVERED
 from armnesia.theory.bound import (
     Bound,
-    Condition,
+    BoundCondition,
     Form,
     at_least_two_arms,
     check_count,
@@ -56,9 +56,9 @@ def mixing_fixed(
     check_noise(gamma)
     check_form(form)
     printed = form == "printed"
-    conditions = [Condition(f"N_* >= 1: N_* = {n_best}", n_best >= 1)]
+    conditions = [BoundCondition(f"N_* >= 1: N_* = {n_best}", n_best >= 1)]
     if a0_is_best:
-        conditions.append(Condition(f"N(a0) >= N_*, as a0 = a*: {n_arm} >= {n_best}", n_arm >= n_best))
+        conditions.append(BoundCondition(f"N(a0) >= N_*, as a0 = a*: {n_arm} >= {n_best}", n_arm >= n_best))
     left, rest = n_arm - rolled_back, k - rolled_back
     if printed:
         conditions += [at_least_two_arms(m), confidence.printed_certificate(n_arm, k)]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from armnesia.core.errors import InvalidInputError
 from armnesia.theory.bound import (
     Bound,
-    Condition,
+    BoundCondition,
     Form,
     at_least_two_arms,
     check_count,
@@ -63,11 +63,11 @@ def multi_source_fixed(
     )
     printed = form == "printed"
     conditions = [
-        Condition(f"N_* >= 1: N_* = {n_best}", n_best >= 1),
-        Condition(f"the requested arms are among the m: {requested} <= {m}", requested <= m),
+        BoundCondition(f"N_* >= 1: N_* = {n_best}", n_best >= 1),
+        BoundCondition(f"the requested arms are among the m: {requested} <= {m}", requested <= m),
     ]
     if form != "exact":
-        conditions.append(Condition(f"k_max < N_min: {most} < {fewest}", most < fewest))
+        conditions.append(BoundCondition(f"k_max < N_min: {most} < {fewest}", most < fewest))
     arms = list(zip(n_arms, k_arms, strict=True))
     if printed:
         conditions.append(at_least_two_arms(m))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from armnesia.core.arrays import BoolArray, FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
-from armnesia.theory.bound import Bound, Condition, check_count, check_fraction, check_number
+from armnesia.theory.bound import Bound, BoundCondition, check_count, check_fraction, check_number
 from armnesia.unlearners.tilt_reference import best_reference, highest_allowed, insurance_price, knee
 
 _SUM_ERROR = 1e-9
@@ -92,10 +92,10 @@ def tilt_upper(
         name=f"Tilt, excess over no deletion, {contenders} contenders",
         value=min(lost + (predictive_error or 0.0), 1.0) * largest_gap,
         conditions=(
-            Condition(f"0 <= largest gap <= 1: {largest_gap:g}", 0 <= largest_gap <= 1),
-            Condition("the predictive q is right: not known; give predictive_error", False)
+            BoundCondition(f"0 <= largest gap <= 1: {largest_gap:g}", 0 <= largest_gap <= 1),
+            BoundCondition("the predictive q is right: not known; give predictive_error", False)
             if predictive_error is None
-            else Condition(f"the predictive q is wrong by at most {predictive_error:g}", True),
+            else BoundCondition(f"the predictive q is wrong by at most {predictive_error:g}", True),
         ),
         reference="ours; the proof is in docs/theory.md",
         kind="upper",
@@ -132,12 +132,12 @@ def insured_upper(
         name=f"Insured tilt, excess over no deletion, {contenders} contenders",
         value=(h if contenders > 1 else 0.0) * largest_gap,
         conditions=(
-            Condition(f"c*h <= 1: {contenders * h:g}", bool(contenders * h <= 1)),
-            Condition(
+            BoundCondition(f"c*h <= 1: {contenders * h:g}", bool(contenders * h <= 1)),
+            BoundCondition(
                 f"price (c-1)e^-eps*h <= insurance: {price:g} <= {insurance:g}",
                 insurance > 0 and price <= insurance,
             ),
-            Condition(f"0 <= largest gap <= 1: {largest_gap:g}", 0 <= largest_gap <= 1),
+            BoundCondition(f"0 <= largest gap <= 1: {largest_gap:g}", 0 <= largest_gap <= 1),
         ),
         reference="ours; the proof is in docs/theory.md",
         kind="upper",

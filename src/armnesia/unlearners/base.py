@@ -1,7 +1,7 @@
 """What an unlearner is: two functions that return exact probability vectors over the arms."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
@@ -84,6 +84,9 @@ class Release:
                 "draw takes the release of one data set;"
                 f" this one holds {self.probabilities.size // len(self.actions)}"
             )
+        possible = np.flatnonzero(self.probabilities)
+        if len(possible) == 1 and self.probabilities[possible[0]] == 1.0:  # nothing is left to chance
+            return self.actions[int(possible[0])]
         return self.actions[draw_index(self.probabilities)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,6 +126,9 @@ class Unlearner(ABC):
     """The kind of learner that it works with: `Learner` or one of its abstract subclasses."""
     default_learner: ClassVar[type[Learner]] = LCB
     """The learner to use it with where none is named."""
+
+    stored_defaults: ClassVar[Mapping[str, Any]] = {}
+    """What a vault's configuration means where it leaves out an option whose default has changed since."""
 
     @classmethod
     def as_in_the_paper(cls) -> Self:

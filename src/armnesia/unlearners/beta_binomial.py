@@ -11,6 +11,7 @@ Belief: TypeAlias = tuple[FloatArray, FloatArray]
 """(ones, zeros) per arm: the mean of the arm is Beta(ones, zeros)."""
 
 _MOST_TERMS = 1000
+_MANY = 200  # so many numbers make a loop over the values faster than an array of all of them
 
 
 def chance_of_at_least(needed: IntArray, deleted: IntArray, belief: Belief) -> FloatArray:
@@ -66,3 +67,45 @@ def numbers_of_ones(deleted: IntArray, belief: Belief, most: int) -> FloatArray:
         return np.asarray(np.exp(first) * np.concatenate([np.ones_like(first), ratios], axis=-1))
     logs = first + np.concatenate([np.zeros_like(first), np.cumsum(np.log(steps), axis=-1)], axis=-1)
     return np.exp(np.where(np.arange(most + 1) <= k, logs, -np.inf))
+
+
+def likely_numbers_of_ones(deleted: IntArray, belief: Belief, negligible: float) -> tuple[int, FloatArray]:
+    """The same on a new first axis, without the ends where all are negligible; and the first number of ones.
+
+    >>> first, chances = likely_numbers_of_ones(np.array([9]), (np.array([5.0]), np.array([50.0])), 1e-3)
+    >>> first, chances[:, 0].round(3)
+    (0, array([0.45 , 0.349, 0.147, 0.043, 0.009, 0.002]))
+    """
+    ones, zeros = belief
+    first = (
+        gammaln(zeros + deleted) - gammaln(zeros) + gammaln(ones + zeros) - gammaln(ones + zeros + deleted)
+    )
+    most = int(deleted.max(initial=0))
+    if first.size < _MANY or first.min(initial=0.0) < -600:
+        chances = np.moveaxis(numbers_of_ones(deleted, belief, most), -1, 0)
+        highest = chances.reshape(most + 1, -1).max(axis=-1)
+    else:
+        chances, highest = _up_to_negligible(deleted, belief, np.exp(first), most, negligible)
+    likely = np.flatnonzero(highest > negligible)
+    return int(likely[0]), chances[likely[0] : likely[-1] + 1]
+
+
+def _up_to_negligible(
+    deleted: IntArray, belief: Belief, none: FloatArray, most: int, negligible: float
+) -> tuple[FloatArray, FloatArray]:
+    """P(0), P(1), … on the first axis, until all that follow are negligible; and the highest of each."""
+    (ones, zeros), k = belief, deleted.astype(np.float64)
+    # With a zero or more, P(g+1)/P(g) does not rise above 1 again.
+    falls_for_good = zeros.min() >= 1
+    found, highest, others = np.empty((most + 1, *none.shape)), [none.max()], zeros + (k - 1)
+    found[0] = none
+    for g in range(most):
+        ratio = ones + g
+        ratio *= np.maximum(k - g, 0.0)
+        # The divisor is at least `zeros` as long as a record is left, and must not be 0 after that.
+        ratio /= np.maximum(others - g, zeros) * (g + 1)
+        np.multiply(found[g], ratio, out=found[g + 1])
+        highest.append(found[g + 1].max())
+        if falls_for_good and highest[-1] < negligible and ratio.max() <= 1:
+            break
+    return found[: len(highest)], np.array(highest)

@@ -26,7 +26,7 @@ def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Int
     >>> contenders(LCB(confidence=0.1), retained, np.array([2, 0, 0]))
     array([False,  True, False])
     """
-    return can_win(_with_zeros(learner, retained, shape), highest_scores(learner, retained, shape))
+    return can_win(lowest_scores(learner, retained, shape), highest_scores(learner, retained, shape))
 
 
 def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> BoolArray:
@@ -45,7 +45,7 @@ def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most
     >>> contenders_up_to(LCB(confidence=0.1), retained, np.array([2, 2, 0]))
     array([False,  True, False])
     """
-    return can_win(_lowest_scores(learner, retained, most), highest_scores(learner, retained, most))
+    return can_win(_lowest_up_to(learner, retained, most), highest_scores(learner, retained, most))
 
 
 def can_win(lowest: FloatArray, highest: FloatArray) -> BoolArray:
@@ -75,8 +75,14 @@ def highest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, number
     return np.asarray(scores + np.where(before > retained.counts, learner.score_rounding, 0.0))
 
 
-def _with_zeros(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
-    """The scores with so many lowest rewards more, rounded down."""
+def lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:
+    """The scores with so many lowest rewards more, rounded down.
+
+    >>> from armnesia import LCB
+    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
+    >>> lowest_scores(LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
+    array([0.305, 0.413])
+    """
     before = retained.counts + number
     scores = learner.unit_scores(
         ArmStatistics(retained.actions, before, retained.sums, retained.reward_range)
@@ -84,7 +90,7 @@ def _with_zeros(learner: MeanAndCountLearner, retained: ArmStatistics, number: I
     return np.asarray(scores - np.where(before > retained.counts, learner.score_rounding, 0.0))
 
 
-def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> FloatArray:
+def _lowest_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> FloatArray:
     """The lowest scores over 0, …, `most` lowest rewards more, or bounds below them.
 
     With Hoeffding's penalty the score S/n − c/√n falls with n while √n < 2S/c and rises from there; with KL
@@ -95,7 +101,7 @@ def _lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, most: 
         return _below_the_lowest_scores(learner, retained, most)
 
     def score(number: IntArray) -> FloatArray:
-        return _with_zeros(learner, retained, number)
+        return lowest_scores(learner, retained, number)
 
     zero, one = np.zeros_like(most), np.minimum(most, 1)
     first, last = score(zero), score(most)

@@ -26,22 +26,28 @@ Over: TypeAlias = Literal["touched", "all"]
 """Over which decisions a budget is split: those that lose records, or all of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class JointRelease:
-    """The exact distributions of the arms released in all decisions, and what they guarantee together."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharedBudget:
+    """How the decisions of a request share its budget."""
 
-    release: Release
-    """The first axis of its probabilities is the decisions; its own guarantee is that of one decision."""
     guarantee: Guarantee
     """Of all releases together: the guarantee of the request."""
     each: Budget
     """What each of the decisions that share the budget got of it."""
     n_sharing: int
     """How many decisions share the budget: d."""
-    touched: BoolArray
-    """Which decisions lose records."""
     answered: IntArray
     """The decisions that the unlearner answered; the others keep their arm."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointRelease(SharedBudget):
+    """The exact distributions of the arms released in all decisions, and what they guarantee together."""
+
+    release: Release
+    """The first axis of its probabilities is the decisions; its own guarantee is that of one decision."""
+    touched: BoolArray
+    """Which decisions lose records."""
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
@@ -119,25 +125,26 @@ def release_jointly(
         unlearner, learner, statistics, request, budget, composition=composition, over=over
     )
     if answers.release is not None:
-        probabilities[answers.rows] = answers.release.probabilities
-        codes[answers.rows] = answers.release.branch_codes
+        probabilities[answers.answered] = answers.release.probabilities
+        codes[answers.answered] = answers.release.branch_codes
     each = replace(unlearner.guarantee(request, answers.each), reveals=learner.reveals)
     release = Release(statistics.actions, probabilities, codes, each)
     return JointRelease(
-        release, answers.guarantee, answers.each, answers.n_sharing, ~request.is_empty, answers.rows
+        guarantee=answers.guarantee,
+        each=answers.each,
+        n_sharing=answers.n_sharing,
+        answered=answers.answered,
+        release=release,
+        touched=~request.is_empty,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answers(SharedBudget):
     """The releases in the decisions that an unlearner answers; all others keep their arm."""
 
-    rows: IntArray
     release: Release | None
-    """None if there are no such decisions."""
-    guarantee: Guarantee
-    each: Budget
-    n_sharing: int
+    """Of those decisions alone; None if there are none."""
 
 
 def answers_jointly(
@@ -162,7 +169,7 @@ def answers_jointly(
     release = None
     if rows.size:
         release = unlearner.release(learner, rows_of(statistics, rows), request_of(request, rows), each)
-    return Answers(rows, release, guarantee, each, number)
+    return Answers(guarantee=guarantee, each=each, n_sharing=number, answered=rows, release=release)
 
 
 def reference_jointly(

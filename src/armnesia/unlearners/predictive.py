@@ -10,24 +10,17 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner
-from armnesia.unlearners.beta_binomial import Belief, chance_of_at_least, numbers_of_ones
-from armnesia.unlearners.noisy_argmax import noisy_argmax
+from armnesia.unlearners.believed_decision import decision_under, reward_sums
+from armnesia.unlearners.beta_binomial import Belief
 
 Predictive: TypeAlias = Callable[[MeanAndCountLearner, ArmStatistics, IntArray], FloatArray]
 """The probability that π(D) was each arm, given D∖U and the deleted counts."""
 
-MOST_DELETED = 500
-"""Records deleted from several arms together; with more, the scores are taken as normal."""
-_NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
-_TABLE, _CHUNK = 2**18, 2**20  # scores in memory, and sorted, at once
-_FEW_ROWS = 100  # so few data sets are not searched for equal ones
 
 _PRIOR_RECORDS = 0.1
 """The weights of a weak prior, in records: an arm that shows no ones may still have had some."""
@@ -74,39 +67,6 @@ def empirical_bayes_belief(sums: FloatArray, counts: IntArray) -> Belief:
     return kappa * p + sums, kappa * (1 - p) + (counts - sums)
 
 
-def decision_under(
-    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
-) -> FloatArray:
-    """q, given a belief about the mean of each arm; the scores of untouched arms are known.
-
-    One touched arm: it was ahead if enough of its deleted rewards were ones. Several: summed over the number
-    g of ones, P(a wins) = Σ_g P(g)·Π P(the others stay below); for more than 500 deleted records scores are
-    taken as normal, and the probability of the highest is integrated. Two arms have a function of their own
-    because simulations have many such data sets.
-
-    >>> from armnesia import LCB
-    >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
-    >>> belief = flat_belief(retained.sums / UNIT, retained.counts)
-    >>> decision_under(belief, LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
-    array([0.154, 0.846])
-    """
-    shape = np.broadcast_to(shape, retained.counts.shape)
-    number = (shape > 0).sum(axis=-1)
-    one, few = number == 1, (number > 1) & (shape.sum(axis=-1) <= MOST_DELETED)
-
-    def only(rows: BoolArray) -> IntArray:
-        return np.where(rows[..., None], shape, 0)
-
-    q = np.zeros(shape.shape)
-    if not (one | few).all():
-        q = noisy_argmax(*_normal_scores(belief, learner, retained, only(~(one | few))))
-    if one.any():
-        q = np.where(one[..., None], _one_arm(belief, learner, retained, only(one)), q)
-    if few.any():
-        q = np.where(few[..., None], _few_records(belief, learner, retained, only(few)), q)
-    return q
-
-
 def flat(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
     """q with a weak prior, Beta(0.1, 0.1): the deleted records had about the mean of those that are left.
 
@@ -115,7 +75,7 @@ def flat(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray)
     >>> flat(LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
     array([0.154, 0.846])
     """
-    return decision_under(flat_belief(_sums(retained), retained.counts), learner, retained, shape)
+    return decision_under(flat_belief(reward_sums(retained), retained.counts), learner, retained, shape)
 
 
 def empirical_bayes(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
@@ -129,7 +89,9 @@ def empirical_bayes(learner: MeanAndCountLearner, retained: ArmStatistics, shape
     >>> float(flat(LCB(confidence=0.1), retained, shape)[0].round(2))
     0.7
     """
-    return decision_under(empirical_bayes_belief(_sums(retained), retained.counts), learner, retained, shape)
+    return decision_under(
+        empirical_bayes_belief(reward_sums(retained), retained.counts), learner, retained, shape
+    )
 
 
 def nothing_or_share(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
@@ -220,179 +182,3 @@ def checked_probabilities(
     if not (np.isfinite(q).all() and (q >= 0).all() and q.any(axis=-1).all()):
         raise InvalidInputError(f"{accepted}; got {values!r}")
     return q
-
-
-def _sums(statistics: ArmStatistics) -> FloatArray:
-    """Reward sums on the scale where a reward is at most 1; whole numbers stay whole."""
-    return np.asarray(statistics.sums / UNIT, dtype=np.float64)
-
-
-def _one_arm(
-    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
-) -> FloatArray:
-    """The touched arm against the best of the others: the probability of as many ones as it needs."""
-    m, touched = retained.n_actions, shape > 0
-    arm = np.argmax(touched, axis=-1)[..., None]
-    others = np.where(touched, -np.inf, learner.unit_scores(retained))
-    rival, to_beat = np.argmax(others, axis=-1)[..., None], others.max(axis=-1, keepdims=True)
-    before, sums = np.maximum(retained.counts + shape, 1), _sums(retained)
-
-    def is_ahead(ones: IntArray) -> BoolArray:
-        scores = np.take_along_axis(learner.lower_bounds((sums + ones) / before, before, m), arm, -1)
-        return np.asarray((scores > to_beat) | ((arm < rival) & (scores == to_beat)))
-
-    # The score rises with the ones: bisection finds the smallest number that is ahead.
-    deleted = np.take_along_axis(shape, arm, -1)
-    low, high = np.zeros_like(deleted), np.where(deleted > 0, deleted + 1, 0)
-    while (low < high).any():
-        middle = (low + high) // 2
-        ahead = is_ahead(middle)
-        low, high = np.where(ahead, low, middle + 1), np.where(ahead, middle, high)
-    ones, zeros = (np.take_along_axis(np.broadcast_to(part, shape.shape), arm, -1) for part in belief)
-    mine = chance_of_at_least(high, deleted, (ones, zeros))
-    return mine * one_hot(arm[..., 0], m) + (1 - mine) * np.where(touched, 0.0, one_hot(rival[..., 0], m))
-
-
-def _few_records(
-    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
-) -> FloatArray:
-    """Several touched arms and the best of the others, summed over every number of ones."""
-    m = retained.n_actions
-    before, sums = np.maximum(retained.counts + shape, 1).reshape(-1, m), _sums(retained).reshape(-1, m)
-    deleted = shape.reshape(-1, m)
-    ones, zeros = (np.broadcast_to(part, shape.shape).reshape(-1, m) for part in belief)
-    quiet = np.where(deleted > 0, -np.inf, learner.unit_scores(retained).reshape(-1, m))
-    number = (deleted > 0).sum(axis=-1)
-    q = np.zeros(deleted.shape)
-    for n_arms in np.unique(number[number > 0]):
-        alike = np.flatnonzero(number == n_arms)
-        touched = np.argsort(deleted[alike] == 0, axis=-1, kind="stable")[:, :n_arms]
-        rival, to_beat = np.argmax(quiet[alike], axis=-1), quiet[alike].max(axis=-1)
-        mine = alike[:, None], touched
-        k, each_belief = deleted[mine], (ones[mine], zeros[mine])
-        if learner.for_rows(alike, shape.shape) is learner:
-            parts = touched, k, before[mine], sums[mine], *each_belief
-            every, copies = _distinct([rival, to_beat, *(column for part in parts for column in part.T)])
-        else:
-            every = copies = np.arange(alike.size)
-        arms = np.column_stack([touched, rival])
-        found = np.zeros(arms.shape)
-        most = int(deleted[alike].max())
-        for part in np.array_split(every, -(-every.size * m * (most + 1) // _TABLE)):
-            these = alike[part]
-            weights = numbers_of_ones(k[part], (each_belief[0][part], each_belief[1][part]), most)
-            possible = np.flatnonzero((weights > _NEGLIGIBLE).any(axis=(0, 1)))
-            counts = before[these[:, None], touched[part]]
-            means = np.minimum((sums[these[:, None], touched[part]] + possible[:, None, None]) / counts, 1.0)
-            for_these = learner.for_rows(these, shape.shape, touched[part])
-            scores = np.moveaxis(for_these.lower_bounds(means, counts, m), 0, -1)
-            winner = _higher_of_two if n_arms == 2 else _highest_of_several
-            found[part] = winner(scores, weights[..., possible], to_beat[part], arms[part])
-        # If all arms are touched, there is no rival, and its place is that of another arm.
-        np.add.at(q, (alike[:, None], arms), found[every[copies]])
-    # Makes up for the probabilities that were left out; rows without a request stay 0.
-    q /= np.maximum(q.sum(axis=-1, keepdims=True), 0.5)
-    return q.reshape(shape.shape)
-
-
-def _distinct(columns: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
-    """The first row of each kind, and the kind of every row.
-
-    Simulated data sets often agree in everything that matters here. If most do not, all rows are returned.
-    """
-    rows = np.arange(columns[0].size)
-    if rows.size < _FEW_ROWS:
-        return rows, rows
-    kinds = np.zeros(rows.size, dtype=np.int64)
-    for column in columns:
-        if (column == column[0]).all():
-            continue
-        values, places = np.unique(column, return_inverse=True)
-        seen, kinds = np.unique(kinds * values.size + places, return_inverse=True)
-        if 2 * seen.size > rows.size:
-            return rows, rows
-    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
-    return first, kinds
-
-
-def _highest_of_several(
-    scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray
-) -> FloatArray:
-    """P(each of the arms is the highest), the last of which has a known score; ties to the first arm."""
-    known = np.broadcast_to(rival[:, None, None], (rival.size, 1, scores.shape[-1]))
-    certain = np.broadcast_to(np.arange(scores.shape[-1]) == 0, known.shape)
-    # In rising order the last arm comes first.
-    last_first = np.argsort(-arms, axis=-1, kind="stable")
-    both = (np.concatenate(parts, axis=1) for parts in ((scores, known), (chances, certain)))
-    found = highest_of(*(np.take_along_axis(each, last_first[..., None], 1) for each in both))
-    in_order = np.empty_like(found)
-    np.put_along_axis(in_order, last_first, found, axis=-1)
-    return in_order
-
-
-def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray) -> FloatArray:
-    """The same for two arms and the known score, without sorting; values rise on the last axis."""
-    known, in_front = rival[:, None, None], arms[:, :2, None] < arms[:, 2:, None]
-    beats = np.where((scores > known) | ((scores == known) & in_front), chances, 0.0)
-    rows = len(scores)
-    # The second arm is below the first with `below` numbers of ones, from 0 up, and above it with the others.
-    below = _number_below(scores[:, 1], scores[:, 0], or_equal=True)
-    reached = np.zeros((rows, chances.shape[-1] + 1))
-    np.cumsum(chances[:, 1], axis=-1, out=reached[:, 1:])
-    still_ahead = np.zeros_like(reached)
-    np.cumsum(beats[:, 1, ::-1], axis=-1, out=still_ahead[:, 1:])
-    first = (beats[:, 0] * np.take_along_axis(reached, below, -1)).sum(axis=-1)
-    second = (chances[:, 0] * np.take_along_axis(still_ahead, chances.shape[-1] - below, -1)).sum(axis=-1)
-    neither = (chances - beats).sum(axis=-1).prod(axis=-1)
-    return np.stack([first, second, neither], axis=-1)
-
-
-def _number_below(values: FloatArray, at: FloatArray, *, or_equal: bool) -> IntArray:
-    """How many of the rising values of each row are below (or equal to) each of `at`, by bisection."""
-    n, number = values.shape
-    length = 2 ** number.bit_length()
-    padded = np.full((n, length), np.inf)
-    padded[:, 1 : number + 1] = values  # the first place stays empty: a count of 0 looks at no value
-    start = np.arange(n, dtype=np.int64)[:, None] * length
-    place = start + np.zeros(at.shape, dtype=np.int64)
-    step = length // 2
-    while step:
-        value = padded.ravel().take(place + step)
-        np.add(place, step, out=place, where=value <= at if or_equal else value < at)
-        step //= 2
-    return np.asarray(place - start)
-
-
-def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:
-    """P(each of independent scores is the highest), values on the last axis; of equal scores the last wins.
-
-    >>> highest_of(np.array([[[0.0, 2.0], [1.0, 2.0]]]), np.array([[[0.5, 0.5], [0.5, 0.5]]]))
-    array([[0.25, 0.75]])
-    """
-    n, arms, values = scores.shape
-    wins = np.zeros((n, arms))
-    for rows in np.array_split(np.arange(n), -(-scores.size // _CHUNK)):
-        order = np.argsort(scores[rows].reshape(-1, arms * values), axis=-1, kind="stable")
-        chance = np.take_along_axis(chances[rows].reshape(-1, arms * values), order, -1)
-        owner = order // values
-        below = chance.copy()
-        for arm in range(arms):
-            reached = np.cumsum(np.where(owner == arm, chance, 0.0), axis=-1)
-            below *= np.where(owner == arm, 1.0, reached)
-        for arm in range(arms):
-            wins[rows, arm] = np.where(owner == arm, below, 0.0).sum(axis=-1)
-    return wins
-
-
-def _normal_scores(
-    belief: Belief, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Centre and spread of the scores on D, at the mean and spread of the believed rewards."""
-    m, (ones, zeros) = retained.n_actions, belief
-    n, k, before = ones + zeros, np.maximum(shape, 1), np.maximum(retained.counts + shape, 1)
-    share = ones / n
-    spread = shape / before * np.sqrt(share * (1 - share) * (n + k) / (k * (n + 1)))
-    centre = np.where(shape > 0, (_sums(retained) + shape * share) / before, retained.unit_means)
-    scores = learner.lower_bounds(centre, before, m)
-    spread = learner.score_spread(centre, spread, before, m)
-    return np.where(retained.counts + shape > 0, scores, -1.0), np.where(shape > 0, spread, 0.0)

@@ -6,6 +6,7 @@ construction for every r; r is chosen so that the old decision is kept as often 
 the old decision.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -20,7 +21,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
-from armnesia.unlearners.contenders import contenders, contenders_up_to, highest_scores
+from armnesia.unlearners.contenders import can_win, contenders_up_to, highest_scores, lowest_scores
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive, checked_probabilities
 from armnesia.unlearners.tilt_reference import best_reference, factors, highest_allowed, insured_reference
 
@@ -104,7 +105,7 @@ class Tilt(Unlearner):
 
     It needs no sensitivity and no condition on k: a bad predictive costs decision quality, never privacy. At
     ε = δ = 0 it releases the likeliest old decision, unless `insurance` is 0.5 or more. `predictive`
-    estimates how likely each arm was the old decision: "flat", "empirical_bayes" (see
+    estimates how likely each arm was the old decision: "flat" (the default), "empirical_bayes" (see
     `armnesia.unlearners.predictive`), or a function of the same arguments.
 
     `insurance` is the most keep probability that may be paid, if the predictive is right, so that no
@@ -116,9 +117,9 @@ class Tilt(Unlearner):
     With `assumed_share` ρ the reference does not use the shape of the request. Then the level is `retained`:
     not even the number of deleted records is revealed. An empty request is answered like any other and may
     change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
-    it; "by_counts" is made for this. Contenders are the arms that can have been the old decision if at most a
-    share ρ of each arm was deleted: insurance holds for these requests, privacy for all. They are found for
-    learners whose scores do not fall as mean or count rises, and insured all or none.
+    it; "by_counts" is made for this and is then the default. Contenders are the arms that can have been the
+    old decision if at most a share ρ of each arm was deleted: insurance holds for these requests, privacy for
+    all. They are found for learners whose scores do not fall as mean or count rises, and insured all or none.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
@@ -132,8 +133,10 @@ class Tilt(Unlearner):
         None,
         help="The most that is deleted of any arm, instead of the request's shape: the level is retained.",
     )
-    predictive: str | Predictive = parameter(
-        "flat", help="How the old decision is estimated from the records left.", choices=lambda: PREDICTIVES
+    predictive: str | Predictive | None = parameter(
+        None,
+        help="How the old decision is estimated from the records left: flat, or by_counts with a share.",
+        choices=lambda: PREDICTIVES,
     )
     insurance: float = parameter(
         0.02,
@@ -143,8 +146,12 @@ class Tilt(Unlearner):
     name: ClassVar[str] = "tilt"
     level: ClassVar[Level] = Level.REQUEST_SHAPE
     needs: ClassVar[type[Any]] = MeanAndCountLearner
+    stored_defaults: ClassVar[Mapping[str, Any]] = {"predictive": "flat"}
 
     def __post_init__(self) -> None:
+        if self.predictive is None:
+            chosen = "flat" if self.assumed_share is None else "by_counts"
+            object.__setattr__(self, "predictive", chosen)
         named = isinstance(self.predictive, str) and self.predictive in PREDICTIVES
         if not callable(self.predictive) and not named:
             names = ", ".join(PREDICTIVES)
@@ -190,8 +197,8 @@ class Tilt(Unlearner):
             # With a share of every arm, the highest possible scores of all arms are high and tell little.
             is_contender = contenders_up_to(learner, retained, shape)
             return insured_reference(q, is_contender, None, budget, self.insurance)
-        is_contender = contenders(learner, retained, shape)
         highest = highest_scores(learner, retained, shape)
+        is_contender = can_win(lowest_scores(learner, retained, shape), highest)
         return insured_reference(q, is_contender, highest, budget, self.insurance)
 
     def _predicted(
@@ -199,7 +206,7 @@ class Tilt(Unlearner):
     ) -> FloatArray:
         """q by the predictive; where nothing was deleted, π(D) is known."""
         if not callable(self.predictive):
-            return PREDICTIVES[self.predictive](learner, retained, shape)
+            return PREDICTIVES[str(self.predictive)](learner, retained, shape)
         q = checked_probabilities(
             "predictive",
             self.predictive(learner, retained, shape),

@@ -27,6 +27,7 @@ from armnesia.vault.results import (
     Rebuilt,
     Restored,
     Rotated,
+    SavedCertificates,
     Served,
     ServedDecisions,
     Status,
@@ -35,6 +36,7 @@ from armnesia.vault.results import (
     VaultIdentity,
     Verification,
 )
+from armnesia.vault.state.connection import Accept
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "MANAGED",
     "OPERATOR_ONLY",
     "SCREEN_ONLY",
+    "Accept",
     "BackedUp",
     "Certificate",
     "CertificateCheck",
@@ -69,6 +72,7 @@ __all__ = [
     "Rebuilt",
     "Restored",
     "Rotated",
+    "SavedCertificates",
     "Served",
     "ServedDecisions",
     "SignedDecisions",

@@ -121,6 +121,8 @@ class Configuration:
     def __post_init__(self, checked: bool) -> None:
         if not checked:
             self._check()
+            unlearner = make_unlearner(self.unlearner, self.unlearner_options)
+            object.__setattr__(self, "unlearner_options", stored_options(unlearner, self.unlearner_options))
 
     def _check(self) -> None:
         if self.actions is not None:
@@ -210,11 +212,13 @@ class Configuration:
 
     def make_unlearner(self) -> Unlearner:
         """The unlearner of a request that does not ask for another."""
-        return make_unlearner(self.unlearner, self.unlearner_options)
+        return make_unlearner(self.unlearner, self.unlearner_options, stored=True)
 
     def with_actions(self, actions: tuple[Hashable, ...]) -> Self:
         """Fix the actions, as the first ingest shows them."""
-        return replace(self, actions=actions)
+        changed = replace(self, actions=actions, checked=True)
+        changed._check()
+        return changed
 
     def with_policy(self, **changes: Any) -> Self:
         """Change fields of the policy; refused if the default answer is then beyond it."""
@@ -272,11 +276,32 @@ class Configuration:
         return cls(**read, policy=Policy(**policy), checked=True)
 
 
-def make_unlearner(name: str, options: Mapping[str, Any]) -> Unlearner:
-    """The named unlearner with these options; an option that it does not have is refused."""
+def make_unlearner(name: str, options: Mapping[str, Any], *, stored: bool = False) -> Unlearner:
+    """The named unlearner with these options; an option that it does not have is refused.
+
+    In `stored` options, one that is left out has the default that it had before it was first changed.
+    """
     if name not in UNLEARNERS:
         raise InvalidInputError(f"unlearner must be one of {', '.join(UNLEARNERS)}; got {name!r}")
-    return build(UNLEARNERS[name], options)
+    kind = UNLEARNERS[name]
+    return build(kind, {**kind.stored_defaults, **options} if stored else options)
+
+
+def stored_options(unlearner: Unlearner, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options by which a vault records this unlearner: a default that has changed is written out.
+
+    >>> from armnesia import Tilt
+    >>> stored_options(Tilt(assumed_share=0.95), {"assumed_share": 0.95})
+    {'assumed_share': 0.95, 'predictive': 'by_counts'}
+    >>> stored_options(Tilt(), {})
+    {}
+    """
+    written = dict(options)
+    for name, stored_default in unlearner.stored_defaults.items():
+        used = getattr(unlearner, name)
+        if written.get(name) is None and used != stored_default:
+            written[name] = used
+    return written
 
 
 def check_joint(unlearner: Unlearner) -> None:

@@ -9,6 +9,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.unlearners import JointRelease, Release
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, Policy
+from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.ledger import Entry, Head
 
@@ -307,6 +308,14 @@ class LedgerEntries(Sequence[Entry]):
             return LedgerEntries(self.texts[place])
         return Entry.from_text(self.texts[place])
 
+    def save(self, path: str | Path) -> None:
+        """Write the entries to a new file, one per line, as they are hashed; `LedgerCopy.read` reads it."""
+        with (
+            private_files.atomic_write(path) as temporary,
+            temporary.open("w", encoding="utf-8", newline="\n") as file,
+        ):
+            file.writelines(f"{text}\n" for text in self.texts)
+
     def to_dict(self) -> dict[str, Any]:
         """The keys `head` and `entries`."""
         return {"head": str(self.head), "entries": [dict(entry.fields) for entry in self]}
@@ -454,7 +463,8 @@ class Finished:
     """Whether deleted bytes have left the database's files, and whose certificates say so now.
 
     `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
-    is the number of those that still have to wait, and `pending_because` says for what.
+    is the number of those that still have to wait, and `pending_because` says for what. `folder` is where
+    the certificates that were signed again are written, if that was asked for.
     """
 
     erasure: Erasure
@@ -462,6 +472,7 @@ class Finished:
     pending: int
     pending_because: str | None
     head: Head
+    folder: Path | None = None
 
     @property
     def complete(self) -> bool:
@@ -469,8 +480,28 @@ class Finished:
         return self.erasure == "complete"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `head` as text."""
-        return {**vars(self), "reissued": list(self.reissued), "head": str(self.head)}
+        """All fields; `head` and `folder` as text."""
+        folder = None if self.folder is None else str(self.folder)
+        return {**vars(self), "reissued": list(self.reissued), "head": str(self.head), "folder": folder}
+
+
+@dataclass(frozen=True)
+class SavedCertificates:
+    """The certificates of many names, one file each in `folder`; the file `index` says whose they are.
+
+    `pending` is the number of those `written` that have erasure pending; `missing` is the number of names
+    that have no certificate.
+    """
+
+    folder: Path
+    index: Path
+    written: int
+    pending: int
+    missing: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `folder` and `index` as text."""
+        return {**vars(self), "folder": str(self.folder), "index": str(self.index)}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.operations.back_up import back_up
-from armnesia.vault.operations.certificates import certificates_of_each
+from armnesia.vault.operations.certificates import certificates_of_each, save_certificates
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
@@ -52,6 +52,7 @@ from armnesia.vault.results import (
     Rebuilt,
     Restored,
     Rotated,
+    SavedCertificates,
     Served,
     ServedDecisions,
     Status,
@@ -250,6 +251,11 @@ class Vault:
         """The public configuration, fixed when the vault was created."""
         return self._state().configuration
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether rows belong to decisions by their keys: the vault was created with `by`."""
+        return self._connection.records.layout.keyed
+
     def identity(self) -> VaultIdentity:
         """What its operator must know of a new vault: where it is, its keys, its head and configuration."""
         return identify(self._connection)
@@ -278,6 +284,18 @@ class Vault:
         """
         return certificates_of_each(self._connection, ErasureTarget.of(users, records))
 
+    def save_certificates(
+        self,
+        folder: str | Path,
+        users: Iterable[Any] | None = None,
+        records: Iterable[Any] | None = None,
+    ) -> SavedCertificates:
+        """Write the certificate of each name, opened for it alone, to a new folder that its owner can read.
+
+        The files are numbered; `index.csv` in the folder says whose they are, and must not be handed out.
+        """
+        return save_certificates(self._connection, ErasureTarget.of(users, records), folder)
+
     def public_key(self, version: int | None = None) -> str:
         """The public key that certificates are verified with; by default the one in use."""
         in_use = self._state().signing_key  # which also loads keys that another process has made
@@ -303,12 +321,15 @@ class Vault:
         """Change fields of the `Policy` from now on; the ledger records it."""
         return change_policy(self._connection, **changes)
 
-    def finish(self, *, since: int = 1, progress: Progress | None = None) -> Finished:
+    def finish(
+        self, *, since: int = 1, folder: str | Path | None = None, progress: Progress | None = None
+    ) -> Finished:
         """Complete pending erasures, and sign their certificates again, from the ledger entry `since` on.
 
+        Those that were signed again are written to the new `folder`, if one is given; they name nobody.
         On PostgreSQL deleted bytes leave the files by `compact` only: run it first.
         """
-        return finish(self._connection, since=since, progress=progress)
+        return finish(self._connection, since=since, folder=folder, progress=progress)
 
     def compact(self) -> Compacted:
         """Make deleted bytes leave the database's files, however long it takes."""

@@ -103,10 +103,11 @@ def test_tilts_predictive_can_be_chosen_where_tilt_is_used(run: Any, tmp_path: P
         assert "predictive must be one of flat, empirical_bayes" in refused.err
 
 
-def test_people_are_named_by_a_file(run: Any, clicks: Path) -> None:
+def test_people_are_named_by_a_file(run: Any, clicks: Path, tmp_path: Path) -> None:
     declared = (clicks, *COLUMNS, *USER_COLUMN, "--actions", "A,B,C", "--json")
-    Path("people.csv").write_text("n,person\n1,u1\n2,a1\n")
-    named = ("--file", "people.csv", "--column", "person")
+    people = tmp_path / "people.csv"
+    people.write_text("n,person\n1,u1\n2,a1\n")
+    named = ("--file", people, "--column", "person")
     for command in ("unlearn", "audit", "compare"):
         budget = ("--epsilon", "1", "--delta", "1e-5")
         by_file = run(command, *declared, *named, *budget).json

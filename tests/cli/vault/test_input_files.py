@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from armnesia.cli.vault import request
+from armnesia.cli import names
 from armnesia.vault import Configuration, Vault
 
 LARGE = 300_000_000
@@ -128,7 +128,7 @@ def little_memory() -> Iterator[None]:
 
 
 def test_the_number_of_names_in_a_request_is_limited(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request, "_MOST_NAMES", 3)
+    monkeypatch.setattr(names, "_MOST_NAMES", 3)
     Path("people").write_text("user,n\na,1\nb,2\nc,3\n", encoding="utf-8")
     assert run("forget", "--file", "people", "--column", "user", "--dry-run").code == 0
     Path("people").write_text("user,n\na,1\nb,2\nc,3\nd,4\n", encoding="utf-8")

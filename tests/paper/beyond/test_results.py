@@ -25,7 +25,7 @@ from tests.paper.drawing import rows_of
 def test_tilt_on_several_arms_is_held_against_no_deletion_on_the_same_data(
     beyond_settings: list[SettingResults],
 ) -> None:
-    setting = next(p for p in beyond_settings if p.panel == "M_f hard" and not p.one_arm)
+    setting = next(p for p in beyond_settings if p.panel == "M_f people")
     assert set(setting.oracles) == {"exact", "sampled"}
     assert setting.oracle["protocol"] == "exact"
     tilt = setting.rows["tilt", 3.0]

@@ -51,12 +51,12 @@ def drawn(number: int, random: np.random.Generator) -> tuple[ArmStatistics, Dele
 )
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_losses_are_those_of_joint_releases(found: Losses, name: str, epsilon: float) -> None:
-    """400 people in 20 decisions each; within 5 standard errors, a false alarm in about 10⁶ tests."""
+    """150 people in 20 decisions each; within 5 standard errors, a false alarm in about 10⁶ tests."""
     unlearner, composition = METHODS[name]
     assert unlearner is not None
     random = np.random.default_rng(17)
     means = []
-    for _ in range(400):
+    for _ in range(150):
         statistics, request = drawn(20, random)
         release = release_jointly(
             *(unlearner, LCB(confidence=1 / N), statistics, request),

@@ -1,6 +1,7 @@
 """The ledger as an auditor has it: read from both kinds of export, and refused if anything is wrong."""
 
 import json
+import stat
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,11 @@ def vault(sqlite_place: Place) -> Iterator[Vault]:
 
 def lines_of(vault: Vault, path: Path) -> Path:
     """What `armnesia ledger --export` writes."""
-    path.write_text("".join(f"{entry.text}\n" for entry in vault.ledger()), encoding="utf-8")
+    vault.ledger().save(path)
+    assert path.read_text(encoding="utf-8").splitlines() == [entry.text for entry in vault.ledger()]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(VaultError, match="exists already"):
+        vault.ledger().save(path)
     return path
 
 

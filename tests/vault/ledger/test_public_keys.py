@@ -3,6 +3,7 @@
 import copy
 import json
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,9 +67,13 @@ def test_a_ledger_begins_with_the_first_key() -> None:
         key_history(ENTRIES[2:])
 
 
-def test_the_list_is_read_back_in_any_layout() -> None:
+def test_the_list_is_read_back_in_any_layout(tmp_path: Path) -> None:
+    layout: dict[str, Any]
     for layout in ({}, {"indent": 2}, {"sort_keys": True}):
-        assert PublicKeys.from_json(json.dumps(DOCUMENT, **layout)) == KEYS
+        text = json.dumps(DOCUMENT, **layout)
+        assert PublicKeys.from_json(text) == KEYS
+        (tmp_path / "keys.json").write_text(text, encoding="utf-8")
+        assert PublicKeys.read(tmp_path / "keys.json") == KEYS
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.logs.files import FileSource
-from armnesia.logs.source import RawRows, Selection
+from armnesia.logs.rows import RawRows, Selection
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 from tests.vault.raw_vaults import arms, change, dumped, values

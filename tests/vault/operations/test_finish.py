@@ -1,7 +1,9 @@
 """Pending erasures are completed together, and their certificates signed again."""
 
+import csv
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,6 +64,7 @@ def test_all_that_is_pending_is_completed_in_one_call(
         "pending": 0,
         "pending_because": None,
         "head": str(before),
+        "folder": None,
     }
     assert done.complete
     assert counted == [3, 6, 8]  # in transactions of three
@@ -149,6 +152,7 @@ def test_postgresql_says_that_compact_is_needed(postgres_place: Place) -> None:
             "pending": 0,
             "pending_because": None,
             "head": "",
+            "folder": None,
         }
 
 
@@ -198,12 +202,60 @@ def test_every_person_of_a_request_has_a_certificate_of_their_own(place: Place) 
         ]
 
 
-def test_names_are_checked_before_anything_is_read(sqlite_place: Place) -> None:
+def test_certificates_are_saved_in_a_new_folder(sqlite_place: Place, tmp_path: Path) -> None:
+    with filled(sqlite_place) as vault:
+        with reader_of(sqlite_place):
+            vault.forget(users=["ann", "nobody"])
+            done = vault.save_certificates(tmp_path / "new", users=["ann", "stranger", "nobody"])
+        assert (done.written, done.pending, done.missing) == (2, 2, 1)
+        assert done.folder == tmp_path / "new"
+        with done.index.open(encoding="utf-8", newline="") as file:
+            rows = {row["name"]: row for row in csv.DictReader(file)}
+        assert {name: row["held"] for name, row in rows.items()} == {
+            "ann": "yes",
+            "nobody": "no",
+            "stranger": "",
+        }
+        for name in ("ann", "nobody"):
+            saved = Certificate.read(done.folder / rows[name]["file"])
+            assert saved.opening is not None
+            assert saved.opening["request"]["users"] == [name]
+            assert saved.verify(vault.public_keys()) == []
+        with pytest.raises(InvalidInputError, match="the folder must be a new one"):
+            vault.save_certificates(done.folder, users=["ann"])
+
+
+def test_certificates_that_finish_signs_are_saved(vault: Vault, place: Place, tmp_path: Path) -> None:
+    erased(vault, place)
+    folder = tmp_path / "signed"
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInputError, match="the folder must be a new one"):
+        vault.finish(folder=tmp_path)
+    assert "complete" not in states(vault).values()
+    done = vault.finish(since=8, folder=str(folder))
+    assert (done.reissued, done.folder) == ((8, 9), folder)
+    files = [folder / f"certificate-{entry:06}.json" for entry in done.reissued]
+    assert sorted(folder.iterdir()) == files
+    for entry, file in zip(done.reissued, files, strict=True):
+        assert Certificate.read(file).to_dict() == vault.certificate_of_entry(entry).to_dict()
+        assert Certificate.read(file).opening is None
+
+
+def test_names_are_checked_before_anything_is_read(sqlite_place: Place, tmp_path: Path) -> None:
     with filled(sqlite_place) as vault:
         wrong: dict[str, Any]
-        for wrong in ({}, {"users": ["ann"], "records": ["r1"]}, {"users": [""]}, {"users": "ann"}):
+        for wrong in (
+            {},
+            {"users": []},
+            {"users": ["ann"], "records": ["r1"]},
+            {"users": [""]},
+            {"users": "ann"},
+        ):
             with pytest.raises(InvalidInputError):
                 vault.certificates(**wrong)
+            with pytest.raises(InvalidInputError):
+                vault.save_certificates(tmp_path / "new", **wrong)
+        assert not (tmp_path / "new").exists()
 
 
 def test_the_hash_tree_is_made_once_for_a_whole_request(

@@ -23,7 +23,7 @@ from armnesia.core.errors import (
     VaultError,
 )
 from armnesia.logs.files import FileSource
-from armnesia.logs.source import Selection
+from armnesia.logs.rows import Selection
 from armnesia.vault import EXTERNAL, MANAGED, Configuration, UserType, Vault
 from armnesia.vault.operations import ingest as ingest_operation
 from armnesia.vault.state import record_loader
@@ -609,7 +609,7 @@ SPELLED = st.tuples(st.integers(-3, 3), st.sampled_from(SPELL))
 
 @pytest.mark.slow
 @modes
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     batches=st.lists(st.lists(SPELLED, min_size=1, max_size=6), min_size=1, max_size=3),
     requests=st.lists(st.lists(SPELLED, min_size=1, max_size=3), min_size=1, max_size=4),
@@ -649,7 +649,7 @@ def test_any_spelling_of_any_integer(
             assert vault.verify().problems == ()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(users=st.lists(st.text(max_size=5), min_size=1, max_size=5), asked=st.text(min_size=1, max_size=5))
 def test_no_text_is_certified_as_not_held_while_it_is_held(users: list[str], asked: str) -> None:
     """Whatever the letters: rows of the same text in NFC are forgotten, or the request is refused."""

@@ -133,3 +133,18 @@ def test_a_schema_that_was_read_while_it_was_refused_is_not_used_later(sqlite_pl
             other.execute(f"PRAGMA schema_version = {number + 1}")
         with closing(sqlite3.connect(sqlite_place.path)) as other:
             assert other.execute("SELECT count(*) FROM copied").fetchall() == [(0,)]
+
+
+def test_a_schema_that_is_no_text_is_refused_in_a_sentence(sqlite_place: Place) -> None:
+    """SQLite quotes it, and Python cannot read what SQLite says."""
+    filled(sqlite_place).close()
+    data = sqlite_place.path.read_bytes()
+    refused = 0
+    start = data.index(b"CREATE TABLE source (")
+    for at in range(start + 13, start + 60):
+        sqlite_place.path.write_bytes(data[:at] + bytes([data[at] | 0x80]) + data[at + 1 :])
+        try:
+            sqlite_place.open().close()
+        except VaultError as error:
+            refused += "malformed database schema" in str(error)
+    assert refused > 0

@@ -1,17 +1,20 @@
 """The command `compare`."""
 
-from armnesia.auditing import Comparison
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from armnesia.auditing import Comparison, JointComparison, compare_jointly
 from armnesia.auditing import compare as compare_unlearners
 from armnesia.cli import options as opt
-from armnesia.cli.log.jointly import print_joint_comparison
-from armnesia.cli.log.request import RequestArguments, checked_over, request_arguments
+from armnesia.cli.log.arms import likely_arms
+from armnesia.cli.log.request import LogRequest, RequestArguments, checked_over, request_arguments
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of
 from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
-from armnesia.unlearners import UNLEARNERS
-
-_LEAST_SHOWN = 0.0005
+from armnesia.privacy import Budget, Guarantee
+from armnesia.unlearners import UNLEARNERS, Unlearner
+from armnesia.unlearners.joint import Over
 
 
 @with_options_of(request_arguments, "request")
@@ -37,45 +40,85 @@ def compare(
         if of_kind(request.parameters, kind)
     ]
     on = request.read(learner)
-    if on.decisions is not None:
-        print_joint_comparison(on, budget, variants, split_over, as_json)
-        return
-    found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
-    shown = table(
-        f"Forgetting {counted(on.request.counts.sum(), 'record')}, at ε = {budget.epsilon:g},"
-        f" δ = {budget.delta:g}",
-        ["unlearner", "guarantee", "released arm", "change", "loss"],
-        [
-            [each.name, _guarantee(each), _likely_arms(each), each.change, each.expected_loss]
-            for each in found
-            if each.guarantee is not None
-        ],
+    compared = (
+        _in_one_decision(on, budget, variants)
+        if on.decisions is None
+        else _in_all_decisions(on, budget, variants, split_over)
     )
-    refused = [f"{each.name}: {each.refused}" for each in found if each.refused]
+    refused = [f"{each.name}: {each.refused}" for each in compared.found if each.refused]
     print_result(
         {
             **on.to_dict(),
             "budget": budget.to_dict(),
-            "unlearners": [each.to_dict() for each in found],
+            "unlearners": [each.to_dict() for each in compared.found],
         },
         as_json,
-        shown,
-        f"Served before: {on.decision_before.action}. Strictest level first. Change: the probability that"
-        " another arm is released. Loss: expected, judged by the retained records with a uniform prior; for"
-        " the operator, not to be published.",
+        compared.table,
+        compared.explanation,
         *opt.revealed(on.learner),
         *(["Not possible here:", *refused] if refused else []),
     )
 
 
-def _guarantee(found: Comparison) -> str:
-    promise = found.guarantee
-    return "" if promise is None else f"({promise.epsilon:g}, {promise.delta:.2g})\n{promise.level}"
+class _Compared(NamedTuple):
+    """What a comparison found, and the table and the words that show it."""
+
+    found: Sequence[Comparison | JointComparison]
+    table: Any
+    explanation: str
 
 
-def _likely_arms(found: Comparison) -> str:
-    """The three most likely arms."""
-    if found.probabilities is None:
-        return ""
-    chances = sorted(zip(found.probabilities.tolist(), map(str, found.actions), strict=True), reverse=True)
-    return "\n".join(f"{action} {chance:.3f}" for chance, action in chances[:3] if chance >= _LEAST_SHOWN)
+def _in_one_decision(on: LogRequest, budget: Budget, variants: Iterable[Unlearner]) -> _Compared:
+    found = compare_unlearners(on.learner, on.statistics, on.request, budget, variants=variants)
+    shown = table(
+        f"Forgetting {counted(on.request.counts.sum(), 'record')}, at {_at(budget)}",
+        ["unlearner", "guarantee", "released arm", "change", "loss"],
+        [
+            [
+                each.name,
+                _in_table(guarantee),
+                likely_arms(each.actions, chances),
+                each.change,
+                each.expected_loss,
+            ]
+            for each in found
+            if (guarantee := each.guarantee) is not None and (chances := each.probabilities) is not None
+        ],
+    )
+    return _Compared(
+        found,
+        shown,
+        f"Served before: {on.decision_before.action}. Strictest level first. Change: the probability that"
+        " another arm is released. Loss: expected, judged by the retained records with a uniform prior; for"
+        " the operator, not to be published.",
+    )
+
+
+def _in_all_decisions(on: LogRequest, budget: Budget, variants: Iterable[Unlearner], over: Over) -> _Compared:
+    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants, over=over)
+    touched = int((~on.request.is_empty).sum())
+    shown = table(
+        f"Forgetting {counted(on.request.counts.sum(), 'record')} in {counted(touched, 'decision')},"
+        f" at {_at(budget)} for all of them together",
+        ["unlearner", "guarantee", "changes", "loss"],
+        [
+            [each.name, _in_table(guarantee), each.changes, each.expected_loss]
+            for each in found
+            if (guarantee := each.guarantee) is not None
+        ],
+    )
+    return _Compared(
+        found,
+        shown,
+        "A guarantee is that of all releases together. Strictest level first. Changes: the expected number of"
+        " decisions in which another arm is released. Loss: expected, added up over the decisions, judged by"
+        " the retained records with a uniform prior; for the operator, not to be published.",
+    )
+
+
+def _at(budget: Budget) -> str:
+    return f"ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+
+
+def _in_table(guarantee: Guarantee) -> str:
+    return f"({guarantee.epsilon:g}, {guarantee.delta:.2g})\n{guarantee.level}"

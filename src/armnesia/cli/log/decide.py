@@ -11,17 +11,17 @@ from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
-from armnesia.cli.vault.decide import decide_in_vault
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.cli.vault.options import with_vault_options
+from armnesia.cli.vault.served import print_served
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS, Decision
-from armnesia.vault import DEFAULT_URL
 
 
 @with_parameters(LEARNERS)
 @with_options_of(opt.LogOptions, "source")
+@with_vault_options
 def decide(
     log: Annotated[
         str | None, typer.Argument(metavar="LOG", help=f"{opt.LOG_HELP} If not given, the vault.")
@@ -31,9 +31,7 @@ def decide(
     parameters: Any = None,
     by: opt.By = None,
     picture: opt.Picture = None,
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: Any = None,
     signed: Annotated[
         bool,
         typer.Option("--signed", help="What the vault serves, signed: certificate verify checks it."),
@@ -52,7 +50,8 @@ def decide(
             raise InvalidInputError(
                 "the vault has its own columns, actions and learner; such options need LOG"
             )
-        decide_in_vault(url, keys, timeout, as_json, source.where, signed)
+        with options.open() as vault:
+            print_served(vault, source.where, as_json, signed=signed)
         return
     if signed:
         raise InvalidInputError("--signed is for what a vault serves; leave LOG out")

@@ -1,25 +1,20 @@
-"""The commands `unlearn`, `audit` and `compare` with --by: one request in all decisions of a log."""
+"""The commands `unlearn` and `audit` with --by: one request in all decisions of a log."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import typer
 
-from armnesia.auditing import JointAudit, audit_jointly, compare_jointly
-from armnesia.cli import options as opt
-from armnesia.cli.log.request import LogRequest, UnlearningCase
+from armnesia.auditing import JointAudit, audit_jointly
+from armnesia.cli.log.arms import likely_arms
+from armnesia.cli.log.request import UnlearningCase
 from armnesia.cli.output import print_result, table
-from armnesia.core.arrays import FloatArray
 from armnesia.core.messages import counted
 from armnesia.logs import Decisions
 from armnesia.plotting import margins
-from armnesia.privacy import Budget
-from armnesia.unlearners import JointRelease, Unlearner, release_jointly
-from armnesia.unlearners.joint import Over
+from armnesia.unlearners import JointRelease, release_jointly
 
 _SHOWN = 20
-_LEAST_SHOWN = 0.0005
 
 
 def print_joint_release(case: UnlearningCase, decisions: Decisions, draw: bool, as_json: bool) -> None:
@@ -53,7 +48,7 @@ def print_joint_audit(case: UnlearningCase, decisions: Decisions, as_json: bool)
     """Compare the releases of all decisions with their references; exit code 1 unless the claim holds."""
     budget = case.budget
     found = audit_jointly(case.unlearner, case.learner, case.statistics, case.request, budget, over=case.over)
-    likely = [_likely_arms(case, row) for row in found.reference]
+    likely = [likely_arms(case.statistics.actions, row) for row in found.reference]
     about = "" if not found.delta_error else f" (at most; at least {found.delta - found.delta_error:.6g})"
     print_result(
         _facts(case, decisions, found.to_dict()) if as_json else {},
@@ -75,44 +70,6 @@ def print_joint_audit(case: UnlearningCase, decisions: Decisions, as_json: bool)
     )
     if not found.holds:
         raise typer.Exit(1)
-
-
-def print_joint_comparison(
-    on: LogRequest, budget: Budget, variants: Iterable[Unlearner], over: Over, as_json: bool
-) -> None:
-    """Compare all unlearners on a request in all decisions."""
-    found = compare_jointly(on.learner, on.statistics, on.request, budget, variants=variants, over=over)
-    touched = int((~on.request.is_empty).sum())
-    shown = table(
-        f"Forgetting {counted(int(on.request.counts.sum()), 'record')} in {counted(touched, 'decision')},"
-        f" at ε = {budget.epsilon:g}, δ = {budget.delta:g} for all of them together",
-        ["unlearner", "guarantee", "changes", "loss"],
-        [
-            [
-                each.name,
-                f"({promise.epsilon:g}, {promise.delta:.2g})\n{promise.level}",
-                each.changes,
-                each.expected_loss,
-            ]
-            for each in found
-            if (promise := each.guarantee) is not None
-        ],
-    )
-    refused = [f"{each.name}: {each.refused}" for each in found if each.refused]
-    print_result(
-        {
-            **on.to_dict(),
-            "budget": budget.to_dict(),
-            "unlearners": [each.to_dict() for each in found],
-        },
-        as_json,
-        shown,
-        "A guarantee is that of all releases together. Strictest level first. Changes: the expected number of"
-        " decisions in which another arm is released. Loss: expected, added up over the decisions, judged by"
-        " the retained records with a uniform prior; for the operator, not to be published.",
-        *opt.revealed(on.learner),
-        *(["Not possible here:", *refused] if refused else []),
-    )
 
 
 def _facts(
@@ -154,7 +111,7 @@ def _table(
                 int(case.request.counts[place].sum()),
                 case.statistics.actions[int(before.index[place])],
                 float(ahead[place]),
-                _likely_arms(case, release.probabilities[place]),
+                likely_arms(case.statistics.actions, release.probabilities[place]),
                 *(values[place] for values in more.values()),
             ]
             for place in closest
@@ -195,9 +152,3 @@ def _verdict(found: JointAudit) -> str:
         f"The claim is not shown on this log and request: δ is between {lower:.6g} and {upper:.6g}"
         f" at ε = {found.guarantee.epsilon:.6g}."
     )
-
-
-def _likely_arms(on: LogRequest, probabilities: FloatArray) -> str:
-    """The three most likely arms."""
-    chances = sorted(zip(probabilities.tolist(), map(str, on.statistics.actions), strict=True), reverse=True)
-    return "\n".join(f"{action} {chance:.3f}" for chance, action in chances[:3] if chance >= _LEAST_SHOWN)

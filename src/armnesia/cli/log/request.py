@@ -7,8 +7,8 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.names import Column, UsersFile, names_in
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.request import Column, UsersFile, names_in
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics

@@ -2,19 +2,17 @@
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, NewFile, Timeout, Url
-from armnesia.vault import DEFAULT_URL, Vault
+from armnesia.cli.vault.options import NewFile, VaultOptions, with_vault_options
 
 
+@with_vault_options
 def backup(
     file: NewFile,
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     as_json: opt.AsJson = False,
 ) -> None:
     """Copy an SQLite vault, as of one moment, to a new file."""
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         done = vault.back_up(file)
     print_result(
         done.to_dict(),

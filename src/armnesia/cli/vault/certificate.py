@@ -1,51 +1,41 @@
 """The commands `certificate show` and `certificate verify`."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.names import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import (
-    DEFAULT_TIMEOUT,
-    Keys,
-    Timeout,
-    Url,
+    VaultOptions,
     check_can_be_written,
-    check_new_folder,
-    make_folder,
+    with_vault_options,
 )
-from armnesia.cli.vault.request import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.files import read_plain
 from armnesia.core.messages import counted
 from armnesia.vault import (
-    DEFAULT_URL,
     Certificate,
     CertificateCheck,
     Head,
     LedgerCopy,
     PublicKeys,
+    SavedCertificates,
     SignedDecisions,
-    Vault,
 )
-from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import read_json
 from armnesia.vault.keys.signatures import checked_public_key
 
-_LARGEST = 1 << 24
-"""Bytes: certificates and lists of public keys are much smaller."""
-_DIGITS = 6  # so that a list of the files is in order
+_LARGEST_TABLE = 1 << 28
+"""Bytes: the served arms of a million decisions are smaller."""
 
 
+@with_vault_options
 def show(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     user: opt.Users = None,
     file: UsersFile = None,
     column: Column = None,
@@ -70,9 +60,9 @@ def show(
         if out is not None or sequence is not None:
             raise InvalidInputError("--out-folder writes a file per name; leave --out and --sequence out")
         named = read_names(user, file, column, records, records_file)
-        check_new_folder(out_folder)
-        with Vault.open(url, keys=keys, timeout=timeout) as vault:
-            _write_each(vault, named, out_folder, as_json)
+        with options.open() as vault:
+            done = vault.save_certificates(out_folder, **named)
+        _print_saved(done, as_json)
         return
     if out is not None:
         check_can_be_written(out)
@@ -83,7 +73,7 @@ def show(
         raise InvalidInputError(
             "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
         )
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         found = vault.certificate(**named) if sequence is None else vault.certificate_of_entry(sequence)
     if out is not None:
         found.save(out)
@@ -93,34 +83,17 @@ def show(
         print_result({}, False, *([] if out is None else [f"Certificate written to {out}"]), found.words())
 
 
-def _write_each(vault: Vault, named: dict[str, Any], folder: Path, as_json: bool) -> None:
-    """Write numbered files, whose names tell nobody whose they are, and an index for the owner only."""
-    rows: list[list[Any]] = [["file", "name", "entry", "erasure", "held"]]
-    written = pending = 0
-    make_folder(folder)
-    for name, certificate in vault.certificates(**named):
-        if certificate is None:
-            rows.append(["", name, "", "", ""])
-            continue
-        written += 1
-        pending += certificate.erasure == "pending"
-        file = f"certificate-{written:0{_DIGITS}}.json"
-        certificate.save(folder / file)
-        held = "yes" if certificate.held else "no"
-        rows.append([file, name, certificate.body["sequence"], certificate.erasure, held])
-    index = folder / "index.csv"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    private_files.write(index, text.getvalue())
-    missing = len(rows) - 1 - written
-    result = {"folder": folder, "index": index, "written": written, "pending": pending, "missing": missing}
-    lines = [f"{written} certificates written to {folder}; {index} says whose they are: do not hand it out"]
-    if pending:
-        lines.append(f"{pending} of them have erasure pending: armnesia finish completes it")
-    if missing:
-        lines.append(f"{missing} of the named have no certificate: they have no file in the index")
-    print_result(result, as_json, *lines)
-    if missing:
+def _print_saved(done: SavedCertificates, as_json: bool) -> None:
+    lines = [
+        f"{done.written} certificates written to {done.folder}; {done.index} says whose they are: do not hand"
+        " it out"
+    ]
+    if done.pending:
+        lines.append(f"{done.pending} of them have erasure pending: armnesia finish completes it")
+    if done.missing:
+        lines.append(f"{done.missing} of the named have no certificate: they have no file in the index")
+    print_result(done.to_dict(), as_json, *lines)
+    if done.missing:
         raise typer.Exit(1)
 
 
@@ -180,8 +153,8 @@ def verify(
 def _signed_decisions(file: Path) -> SignedDecisions | None:
     """The served arms of a vault, if the file has these."""
     try:
-        document = read_json(read_plain(file, _LARGEST).decode("utf-8"), "it")
-    except (OSError, UnicodeDecodeError, InvalidInputError):
+        document = read_json(read_plain(file, _LARGEST_TABLE).decode("utf-8"), "it")
+    except (UnicodeDecodeError, InvalidInputError):
         return None  # which is said when it is read as a certificate
     return SignedDecisions.from_dict(document) if SignedDecisions.is_one(document) else None
 
@@ -227,11 +200,7 @@ def _read_and_check(
     file: Path, trusted: Sequence[str] | None, ledger: Path | None, head: Head | None
 ) -> tuple[Certificate | None, CertificateCheck]:
     try:
-        data = read_plain(file, _LARGEST)
-    except OSError as error:
-        raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
-    try:
-        found = Certificate.from_json(data)
+        found = Certificate.read(file)
         found.words()
     except VaultError as error:
         return None, CertificateCheck((str(error),), ())
@@ -261,17 +230,17 @@ def _public_keys(given: str) -> Sequence[str]:
     if not Path(given).is_file():
         return [_checked(given)]
     try:
-        text = read_plain(given, _LARGEST).decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidInputError(f"--public-key {given} cannot be read: {error.strerror}") from None
+        file = read_plain(given)
+        if file.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+            return PublicKeys.from_json(file)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"--public-key {error}") from None
+    except VaultError as error:
+        raise InvalidInputError(f"--public-key {given}: {error}") from None
+    try:
+        return [_checked(key) for key in file.decode("utf-8-sig").split()]
     except UnicodeDecodeError:
         raise InvalidInputError(f"--public-key must be a key or a file of keys; {given} is neither") from None
-    if text.lstrip().startswith("{"):
-        try:
-            return PublicKeys.from_json(text)
-        except VaultError as error:
-            raise InvalidInputError(f"--public-key {given}: {error}") from None
-    return [_checked(key) for key in text.split()]
 
 
 def _checked(key: str) -> str:

@@ -6,18 +6,17 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_seconds, print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
-from armnesia.vault import DEFAULT_URL, CompactionEstimate, Vault
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
+from armnesia.vault import CompactionEstimate
 
 
-def compact(
-    url: Url = DEFAULT_URL, keys: Keys = None, timeout: Timeout = DEFAULT_TIMEOUT, as_json: opt.AsJson = False
-) -> None:
+@with_vault_options
+def compact(options: VaultOptions, as_json: opt.AsJson = False) -> None:
     """Remove deleted bytes from the files of the database.
 
     Says first how long others have to wait. Exit code 1 if some bytes remain.
     """
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         estimate = vault.estimate_compaction()
         if not as_json:
             print_result({}, False, _announcement(estimate))

@@ -6,16 +6,14 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, NewFile, Timeout, Url
+from armnesia.cli.vault.options import NewFile, VaultOptions, with_vault_options
 from armnesia.core.messages import counted
-from armnesia.vault import DEFAULT_URL, Vault
 
 
+@with_vault_options
 def export(
     file: NewFile,
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     for_restore: Annotated[
         bool, typer.Option("--for-restore", help="Also the suppression list, as keyed digests.")
     ] = False,
@@ -25,7 +23,7 @@ def export(
 
     Without personal data; with --for-restore also the suppression list, as keyed digests.
     """
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         done = vault.export(file, for_restore=for_restore)
     entries = counted(done.entries, "entry", "entries")
     written = f"{entries} and {counted(done.certificates, 'certificate')} written to {file}"

@@ -8,21 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import (
-    DEFAULT_TIMEOUT,
-    Keys,
-    Timeout,
-    Url,
+    VaultOptions,
     check_can_be_written,
     epsilon_and_delta,
+    with_vault_options,
 )
-from armnesia.cli.vault.request import read_names
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
-from armnesia.vault import DEFAULT_URL, SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
+from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
@@ -31,15 +29,16 @@ _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 @with_parameters(UNLEARNERS)
 @with_options_of(read_names, "named")
+@with_vault_options
 def forget(
     named: dict[str, Any],
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     exactly: Annotated[
         bool,
-        typer.Option("--exactly", help="The names are right, though the vault holds rows of similar ones."),
+        typer.Option(
+            "--exactly", help="Accept names without rows, though the vault has rows of similar ones."
+        ),
     ] = False,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[
@@ -70,7 +69,7 @@ def forget(
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_can_be_written(certificate)
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
@@ -120,7 +119,12 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
     elif body["entry"]["kind"] == "nothing_held":
         first = f"{_NOTHING_HELD} The ledger and the certificate say so. {_left_out(done, 'are')}"
     else:
-        first = f"Forgotten: {counted(done.records, 'record')}{_change(done)}"
+        change = f". Served before: {done.served_before}; now: {done.served}."
+        if done.decisions is not None:
+            changed = sum(each.served != each.served_before for each in done.decisions)
+            number = counted(len(done.decisions), "decision")
+            change = f" in {number}; {changed} of them serve another arm now."
+        first = f"Forgotten: {counted(done.records, 'record')}{change}"
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
@@ -165,14 +169,6 @@ def _preview_lines(found: Preview) -> list[Any]:
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
     ]
-
-
-def _change(done: Forgotten) -> str:
-    """What another arm is served in, now."""
-    if done.decisions is None:
-        return f". Served before: {done.served_before}; now: {done.served}."
-    changed = sum(each.served != each.served_before for each in done.decisions)
-    return f" in {counted(len(done.decisions), 'decision')}; {changed} of them serve another arm now."
 
 
 def _decisions_table(records: int, decisions: Sequence[TouchedDecision], release: JointRelease) -> Any:

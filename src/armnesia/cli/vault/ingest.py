@@ -1,7 +1,6 @@
 """The command `ingest`."""
 
 import warnings
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,11 +9,10 @@ from armnesia import datasets
 from armnesia.cli import options as opt
 from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
-from armnesia.vault import DEFAULT_URL, Vault
 
 _MOST_ACTIONS_SHOWN = 30
 _DEFAULT_COLUMNS: dict[str, Any] = {
@@ -27,11 +25,10 @@ _DEFAULT_COLUMNS: dict[str, Any] = {
 }
 
 
+@with_vault_options
 def ingest(
     log: opt.LogArgument,
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     table: opt.Table = None,
     action_column: opt.ActionColumn = "action",
     reward_column: opt.RewardColumn = "reward",
@@ -74,7 +71,7 @@ def ingest(
     opt.import_engine(log)
     records: int | None = None
     try:
-        with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
+        with options.open() as vault, counting_rows(quiet=as_json) as progress:
             records = vault.status().records
             done = vault.ingest(
                 log,
@@ -87,7 +84,7 @@ def ingest(
             )
     except KeyboardInterrupt:
         raise Interrupted(
-            f"interrupted; {_what_was_added(url, keys, timeout, records, None if dry_run else batch_rows)}"
+            f"interrupted; {_what_was_added(options, records, None if dry_run else batch_rows)}"
         ) from None
     since = "then" if dry_run else "now"
     if done.user_column is None and not no_user:
@@ -121,9 +118,7 @@ def ingest(
     )
 
 
-def _what_was_added(
-    url: str, keys: Path | None, timeout: float, records: int | None, batch_rows: int | None
-) -> str:
+def _what_was_added(options: VaultOptions, records: int | None, batch_rows: int | None) -> str:
     """What an interrupted ingest has left in a vault that had so many records; None: it was not opened yet.
 
     The commit takes time: if it is interrupted, all rows may be in.
@@ -131,9 +126,7 @@ def _what_was_added(
     if batch_rows is not None:
         return "the finished batches are in; run the same command again to continue: no row is added twice"
     try:
-        with Vault.open(
-            url, keys=keys, timeout=timeout
-        ) as vault:  # the interrupted connection may be unusable
+        with options.open() as vault:  # the interrupted connection may be unusable
             unchanged = records is None or vault.status().records == records
     except (ArmnesiaError, KeyboardInterrupt):
         unchanged = False

@@ -7,11 +7,11 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, epsilon_and_delta, policy_changes
+from armnesia.cli.vault.options import VaultOptions, epsilon_and_delta, policy_changes, with_vault_options
 from armnesia.core.identifiers import UserType
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
-from armnesia.vault import DEFAULT_CONFIDENCE, DEFAULT_URL, EXTERNAL, MANAGED, Configuration, Vault
+from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration
 from armnesia.vault.configuration import MOST_DECISIONS
 
 
@@ -21,10 +21,9 @@ from armnesia.vault.configuration import MOST_DECISIONS
     notes={"confidence": f"In a vault {DEFAULT_CONFIDENCE:g} if not given."},
 )
 @with_options_of(policy_changes, "policy")
+@with_vault_options
 def init(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     actions: opt.Actions = None,
     actions_file: opt.ActionsFile = None,
     reward_range: opt.RewardRange = "0,1",
@@ -85,7 +84,7 @@ def init(
         learner_options=learner_parameters,
         user_type=None if user_type is None else UserType.named(user_type),
     )
-    with Vault.create(url, configuration.with_policy(**policy), keys=keys, timeout=timeout) as vault:
+    with options.create(configuration.with_policy(**policy)) as vault:
         made = vault.identity()
     print_result(
         made.to_dict(),

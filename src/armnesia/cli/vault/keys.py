@@ -6,29 +6,26 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault import DEFAULT_URL, Vault
 
 
-def public_key(
-    url: Url = DEFAULT_URL, keys: Keys = None, timeout: Timeout = DEFAULT_TIMEOUT, as_json: opt.AsJson = False
-) -> None:
+@with_vault_options
+def public_key(options: VaultOptions, as_json: opt.AsJson = False) -> None:
     """Print the public keys of the vault, the current one last.
 
     One per line: every key that the vault has signed with. --json prints the list to publish, which also says
     from which to which ledger entry each key signed.
     """
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         found = vault.public_keys()
     print_result(found.to_dict(), as_json, *found)
 
 
+@with_vault_options
 def rotate_key(
     which: Annotated[str, typer.Argument(metavar="signing|digest", help="The key to replace.")],
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     compromised_since: Annotated[
         int | None,
         typer.Option(
@@ -47,7 +44,7 @@ def rotate_key(
         raise InvalidInputError(f"the key must be signing or digest; got {which!r}")
     if which == "digest" and compromised_since is not None:
         raise InvalidInputError("--compromised-since is for the signing key: a digest key signs nothing")
-    with Vault.open(url, keys=keys, timeout=timeout) as vault, counting_rows(quiet=as_json) as progress:
+    with options.open() as vault, counting_rows(quiet=as_json) as progress:
         if which == "signing":
             done = vault.rotate_signing_key(compromised_since=compromised_since)
         else:

@@ -8,20 +8,18 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_long_json, print_result, table
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, check_can_be_written
+from armnesia.cli.vault.options import VaultOptions, check_can_be_written, with_vault_options
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.files import atomic_write
 from armnesia.core.messages import counted
-from armnesia.vault import DEFAULT_URL, Entry, Head, Vault
+from armnesia.vault import Entry, Head
 
 _ROWS_PER_TABLE = 1000
 
 
+@with_vault_options
 def ledger(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     head: Annotated[bool, typer.Option("--head", help="Only the head, to be stored elsewhere.")] = False,
     export: Annotated[
         Path | None,
@@ -39,18 +37,17 @@ def ledger(
     if sum((head, export is not None, check is not None)) > 1:
         raise InvalidInputError("--head, --export and --check exclude each other; give one")
     if check is not None:
-        _check(url, keys, timeout, Head.parse(check), as_json)
+        _check(options, Head.parse(check), as_json)
         return
     if export is not None:
         check_can_be_written(export)
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         if head:
             print_result({"head": vault.head}, as_json, str(vault.head))
             return
         entries = vault.ledger()
     if export is not None:
-        with atomic_write(export, mode=0o600) as path, path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{text}\n" for text in entries.texts)
+        entries.save(export)
         result = {"head": entries.head, "entries": len(entries), "file": export}
         written = counted(len(entries), "entry", "entries")
         print_result(result, as_json, f"{written} written to {export}; head {entries.head}")
@@ -62,8 +59,8 @@ def ledger(
         print_result({}, False, f"Head: {entries.head}")
 
 
-def _check(url: str, keys: Path | None, timeout: float, stored: Head, as_json: bool) -> None:
-    with Vault.open(url, keys=keys, timeout=timeout, accept="any") as vault:
+def _check(options: VaultOptions, stored: Head, as_json: bool) -> None:
+    with options.open(accept="any") as vault:
         found = vault.check_ledger(stored)
     print_result(
         found.to_dict(),

@@ -1,15 +1,17 @@
 """Options of the vault's commands: where the vault is, its policy, and the files that they write."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.cli.parameters import with_options_of
+from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Policy
+from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault
 
 Url = Annotated[
     str,
@@ -23,7 +25,6 @@ Keys = Annotated[
         "--keys", envvar="ARMNESIA_KEYS", help="The file of the keys; by default beside the SQLite file."
     ),
 ]
-DEFAULT_TIMEOUT = 30.0
 Timeout = Annotated[
     float,
     typer.Option(
@@ -38,6 +39,27 @@ BeyondPolicy = Annotated[
     typer.Option("--beyond", metavar="refuse|rollback", help="Policy: what happens to a request beyond it."),
 ]
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
+
+
+@dataclass(frozen=True)
+class VaultOptions:
+    """The options of a command on a vault: where it is, where its keys are, how long to wait for others."""
+
+    url: Url = DEFAULT_URL
+    keys: Keys = None
+    timeout: Timeout = 30.0
+
+    def create(self, configuration: Configuration) -> Vault:
+        """Create the vault; see `Vault.create`."""
+        return Vault.create(self.url, configuration, keys=self.keys, timeout=self.timeout)
+
+    def open(self, *, accept: Accept = "intact") -> Vault:
+        """Open the vault; see `Vault.open`."""
+        return Vault.open(self.url, keys=self.keys, timeout=self.timeout, accept=accept)
+
+
+with_vault_options = with_options_of(VaultOptions, "options")
+"""Replaces the argument `options` of a command by the options of `VaultOptions`, from which it is made."""
 
 
 def epsilon_and_delta(
@@ -93,31 +115,6 @@ def unsigned_zero(number: float | None) -> float | None:
     (0.0, -1.0, None)
     """
     return None if number is None else number + 0.0
-
-
-def check_new_folder(folder: Path) -> None:
-    """Refuse a folder that has files, or that cannot be made, before the command does anything.
-
-    >>> check_new_folder(Path("no-such-folder/new"))
-    Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: the new folder must be in a folder that exists; no-such-folder
-    does not
-    """
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InvalidInputError(f"the folder must be a new one; {folder} exists already and is not empty")
-    parent = folder if folder.exists() else folder.parent
-    if not parent.is_dir():
-        raise InvalidInputError(f"the new folder must be in a folder that exists; {parent} does not")
-    if not os.access(parent, os.W_OK):
-        raise InvalidInputError(f"the new folder must be in a writable folder; {parent} is not writable")
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder that only its owner can read; one that was checked may be there, empty."""
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise VaultError(f"the folder {folder} cannot be made: {error.strerror}") from None
 
 
 def check_can_be_written(file: Path) -> None:

@@ -5,15 +5,13 @@ from typing import Any
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, policy_changes, policy_text
-from armnesia.vault import DEFAULT_URL, Vault
+from armnesia.cli.vault.options import VaultOptions, policy_changes, policy_text, with_vault_options
 
 
 @with_options_of(policy_changes, "changes")
+@with_vault_options
 def policy(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     changes: Any = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -21,7 +19,7 @@ def policy(
 
     A change holds from now on.
     """
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         done = vault.change_policy(**changes)
     print_result(
         done.to_dict(),

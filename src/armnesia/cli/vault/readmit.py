@@ -5,19 +5,17 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import with_options_of
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
-from armnesia.cli.vault.request import read_names
-from armnesia.vault import DEFAULT_URL, Vault
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 
 
 @with_options_of(read_names, "named")
+@with_vault_options
 def readmit(
     named: dict[str, Any],
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     erase: Annotated[
         bool,
         typer.Option("--erase", help="Remove them from the suppression list: see docs/vault-reference.md."),
@@ -28,7 +26,7 @@ def readmit(
 
     Deleted records do not come back.
     """
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         done = vault.readmit(**named, erase=erase)
     lines = [f"{done.readmitted} readmitted: their new records are accepted from now on"]
     if done.erased:

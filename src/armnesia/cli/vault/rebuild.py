@@ -6,14 +6,12 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
-from armnesia.vault import DEFAULT_URL, Vault
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 
 
+@with_vault_options
 def rebuild(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     without: Annotated[
         list[str] | None,
         typer.Option(help="A source, by its name in status, that no longer exists: its rows stop counting."),
@@ -25,7 +23,7 @@ def rebuild(
     Forgotten people are left out.
     """
     with (
-        Vault.open(url, keys=keys, timeout=timeout, accept="damaged") as vault,
+        options.open(accept="damaged") as vault,
         counting_rows(quiet=as_json) as progress,
     ):
         done = vault.rebuild(without=without or (), progress=progress)

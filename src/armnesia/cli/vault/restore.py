@@ -7,16 +7,15 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.messages import counted
-from armnesia.vault import DEFAULT_URL, Vault
+from armnesia.vault import Vault
 
 
+@with_vault_options
 def restore(
     export_file: Annotated[Path, typer.Argument(metavar="EXPORT", help="Written by export --for-restore.")],
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     as_it_is: Annotated[
         bool, typer.Option("--as-it-is", help="Also a copy that something other than armnesia has changed.")
     ] = False,
@@ -26,7 +25,9 @@ def restore(
 
     Everyone forgotten since the backup is forgotten again.
     """
-    done = Vault.restore(url, export_file, keys=keys, timeout=timeout, as_it_is=as_it_is)
+    done = Vault.restore(
+        options.url, export_file, keys=options.keys, timeout=options.timeout, as_it_is=as_it_is
+    )
     print_result(
         done.to_dict(),
         as_json,

@@ -6,15 +6,14 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
-from armnesia.cli.vault.decide import served_text
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url, policy_text
-from armnesia.vault import DEFAULT_URL, OPERATOR_ONLY, Vault
+from armnesia.cli.vault.options import VaultOptions, policy_text, with_vault_options
+from armnesia.cli.vault.served import served_text
+from armnesia.vault import OPERATOR_ONLY
 
 
+@with_vault_options
 def status(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     scores: Annotated[
         bool,
         typer.Option("--scores", help="Also the count, mean and score of every arm; not to be published."),
@@ -25,7 +24,7 @@ def status(
 
     Counts published before and after a deletion reveal what was deleted.
     """
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
+    with options.open() as vault:
         found = vault.status(scores=scores)
     configuration = found.configuration
     rows: list[list[Any]] = [

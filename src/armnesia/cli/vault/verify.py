@@ -7,15 +7,14 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import DEFAULT_TIMEOUT, Keys, Timeout, Url
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.messages import counted
-from armnesia.vault import DEFAULT_URL, Head, Vault
+from armnesia.vault import Head
 
 
+@with_vault_options
 def verify(
-    url: Url = DEFAULT_URL,
-    keys: Keys = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    options: VaultOptions,
     head: Annotated[str | None, typer.Option(help="A head of the ledger that was stored elsewhere.")] = None,
     in_place: Annotated[
         bool,
@@ -32,7 +31,7 @@ def verify(
     stored = None if head is None else Head.parse(head)  # refused before the vault is opened
     # An old copy is opened too: that it is old is one of the problems to report.
     with (
-        Vault.open(url, keys=keys, timeout=timeout, accept="any") as vault,
+        options.open(accept="any") as vault,
         counting_rows(quiet=as_json) as progress,
     ):
         found = vault.verify(stored, in_place=in_place, progress=progress)

@@ -149,8 +149,9 @@ def _paragraphs(costs: dict[Point, dict[str, Estimate]]) -> list[str]:
         " the reference sees how many records of each arm were deleted, so it can keep the penalties of the"
         " counts before. At retained it sees D∖U only: the same vector must serve whether nothing or half of"
         " the best arm was deleted. So tilt at retained may cost something where nothing is deleted, and the"
-        " other methods do not. Two forms of it are shown. The recommended one, Tilt(assumed_share=0.95,"
-        ' predictive="by_counts"), looks at the counts: here all arms had equally many records, so those that'
+        " other methods do not. Two forms of it are shown. The recommended one, Tilt(assumed_share=0.95)"
+        " with its default predictive, by_counts, looks at the counts: here all arms had equally many"
+        " records, so those that"
         " are left show which arm lost some, and how many. Without insurance it costs about what tilt costs"
         f" at request_shape; from ε = {all_insured_from():.2f} on it also insures all five arms. The other"
         " one, nothing_or_share, ignores the counts; by_counts is the same where they are not about equal.",

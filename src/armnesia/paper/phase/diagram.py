@@ -29,7 +29,7 @@ PhaseMap = dict[str, Any]
 
 def phase_maps(*, quick: bool = False) -> list[PhaseMap]:
     """Maps over (N, k) at γ = 0.5 and over (ε, δ) at N = 1800, k = 80; M_f, hard case, exact."""
-    step = 2 if quick else 1
+    step = 3 if quick else 1
     return [
         _over_n_and_k(
             list(range(500, 5001, 250 * step)), [float(k) for k in np.linspace(0.1, 0.9, 17)[::step]]

@@ -76,7 +76,7 @@ STRATEGIES: dict[str, Strategy] = {
     "strict adaptive, frozen": Strategy(StrictAdaptive(), "frozen"),
     "frozen rollback": Strategy(FrozenRollback()),
     "frozen rollback, frozen": Strategy(FrozenRollback(), "frozen"),
-    "tilt, share assumed": Strategy(Tilt(assumed_share=0.05)),
+    "tilt, share assumed": Strategy(Tilt(assumed_share=0.05, predictive="flat")),
     "tilt": Strategy(Tilt()),
     "tilt, frozen": Strategy(Tilt(), "frozen"),
 }

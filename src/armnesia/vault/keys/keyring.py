@@ -7,7 +7,7 @@ Digests of rows are stored with the rows and deleted with them, and always use k
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from os import PathLike
@@ -158,6 +158,20 @@ class Keyring:
     def owner_digest(self, user: str) -> bytes:
         """The first digest of a user's chain, d₁, by which rows name their owner."""
         return _digest(self.digest_keys[0], USER, _utf8(user))
+
+    def owner_digests(self, users: Iterable[str]) -> list[bytes]:
+        """`owner_digest` of many users, in two thirds of the time.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.owner_digests(["ann", "bob"]) == [*map(keyring.owner_digest, ["ann", "bob"])]
+        True
+        """
+        prepared, digests = _prepared(self.digest_keys[0], USER), []
+        for user in users:
+            state = prepared.copy()
+            state.update(_utf8(user))
+            digests.append(state.digest())
+        return digests
 
     def digest_of_owner(self, owner: bytes) -> bytes:
         """The chained digest of a user, from `owner_digest`; the same as `user_digest`."""

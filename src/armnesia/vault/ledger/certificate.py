@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
+from armnesia.core.files import read_plain
 from armnesia.vault.keys import private_files, signatures
 from armnesia.vault.keys.canonical_json import (
     canonical,
@@ -251,6 +252,11 @@ class Certificate:
             raise VaultError(f"a certificate must be plain JSON: {error}") from None
         except ValueError:
             raise VaultError("the signature of a certificate must be hexadecimal") from None
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> "Certificate":
+        """Read a certificate from its file, as `from_json` does."""
+        return cls.from_json(read_plain(path))
 
     @classmethod
     def from_json(cls, file: str | bytes) -> "Certificate":

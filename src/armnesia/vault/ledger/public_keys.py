@@ -12,9 +12,11 @@ key. Entries of 0.1.0 lack that signature.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from os import PathLike
 from typing import Any, overload
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import read_plain
 from armnesia.vault.keys import signatures
 from armnesia.vault.keys.canonical_json import canonical, parse_time, read_json
 from armnesia.vault.ledger.ledger import Head
@@ -160,7 +162,17 @@ class PublicKeys(Sequence[str]):
         }
 
     @classmethod
-    def from_json(cls, text: str) -> "PublicKeys":
+    def read(cls, path: str | PathLike[str]) -> "PublicKeys":
+        """Read a published list from its file, as `from_json` does.
+
+        >>> PublicKeys.read("no-such-file")
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: no-such-file cannot be read: No such file or directory
+        """
+        return cls.from_json(read_plain(path))
+
+    @classmethod
+    def from_json(cls, file: str | bytes) -> "PublicKeys":
         """Read a published list; one whose parts do not fit together is refused.
 
         >>> PublicKeys.from_json('{"schema": "armnesia.public_keys/1"}')
@@ -169,6 +181,7 @@ class PublicKeys(Sequence[str]):
         prints it; it has been changed
         """
         try:
+            text = file.decode("utf-8-sig") if isinstance(file, bytes) else file
             document = read_json(text, "the list of public keys")
             names = {field.name for field in fields(SigningKey)}
             if any(key.keys() != names for key in document["keys"]):

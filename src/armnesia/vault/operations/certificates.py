@@ -1,9 +1,15 @@
 """The certificates of many people at once."""
 
+import csv
+import io
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.results import SavedCertificates
 from armnesia.vault.state.certificates import answer_to, certificate_of_entry, open_certificate, read_tree
 from armnesia.vault.state.connection import VaultConnection
 
@@ -26,3 +32,31 @@ def certificates_of_each(
             with connection.reading() as transaction:
                 tree = read_tree(transaction, sequence, opening)
         yield one.names[0], open_certificate(certificate, connection, one, opening, tree)
+
+
+def save_certificates(
+    connection: VaultConnection, target: ErasureTarget, folder: str | Path
+) -> SavedCertificates:
+    """Write numbered files, whose names tell nobody whose they are, and an index for the owner only."""
+    folder = Path(folder)
+    private_files.check_new_folder(folder)
+    certificates = certificates_of_each(connection, target)
+    rows: list[list[Any]] = [["file", "name", "entry", "erasure", "held"]]
+    written = pending = 0
+    for name, certificate in certificates:
+        if len(rows) == 1:  # the names were looked up: none of them is refused
+            private_files.make_folder(folder)
+        if certificate is None:
+            rows.append(["", name, "", "", ""])
+            continue
+        written += 1
+        pending += certificate.erasure == "pending"
+        file = f"certificate-{written:06}.json"  # so that a list of the files is in order
+        certificate.save(folder / file)
+        held = "yes" if certificate.held else "no"
+        rows.append([file, name, certificate.body["sequence"], certificate.erasure, held])
+    index = folder / "index.csv"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    private_files.write(index, text.getvalue())
+    return SavedCertificates(folder, index, written, pending, len(rows) - 1 - written)

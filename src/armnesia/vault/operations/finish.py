@@ -1,10 +1,13 @@
 """Finishing: pending erasures are completed, and their certificates signed again in bulk."""
 
-from armnesia.core.errors import InvalidInputError
+from pathlib import Path
+
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import Progress, RowCounter
+from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Finished
-from armnesia.vault.state.certificates import check_still_erased, read_stored
+from armnesia.vault.state.certificates import certificate_of_entry, check_still_erased, read_stored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.storage import tables
@@ -13,15 +16,24 @@ _AT_ONCE = 500
 """Certificates per transaction: other writers wait for a fraction of a second."""
 
 
-def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | None = None) -> Finished:
+def finish(
+    connection: VaultConnection,
+    *,
+    since: int = 1,
+    folder: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Finished:
     """Make deleted bytes leave the files, and sign again every certificate that does not say so yet.
 
     These are the certificates that were signed with erasure pending, and those stored as drafts: `forget` may
     have handed them out with erasure pending. Also those that a compromised key signed are signed again.
-    `since` leaves out those of earlier ledger entries.
+    `since` leaves out those of earlier ledger entries. Those that were signed again are written to `folder`.
     """
     if isinstance(since, bool) or not isinstance(since, int) or since < 1:
         raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
+    if folder is not None:
+        folder = Path(folder)
+        private_files.check_new_folder(folder)
     with connection.reading() as transaction:
         state = transaction.state
     erased = connection.erase(state.head, wait=True)
@@ -42,12 +54,15 @@ def finish(connection: VaultConnection, *, since: int = 1, progress: Progress | 
     for part in parts or ([()] if through > state.erased_through else []):
         _reissue(connection, part)
         counter.add(len(part))
+    if folder is not None and reissued:
+        _save(connection, reissued, folder)
     return Finished(
         "complete" if complete else "pending",
         reissued,
         len(waiting) - len(reissued),
         None if complete else connection.database.erasure_obstacle,
         state.head,
+        folder,
     )
 
 
@@ -62,3 +77,16 @@ def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
             certificate = stored.issue(transaction.keyring, keys, erasure="complete", covers=covers)
             transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
         transaction.store(transaction.state)
+
+
+def _save(connection: VaultConnection, entries: tuple[int, ...], folder: Path) -> None:
+    """Write the certificates of these ledger entries, named by them."""
+    private_files.make_folder(folder)
+    for number, entry in enumerate(entries):
+        try:
+            certificate_of_entry(connection, entry).save(folder / f"certificate-{entry:06}.json")
+        except VaultError as error:
+            raise VaultError(
+                f"{error}; the certificates are signed, {number} of {len(entries)} are written, and armnesia"
+                " certificate show --sequence ENTRY --out FILE writes each of the others"
+            ) from None

@@ -9,7 +9,13 @@ from armnesia.core.request import DeletionRequest
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
 from armnesia.unlearners.stream import Stream
-from armnesia.vault.configuration import Configuration, check_joint, make_unlearner, meaningful_budget
+from armnesia.vault.configuration import (
+    Configuration,
+    check_joint,
+    make_unlearner,
+    meaningful_budget,
+    stored_options,
+)
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
 from armnesia.vault.ledger.commitments import commit_to
@@ -48,12 +54,16 @@ class RequestOptions:
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
         name = configuration.unlearner if self.unlearner is None else self.unlearner
-        default = configuration.unlearner_options if name == configuration.unlearner else {}
-        options = default if self.options is None else self.options
+        if self.options is None and name == configuration.unlearner:
+            options = configuration.unlearner_options
+            unlearner = make_unlearner(name, options, stored=True)
+        else:
+            unlearner = make_unlearner(name, self.options or {})
+            options = stored_options(unlearner, self.options or {})
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
         budget = meaningful_budget(epsilon, delta)
-        return ResolvedRequest(make_unlearner(name, options), options, budget, self.exactly)
+        return ResolvedRequest(unlearner, options, budget, self.exactly)
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,10 @@ def _is_intact(session: Session, all_keys: Keyring, layout: RecordLayout) -> boo
     if any(check_chain(tables.LedgerRows(session), vault=all_keys.vault, end=state.head)):
         return False
     computed = compute_digests(session, keyring, layout, observers=[observer])
+    root = state.digests.decision
     if state.version >= WITH_DECISIONS:
-        tree, _ = build_tree(tables.stream_decisions(session), keyring)
-        computed = computed._replace(decision=tree.root)
-    if computed != state.digests:
+        root = build_tree(tables.stream_decisions(session), keyring)[0].root
+    if computed._replace(decision=root) != state.digests:
         return False
     if state.version >= WITH_TALLIES and tally_problems(session, observer.number, observer.digest):
         return False

@@ -207,7 +207,11 @@ class StoredState:
 
     def _digests(self, keyring: Keyring) -> TableDigests:
         masked, _, _ = self.row.tallies.partition(ROTATED_BELOW)
-        return TableDigests.unmasked(masked, keyring, self.head)
+        digests = TableDigests.unmasked(masked, keyring, self.head)
+        if self.arms and self.decision is not None:  # as version 5 will have it
+            row = VaultDecision.of_row(self.decision).row(keyring)
+            return digests._replace(decision=digest_of_decision(row, keyring))
+        return digests
 
     def state(self, keyring: Keyring) -> State:
         """The state that the rows mean."""

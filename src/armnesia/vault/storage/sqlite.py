@@ -1,7 +1,9 @@
 """SQLite: one file, a write-ahead log, and every commit on disk before it is acknowledged.
 
-Two things erase deleted bytes: `secure_delete` overwrites freed space, and a truncating checkpoint writes the
-overwritten pages into the file and empties the write-ahead log.
+Three things erase deleted bytes: `secure_delete` overwrites what is deleted; copies that SQLite leaves in
+the unused space of pages are overwritten in the file (`sqlite_unused_space.py`); a truncating checkpoint
+empties the write-ahead log. The pages to look at are those in the log, which is read before it is emptied or
+used again.
 """
 
 import os
@@ -35,6 +37,7 @@ from armnesia.vault.storage.database import (
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
+from armnesia.vault.storage.sqlite_unused_space import SharedFile, pages_with_leftovers
 from armnesia.vault.storage.tables import read_head
 from armnesia.vault.storage.writer_queue import WriterQueue
 
@@ -56,8 +59,15 @@ _OLDEST = (3, 37, 0)
 _SMALL = 1 << 20
 """Bytes: reading a smaller vault takes no longer than copying it."""
 _PRIMARY_CODE = 0xFF
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PAUSE = 0.05
+_MALFORMED = b"malformed database schema"
 _USED = "another process was using the vault"
+_NO_LEFTOVERS = 1
+"""The user version of a file in which only pages of the log may have copies of cells in unused space.
+
+Files of earlier versions of armnesia have 0: all their pages are looked at once.
+"""
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 _MOST_PROBLEMS = 20
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
@@ -159,13 +169,20 @@ class SqliteDatabase(Database):
         is_vault = self.has_vault()
         if is_vault:
             self._check_private()
-        if create or is_vault:  # a file that is no vault is left as it is
+        self._is_own = create or is_vault
+        if self._is_own:  # a file that is no vault is left as it is
             self._connection.execute("PRAGMA journal_mode = WAL")
+        if create:
+            self._connection.execute(f"PRAGMA user_version = {_NO_LEFTOVERS}")
         for setting in _SETTINGS:
             self._connection.execute(setting)
         # Reading creates the write-ahead log, which exists from now on.
         self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         self._files = self._present_files()
+        ((checked,),) = self._connection.execute("PRAGMA user_version").fetchall()
+        self._leftovers: set[int] | None = set() if checked == _NO_LEFTOVERS else None
+        """The pages in whose unused space copies of cells are to be overwritten; None: any page."""
+        self._file = SharedFile(self._path, self._files[0] or (0, 0))
 
     def has_vault(self) -> bool:
         """Whether the file contains a vault."""
@@ -211,9 +228,18 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
-        """Take the write lock at the start, so that no transaction has to be abandoned later."""
-        with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE") as session:
-            yield session
+        """Take the write lock at the start, so that no transaction has to be abandoned later.
+
+        The log is emptied while it is still this writer's turn: then no other writer is in the way, and none
+        can use the log again before its pages were looked at.
+        """
+        with self._queue.turn(self._timeout):
+            if self._is_own:
+                self._look_at_log()
+            with self._transaction("BEGIN IMMEDIATE") as session:
+                yield session
+            if self._is_own:
+                self._empty_log()
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
@@ -245,36 +271,91 @@ class SqliteDatabase(Database):
         return [f"database: {line}" for text in found if text != "ok" for line in text.splitlines()]
 
     def erase(self, *, wait: bool = False) -> bool:
-        """Run a truncating checkpoint; by default do not wait for a reader that still needs the old pages."""
+        """Empty the log; by default do not wait for a reader that still needs the old pages."""
         end = time.monotonic() + self._timeout * wait
         with self._translating_errors():
             while True:
                 self._check_same_files()
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                try:
-                    ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                    self.erasure_obstacle = _USED if busy else ""
-                except sqlite3.Error as error:  # the changes themselves are committed, in the write-ahead log
-                    self.erasure_obstacle = self._obstacle(error)
-                finally:
-                    self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+                if self._is_erased():
+                    self.erasure_obstacle = ""
+                    return True
+                with self._queue.turn(0) as is_own_turn:
+                    error = self._empty_log() if is_own_turn else None
+                if not is_own_turn:
+                    self.erasure_obstacle = _USED
+                if error is not None:
+                    self._warn_of(error)
                 if self.erasure_obstacle != _USED or time.monotonic() >= end:
                     return not self.erasure_obstacle
                 time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
 
-    def _obstacle(self, error: sqlite3.Error) -> str:
-        """Why a checkpoint failed; that it is the disk, or the file, is worth a warning."""
-        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in (
-            sqlite3.SQLITE_BUSY,
-            sqlite3.SQLITE_LOCKED,
-        ):
-            return _USED
+    def _is_erased(self) -> bool:
+        """Whether there is nothing to erase: the log is empty, and no page is left to be looked at."""
+        return self._leftovers == set() and os.path.getsize(self._names[1]) == 0
+
+    def _look_at_log(self) -> None:
+        """Note the pages in the log with copies of cells, before something is written over it."""
+        try:
+            if self._leftovers is not None and os.path.getsize(self._names[1]):
+                self._leftovers |= pages_with_leftovers(self._names[1])
+        except OSError:
+            self._leftovers = None
+
+    def _empty_log(self) -> Exception | None:
+        """Overwrite the copies of cells in pages of the log, and empty it, in this connection's turn.
+
+        Sets the obstacle, if there is one; returns an error of the disk or the file.
+        """
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._look_at_log()
+            if self._leftovers != set() and not self._overwrite_leftovers():
+                self.erasure_obstacle = _USED
+                return None
+            ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self.erasure_obstacle = _USED if busy else ""
+        except (sqlite3.Error, OSError) as error:  # the changes themselves are committed
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _BUSY:
+                self.erasure_obstacle = _USED
+                return None
+            self.erasure_obstacle = f"the disk or the file has an error ({error})"
+            return error
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+        return None
+
+    def _overwrite_leftovers(self) -> bool:
+        """Overwrite them in the file itself, while nobody else writes to it; False if somebody does.
+
+        The log is emptied after that: if this process is killed before, the next one finds the pages in it.
+        """
+        before = self._connection.execute("PRAGMA data_version").fetchall()
+        ((busy, frames, copied),) = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        if busy or frames != copied:
+            return False
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            # If nobody has committed since, the log has nothing that a checkpoint would still copy.
+            if self._connection.execute("PRAGMA data_version").fetchall() != before:
+                return False
+            self._file.overwrite_leftovers(self._leftovers)
+            if self._leftovers is None:
+                self._connection.execute(f"PRAGMA user_version = {_NO_LEFTOVERS}")
+            self._connection.execute("COMMIT")
+            self._connection.execute("PRAGMA shrink_memory")  # pages in the cache have the copies still
+            self._leftovers = set()
+            return True
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _warn_of(self, error: Exception) -> None:
+        """That it is the disk, or the file, is worth a warning."""
         warnings.warn(
             f"deleted bytes could not be removed from the files of the vault {self.location!r}: {error}; all"
             " changes are committed; check the disk, then run armnesia finish",
-            stacklevel=2,
+            stacklevel=3,
         )
-        return f"the disk or the file has an error ({error})"
 
     def compact(self) -> bool:
         """Rewrite the whole file, then run the checkpoint."""
@@ -318,12 +399,18 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the connection."""
-        self._queue.close()
         if self._present_files() != self._files:
             # On close SQLite would write its log into the file at this path; interrupted, it does not.
             with suppress(sqlite3.ProgrammingError):  # it is closed already
                 self._connection.interrupt()
+        elif self._is_own and not self._is_erased():
+            # On close SQLite empties the log, whose pages would then not be looked at.
+            with suppress(sqlite3.ProgrammingError), self._queue.turn(0) as is_own_turn:
+                if is_own_turn:
+                    self._empty_log()
+        self._queue.close()
         self._connection.close()
+        self._file.close()
 
     def discard(self) -> None:
         """Close the connection and remove the new file."""
@@ -388,6 +475,11 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise database_error(self.location, _meaning(error)) from None
+        except UnicodeDecodeError as error:  # Python could not read what SQLite says, which quotes the file
+            if not error.object.startswith(_MALFORMED):
+                raise
+            text = error.object.decode(errors="backslashreplace")
+            raise database_error(self.location, _meaning(sqlite3.DatabaseError(text))) from None
 
 
 def _schema_problems(objects: list[Row], tables: tuple[Table, ...]) -> Iterator[str]:

@@ -5,7 +5,8 @@ writer takes the first lock (next in line), then the second (writing), and gives
 has just written must get in line again behind the one that is next.
 
 The locks are on two bytes of a small file beside the vault, and end with the process that holds them. They
-are for fairness only: SQLite's own lock protects the data. Where the system has no such locks, there is none.
+are for fairness, and for work on the log after a commit: SQLite's own lock protects the data. Where the
+system has no such locks, there is no queue.
 """
 
 import os
@@ -30,18 +31,24 @@ class WriterQueue:
         self._descriptor: int | None = None
 
     @contextmanager
-    def turn(self, timeout: float) -> Iterator[None]:
-        """Wait for one's turn, at most so many seconds; then the database decides."""
+    def turn(self, timeout: float) -> Iterator[bool]:
+        """Wait for one's turn, at most so many seconds; then the database decides.
+
+        Yields whether it came; where the system has no such locks, it is always one's turn.
+        """
         end = time.monotonic() + timeout
-        if not self._open() or not self._take(_NEXT, end):
-            yield
+        if not self._open():
+            yield True
+            return
+        if not self._take(_NEXT, end):
+            yield False
             return
         try:
             taken = self._take(_WRITING, end)
         finally:
             self._give_back(_NEXT)
         try:
-            yield
+            yield taken
         finally:
             if taken:
                 self._give_back(_WRITING)

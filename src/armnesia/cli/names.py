@@ -1,4 +1,4 @@
-"""Who or what a request names: by options, or by a file of names."""
+"""The people or records that a command names: by options, or by a file of names."""
 
 import csv
 import warnings

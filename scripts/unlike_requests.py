@@ -88,25 +88,6 @@ def losses(
     return {name: value / total for name, value in found.items()}
 
 
-def sampled(
-    n: int,
-    k: int,
-    deleted_mean: float,
-    kept_mean: float,
-    unlearner: Unlearner,
-    budget: Budget,
-    data_sets: int,
-    seed: int,
-) -> tuple[float, float]:
-    """The same loss by drawing every arm's sums, and its standard error: deletions from the best arm."""
-    rng = np.random.default_rng(seed)
-    others = rng.binomial(n, MEANS, size=(data_sets, len(MEANS)))
-    kept, deleted = rng.binomial(n - k, kept_mean, data_sets), rng.binomial(k, deleted_mean, data_sets)
-    statistics, request = world(n, k, 0, kept, deleted, others)
-    loss = unlearner.release(learner_for(n), statistics, request, budget).probabilities @ GAPS
-    return float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets))
-
-
 def of_several_arms(
     n: int,
     deletions: Mapping[int, tuple[int, float]],
@@ -115,7 +96,23 @@ def of_several_arms(
     data_sets: int,
     seed: int,
 ) -> dict[str, tuple[float, float]]:
-    """Losses and standard errors on the same data sets; `deletions` has k and the deleted mean per arm.
+    """Losses and standard errors on the same data sets; `deletions` has k and the deleted mean per arm."""
+    found = loss_of_each_data_set(n, deletions, unlearners, budget, data_sets, seed)
+    return {
+        name: (float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets)))
+        for name, loss in found.items()
+    }
+
+
+def loss_of_each_data_set(
+    n: int,
+    deletions: Mapping[int, tuple[int, float]],
+    unlearners: Mapping[str, Unlearner | None],
+    budget: Budget,
+    data_sets: int,
+    seed: int | list[int],
+) -> dict[str, Floats]:
+    """The losses on the same data sets, one by one; `deletions` has k and the deleted mean per arm.
 
     The mean of all records of an arm stays what it is, as far as the mean of the others is not below 0.
     """
@@ -138,5 +135,5 @@ def of_several_arms(
             loss = GAPS[learner_for(n).decide(statistics).index]
         else:
             loss = unlearner.release(learner_for(n), statistics, request, budget).probabilities @ GAPS
-        found[name] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets))
+        found[name] = np.asarray(loss)
     return found

@@ -1,8 +1,7 @@
-"""What `decide` prints of a vault."""
+"""What `decide` prints of a vault: the arm that it serves, or those of all its decisions."""
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,28 +21,19 @@ _SHOWN = 20
 _NAME_AND_VALUE = re.compile(r"\s*([^=]+?)\s*=\s*(.*?)\s*", re.DOTALL)
 
 
-def decide_in_vault(
-    url: str,
-    keys: Path | None,
-    timeout: float,
-    as_json: bool,
-    where: Sequence[str] | None = None,
-    signed: bool = False,
-) -> None:
-    """Print the arm that the vault serves, or those of all its decisions."""
-    with Vault.open(url, keys=keys, timeout=timeout) as vault:
-        if signed:
-            if where:
-                raise InvalidInputError("--signed prints all decisions; leave --where out")
-            print_result(vault.signed_decisions().to_dict(), as_json=True)
-            return
-        by = vault.configuration.key_columns
-        if by and not where:
-            served_arms = vault.decisions(statistics=not as_json)
-            print_result(served_arms.to_dict() if as_json else {}, as_json, *_lines(served_arms))
-            return
-        names = [column.name for column in by]
-        served = vault.decide(read_key(where, names) if where else None)
+def print_served(vault: Vault, where: Sequence[str] | None, as_json: bool, *, signed: bool) -> None:
+    """Print the arm that the vault serves, or those of all its decisions; `where` names one of them."""
+    if signed:
+        if where:
+            raise InvalidInputError("--signed prints all decisions; leave --where out")
+        print_result(vault.signed_decisions().to_dict(), as_json=True)
+        return
+    by = vault.configuration.key_columns if vault.has_keys else ()
+    if by and not where:
+        found = vault.decisions(statistics=not as_json)
+        print_result(found.to_dict() if as_json else {}, as_json, *([] if as_json else _lines(found)))
+        return
+    served = vault.decide(read_key(where, [column.name for column in by]) if where else None)
     print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
 
 
@@ -88,7 +78,12 @@ def _lines(served: ServedDecisions) -> list[Any]:
 
 
 def served_text(served: Served) -> str:
-    """The served arm, and why it is served."""
+    """The served arm, and why it is served.
+
+    >>> from armnesia.vault import Head
+    >>> served_text(Served("A", "learner", Head(1, "0" * 64)))
+    'A (decided by the learner, from all records)'
+    """
     if served.action is None:
         return "nothing yet: the vault has no actions before a log is ingested"
     return f"{served.action} ({_REASONS[served.by]})"

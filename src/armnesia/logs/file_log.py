@@ -1,0 +1,119 @@
+"""A log in CSV or Parquet files: it stays there, and DuckDB adds up the rows of each request."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
+from armnesia.logs import rules
+from armnesia.logs.conditions import Condition
+from armnesia.logs.decisions import Decisions
+from armnesia.logs.file_decisions import FileDecisions, KeyedFiles
+from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.log import Log
+from armnesia.logs.values import arm_of_text, label_text
+
+_COUNT_SUM_BINARY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
+
+
+class LogInFiles(KeyedFiles, Protocol):
+    """Files that were opened: `FileSource`."""
+
+    def keyed_by(self, keys: tuple[KeyColumn, ...]) -> KeyedFiles:
+        """The same files with key columns."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FileLog(Log):
+    """A log in CSV or Parquet files, every row of which was checked when it was read."""
+
+    source: LogInFiles
+    totals: ArmStatistics
+
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions that the rows satisfy."""
+        return self.source.where
+
+    def __len__(self) -> int:
+        return int(self.totals.total)
+
+    def statistics(self) -> ArmStatistics:
+        """Count the rows and add up the rewards of each action, in exact integers."""
+        return self.totals
+
+    def _decisions(self, keys: tuple[KeyColumn, ...], at_most: int) -> Decisions:
+        files = self.source.keyed_by(keys)
+        return FileDecisions.of_files(keys, files, self.totals, has_users=self.has_users, at_most=at_most)
+
+    def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
+        user_of = {label_text(user): user for user in users}
+        found = self._query(
+            f"SELECT user_text, action_label, {_COUNT_SUM_BINARY} FROM decisions"
+            " WHERE user_text IN (SELECT unnest($texts)) GROUP BY user_text, action_label",
+            texts=[text for text in user_of if text is not None],
+        )
+        known = {text for text, *_ in found}
+        if len(known) < len(user_of):
+            unknown = [user for text, user in user_of.items() if text not in known]
+            raise rules.unknown_users(unknown, self._spelled_otherwise(unknown))
+        return self._request(sums for _, *sums in found)
+
+    def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
+        """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
+        integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
+        found = self._query(
+            "SELECT DISTINCT user_text FROM decisions WHERE user_text IN (SELECT unnest($texts)) ORDER BY 1",
+            texts=[text for integer in integers for text in (integer, f"{integer}.0")],
+        )
+        return [text for (text,) in found]
+
+    def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
+        return self._request(
+            self._query(
+                f"SELECT action_label, {_COUNT_SUM_BINARY} FROM numbered"
+                " WHERE position IN (SELECT unnest($rows)) GROUP BY action_label",
+                rows=rows,
+            )
+        )
+
+    def _rows_of_each_user(self, action: Hashable) -> dict[Hashable, int]:
+        condition, parameters = "", {}
+        if action is not None:
+            condition, parameters = "AND action_text = $action", {"action": label_text(action)}
+        return dict(
+            self._query(
+                "SELECT user_label, count(*) FROM decisions"
+                f" WHERE user_label IS NOT NULL {condition} GROUP BY user_label",
+                **parameters,
+            )
+        )
+
+    def _request(self, found: Iterable[Iterable[Any]]) -> DeletionRequest:
+        per_action = [tuple(row) for row in found]
+        records = ((label, n, total) for label, n, total, _ in per_action)
+        binary = all(binary for *_, binary in per_action)
+        return DeletionRequest(statistics_of_sums(records, self.actions, self.reward_range), binary)
+
+    def _query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        return self.source.query(sql, self.reward_range, **parameters)
+
+
+def statistics_of_sums(
+    sums_of_labels: Iterable[tuple[Any, int, int]],
+    actions: tuple[Hashable, ...],
+    reward_range: tuple[float, float],
+) -> ArmStatistics:
+    """Put counts and sums by action label in the order of the declared actions."""
+    arm_of = arm_of_text(actions)
+    counts = np.zeros(len(actions), dtype=np.int64)
+    sums = np.zeros(len(actions), dtype=object)  # Python integers: a sum over many files can exceed int64
+    for label, n, total in sums_of_labels:
+        arm = arm_of[str(label_text(label))]
+        counts[arm] += n
+        sums[arm] += total
+    return ArmStatistics(actions, counts, sums, reward_range)

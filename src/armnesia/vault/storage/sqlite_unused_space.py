@@ -1,0 +1,161 @@
+"""The unused space of b-tree pages in an SQLite file, which `secure_delete` does not overwrite everywhere.
+
+When SQLite distributes the cells of neighbouring pages anew, it may rebuild a page in place: the cells are
+packed at the end of the page, and what stood in the middle stays there as it was. So the space between the
+cell pointers and the cells can keep copies of cells, also of such as are deleted later from another page.
+
+Here the pages with such copies are found in the write-ahead log, and the copies are overwritten with zeros in
+the file itself. SQLite never reads this space, so that a write that is cut short does no harm. The format is
+that of https://www.sqlite.org/fileformat2.html.
+"""
+
+import os
+import re
+import struct
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from typing import BinaryIO, ClassVar, NamedTuple
+
+_LOG_HEADER, _FRAME_HEADER = 32, 24
+_FILE_HEADER = 100
+_POINTERS_AT = {2: 12, 5: 12, 10: 8, 13: 8}
+"""Where the cell pointers of a b-tree page begin, by the first byte of its header."""
+_PAGE_HEADER = struct.Struct(">BxxHH")
+_FIVE_BYTES = re.compile(rb"[^\0]{5}")
+_ZEROS = bytes(1 << 16)
+_MOST_PAGES = 1 << 25
+"""Of larger files, an overflow page may begin with the first byte of a b-tree page: a page number."""
+_AT_ONCE = 8
+"""Pages that are in memory at the same time: more are not read faster."""
+
+
+class Layout(NamedTuple):
+    """What the header of a file says of its pages."""
+
+    size: int
+    """Of a page, in bytes."""
+    usable: int
+    """Bytes of a page before those that are reserved at its end."""
+    pointer_maps: int
+    """The distance of pages that map pointers, in pages, from page 2 on; 0 if there are none."""
+
+    @classmethod
+    def of(cls, header: bytes) -> "Layout":
+        """Read the header of the file."""
+        size = int.from_bytes(header[16:18])
+        size = 1 << 16 if size == 1 else size
+        usable = size - header[20]
+        return cls(size, usable, usable // 5 + 1 if any(header[52:56]) else 0)
+
+    def leftover(self, number: int, page: bytes) -> tuple[int, int] | None:
+        """From where to where a page has unused space with copies of cells in it; None if it has none.
+
+        Nearly every deletion leaves pointers of cells, two bytes each from the beginning on, and heads of
+        free blocks, four bytes each. They say nothing of anybody and do not count. A digest, of sixteen
+        random bytes, has five in a row that are not zero with probability 1 − 1.2·10⁻⁶.
+        """
+        start = _FILE_HEADER if number == 1 else 0
+        kind, cells, cells_from = _PAGE_HEADER.unpack_from(page, start)
+        pointers = _POINTERS_AT.get(kind)
+        if pointers is None or (self.pointer_maps and (number - 2) % self.pointer_maps == 0):
+            return None
+        cells_from = cells_from or 1 << 16
+        begin = start + pointers + 2 * cells
+        if not begin <= cells_from <= self.usable:  # not a b-tree page, or damaged
+            return None
+        if page[begin:cells_from] == _ZEROS[begin:cells_from]:
+            return None
+        at = begin
+        while at < cells_from and begin <= page[at] << 8 | page[at + 1] < self.usable:
+            at += 2
+        if page[at:cells_from] == _ZEROS[at:cells_from] or not _FIVE_BYTES.search(page, at, cells_from):
+            return None
+        if min(struct.unpack_from(f">{cells}H", page, begin - 2 * cells), default=cells_from) < cells_from:
+            return None  # a damaged page: this space is in use
+        return begin, cells_from
+
+
+def pages_with_leftovers(log_path: str) -> set[int]:
+    """The numbers of pages in a write-ahead log whose unused space seems to hold copies of cells."""
+    found: set[int] = set()
+    with open(log_path, "rb") as log:  # SQLite has no locks on it that closing it would release
+        start = log.read(_LOG_HEADER)
+        size, salts = int.from_bytes(start[8:12]), start[16:24]
+        layout, step = Layout(size, size, 0), _FRAME_HEADER + size
+        while len(start) == _LOG_HEADER and (block := log.read(_AT_ONCE * step)):
+            for at in range(0, len(block) - step + 1, step):
+                if block[at + 8 : at + 16] != salts:  # of an earlier use of the log
+                    return found
+                number = int.from_bytes(block[at : at + 4])
+                if layout.leftover(number, block[at + _FRAME_HEADER : at + step]):
+                    found.add(number)
+    return found
+
+
+class SharedFile:
+    """A file of SQLite's, as all connections of this process to it share it.
+
+    A process that closes a file loses all locks that it has on it, SQLite's own among them. So the file is
+    opened once, and closed when the last connection of this process is.
+    """
+
+    _lock: ClassVar = threading.Lock()
+    _users: ClassVar[Counter[tuple[int, int]]] = Counter()
+    _opened: ClassVar[dict[tuple[int, int], BinaryIO]] = {}
+
+    def __init__(self, path: str, identity: tuple[int, int]) -> None:
+        self._path, self._identity, self._is_closed = path, identity, False
+        with self._lock:
+            self._users[identity] += 1
+
+    def close(self) -> None:
+        """Close the file, if nobody else of this process uses it."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._users[self._identity] -= 1
+            if not self._users[self._identity]:
+                del self._users[self._identity]
+                if self._identity in self._opened:
+                    self._opened.pop(self._identity).close()
+
+    def overwrite_leftovers(self, pages: Iterable[int] | None) -> None:
+        """Overwrite copies of cells in the unused space of these pages, or of all, and put that on the disk.
+
+        Nobody else may write to the file meanwhile, and its log must have nothing that is not in the file.
+        """
+        with self._lock:
+            file = self._open()
+            layout = Layout.of(_read(file, 0, _FILE_HEADER))
+            last = os.fstat(file.fileno()).st_size // layout.size
+            if last >= _MOST_PAGES:
+                raise OSError("the file has too many pages")
+            written = False
+            for number in range(1, last + 1) if pages is None else sorted(pages):
+                at = (number - 1) * layout.size
+                page = _read(file, at, layout.size)
+                found = layout.leftover(number, page) if len(page) == layout.size else None
+                if found is not None:
+                    begin, end = found
+                    file.seek(at + begin)
+                    file.write(bytes(end - begin))
+                    written = True
+            if written:
+                os.fsync(file.fileno())
+
+    def _open(self) -> BinaryIO:
+        if self._identity not in self._opened:
+            # Also a wrong one is kept: closing it could release locks.
+            self._opened[self._identity] = open(self._path, "r+b", buffering=0)  # noqa: SIM115
+        file = self._opened[self._identity]
+        status = os.fstat(file.fileno())
+        if (status.st_dev, status.st_ino) != self._identity:
+            raise OSError("the file was replaced by another one")
+        return file
+
+
+def _read(file: BinaryIO, at: int, size: int) -> bytes:
+    file.seek(at)
+    return file.read(size)
