@@ -104,10 +104,6 @@ class TouchedDecision:
     served_before: Any
     served: Any
 
-    def to_dict(self) -> dict[str, Any]:
-        """The keys `key`, `counts`, `served_before` and `served`."""
-        return {**vars(self), "key": dict(self.key), "counts": dict(self.counts)}
-
 
 @dataclass(frozen=True)
 class Forgotten:
@@ -148,7 +144,7 @@ class Forgotten:
 
     def to_dict(self) -> dict[str, Any]:
         """The request's numbers, the served arm, and the certificate with its main facts."""
-        decisions = None if self.decisions is None else [each.to_dict() for each in self.decisions]
+        decisions = None if self.decisions is None else [asdict(each) for each in self.decisions]
         return {
             "dry_run": False,
             "repeated": self.repeated,
@@ -226,7 +222,7 @@ class Preview:
         """Each decision that would be touched, with the probability of each action to be served in it."""
         if self.decisions is None:
             return {}
-        found = [each.to_dict() for each in self.decisions]
+        found = [asdict(each) for each in self.decisions]
         if isinstance(self.release, JointRelease):
             for own, each in zip(found, self.release.to_dict()["decisions"], strict=True):
                 del own["served"]  # nothing was drawn

@@ -39,14 +39,7 @@ def init(
     external: Annotated[
         bool, typer.Option("--external", help="Leave the rows at their source; hold statistics and digests.")
     ] = False,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN[:EDGES]",
-            help="Many decisions: one for each value of this column, or for each interval between edges, as"
-            " in age:18,30,50 (repeatable).",
-        ),
-    ] = None,
+    by: opt.By = None,
     most_decisions: Annotated[
         int, typer.Option(help="How many decisions --by may make; rows that bring more are refused.")
     ] = MOST_DECISIONS,
