@@ -11,7 +11,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault
+from armnesia.vault import DEFAULT_URL, Accept, Policy, Vault
 
 Url = Annotated[
     str,
@@ -48,10 +48,6 @@ class VaultOptions:
     url: Url = DEFAULT_URL
     keys: Keys = None
     timeout: Timeout = 30.0
-
-    def create(self, configuration: Configuration) -> Vault:
-        """Create the vault; see `Vault.create`."""
-        return Vault.create(self.url, configuration, keys=self.keys, timeout=self.timeout)
 
     def open(self, *, accept: Accept = "intact") -> Vault:
         """Open the vault; see `Vault.open`."""
