@@ -4,7 +4,8 @@ Rows are copied, not files or pages: bytes of forgotten people, which may still 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -61,8 +62,8 @@ def copy_vault(
             for table in TABLES[layout, VERSION]:
                 rows = tables.stream_rows(source.session, table)
                 tables.load_rows(target, table, _sorted_in_parts(counter.counted(rows)))
-        problems = _problems(target, state, source.keyring, connection.all_keys, layout)
-        refuse_first(problems, "{}; nothing was copied: run armnesia verify")
+        with closing(_problems(target, state, source.keyring, connection.all_keys, layout)) as problems:
+            refuse_first(problems, "{}; nothing was copied: run armnesia verify")
         records = tables.count_records(target)
         with connection.reading():
             if connection.checked != stored:
@@ -97,7 +98,7 @@ def _sorted_in_parts(rows: Iterator[Row]) -> Iterator[Row]:
 
 def _problems(
     target: Session, state: State, keyring: Keyring, all_keys: Keyring, layout: RecordLayout
-) -> Iterator[str]:
+) -> Generator[str]:
     """Where the rows of the copy are not those that the state, which is sealed, says there are."""
     try:
         if StoredState.read(target).check_seal(all_keys) != keyring:
