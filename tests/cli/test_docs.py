@@ -116,6 +116,7 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("decide", " with `--where`", ("--where", "row=r1", *MANY)),
     ("decide", " of many decisions", MANY),
     ("decide", " with `--signed`", ("--signed", *MANY)),
+    ("copy", "", ("sqlite:///many.db", "sqlite:///moved.db")),
     ("evaluate", "", ("--n", 100, "--deletions", 5)),
     ("bounds", "", ("--n", 100, "--deletions", 5)),
     ("levels", "", ("--max-count", 2)),
