@@ -2,6 +2,8 @@
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import product
@@ -314,3 +316,39 @@ def test_an_old_copy_is_not_copied(sqlite_place: Place, tmp_path: Path) -> None:
     ):
         vault.copy_to(new.url, keys=new.keys)
     assert not new.path.exists()
+
+
+KILLED = """
+import os, signal, sys
+from armnesia.vault import Vault
+from armnesia.vault.storage import tables
+
+def killed(session, table, rows, load_rows=tables.load_rows):
+    load_rows(session, table, rows)
+    if table.name == "record":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+tables.load_rows = killed
+url, keys, new_url, new_keys = sys.argv[1:]
+Vault.open(url, keys=keys).copy_to(new_url, keys=new_keys)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", DATABASES)
+def test_a_copy_that_is_killed_is_no_vault(sqlite_place: Place, target: str, tmp_path: Path) -> None:
+    new = fresh_place(target, tmp_path)
+    with filled(sqlite_place) as vault:
+        arguments = [sqlite_place.url, str(sqlite_place.keys), new.url, str(new.keys)]
+        done = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False)
+        assert done.returncode == -9
+        with pytest.raises(VaultError, match="there is no vault at"):
+            new.open()
+        with pytest.raises(VaultError, match="if an init or a copy was interrupted, remove them"):
+            vault.copy_to(new.url, keys=new.keys)
+        new.keys.unlink()
+        if target == "sqlite":
+            for path in tmp_path.glob(f"{new.path.name}*"):
+                path.unlink()
+        with copied(vault, new) as copy:
+            assert copy.verify(vault.head).problems == ()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -363,3 +364,46 @@ def test_the_keys_of_the_old_vault_need_its_address(new_place: Place, sqlite_pla
     with pytest.raises(VaultError, match="there are keys at"):
         Vault.create(new_place.url, keys=sqlite_place.keys, successor_of=sqlite_place.url)
     assert not new_place.path.exists()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_after_any_history_exactly_the_forgotten_stay_out(tmp_path: Path, seed: int) -> None:
+    """Random forgets, readmissions, rotations, rebuilds and successions, against sets in plain Python."""
+    random, people = np.random.default_rng(seed), [f"u{number}" for number in range(12)]
+    log = pd.DataFrame({"action": "A", "reward": 1, "who": people * 3, "id": [f"r{n}" for n in range(36)]})
+    out_users, out_records = set[str](), set[str]()
+    place = fresh_place("sqlite", tmp_path)
+    vault = filled_with(place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT)), log)
+    for _ in range(14):
+        user, record = str(random.choice(people)), f"r{random.integers(36)}"
+        match random.choice(["user", "record", "readmit", "rotate", "succeed", "succeed and fill"]):
+            case "user":
+                vault.forget(users=[user])
+                out_users.add(user)
+            case "record":
+                vault.forget(records=[record])
+                out_records.add(record)
+            case "readmit" if user in out_users:
+                vault.readmit(users=[user], erase=bool(random.integers(2)))
+                out_users.remove(user)
+            case "rotate":
+                vault.rotate_digest_key()
+            case "succeed" | "succeed and fill" as kind:
+                vault.close()
+                old, place = place, fresh_place("sqlite", tmp_path)
+                vault = succeed(old, place, Configuration(actions=("B", "A")))
+                if kind == "succeed and fill":
+                    filled_with(vault, log)
+    with vault:
+        filled_with(vault, log)
+        stays = ~(log["who"].isin(out_users) | log["id"].isin(out_records))
+        keyring = Keyring.load(place.keys)
+        held = {identity for (identity,) in values(vault, "SELECT identity FROM record")}
+        assert held == {keyring.record_identity("id", id_) for id_ in log.loc[stays, "id"]}
+        assert vault.status().suppressed == len(out_users) + len(out_records)
+        assert vault.verify().problems == ()
+
+
+def filled_with(vault: Vault, log: pd.DataFrame) -> Vault:
+    vault.ingest(log, user="who", id="id")
+    return vault

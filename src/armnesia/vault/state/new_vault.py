@@ -51,7 +51,11 @@ def _refuse_existing_keys(path: Path) -> None:
     pinned_head = pinned_head_of(path.absolute())
     if path.exists():
         complete = pinned_head.read() is not None  # it is written last
-        hint = "" if complete else "; if an init was interrupted, remove them and the empty database file"
+        hint = (
+            ""
+            if complete
+            else "; if an init or a copy was interrupted, remove them and the unfinished database file"
+        )
         raise VaultError(f"there are keys at {str(path)!r} already: a vault is created once{hint}")
     if os.path.lexists(pinned_head.path):
         raise VaultError(
