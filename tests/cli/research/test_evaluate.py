@@ -37,8 +37,10 @@ def test_evaluate_takes_counts_means_and_several_arms(run: Any) -> None:
 
 
 def test_an_assumed_share_alone_has_its_default_predictive(run: Any) -> None:
-    share = ("evaluate", "--unlearner", "tilt", "--assumed-share", 0.95, "--epsilon", 1, "--delta", 1e-5)
-    share += ("--n", 1000, "--deletions", 80, "--datasets", 200, "--json")
+    share = (
+        *("evaluate", "--unlearner", "tilt", "--assumed-share", 0.95, "--epsilon", 1, "--delta", 1e-5),
+        *("--n", 1000, "--deletions", 80, "--datasets", 200, "--json"),
+    )
     by_default, by_counts, flat = (
         run(*share, *chosen).json["suboptimality"]
         for chosen in ((), ("--predictive", "by_counts"), ("--predictive", "flat"))
