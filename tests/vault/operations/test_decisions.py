@@ -346,6 +346,26 @@ def test_a_request_reads_and_writes_the_touched_decisions_only(
         assert len(read) == len(written) == len(done.decisions) <= 3
 
 
+def test_no_file_of_an_sqlite_vault_has_statistics_or_digests_from_before(sqlite_place: Place) -> None:
+    """Their difference to those of now is what was deleted; a digest could be compared with a guess."""
+
+    def stored(vault: Vault) -> set[bytes]:
+        texts = {text.encode() for (text,) in values(vault, "SELECT statistics FROM decision")}
+        nodes = [digests for (digests,) in values(vault, "SELECT digests FROM decision_node")]
+        return texts | {node[at : at + 16] for node in nodes for at in range(0, len(node), 16)}
+
+    with filled(sqlite_place, visits(3000, countries=40)) as vault:
+        before = stored(vault)
+        for user in ("u7", "u8", "u9"):
+            assert vault.forget(users=[user]).certificate.erasure == "complete"
+            now = stored(vault)
+            files = b"".join(path.read_bytes() for path in sqlite_place.path.parent.iterdir())
+            assert len(before - now) > 100
+            assert all(each in files for each in now)
+            assert not [each for each in before - now if each in files]
+            before = now
+
+
 # What is noticed.
 
 
