@@ -34,6 +34,7 @@ from armnesia.vault.results import (
     Verification,
 )
 from armnesia.vault.state.connection import Accept
+from armnesia.vault.storage.opening import known_addresses
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [
@@ -78,4 +79,5 @@ __all__ = [
     "Vault",
     "VaultIdentity",
     "Verification",
+    "known_addresses",
 ]

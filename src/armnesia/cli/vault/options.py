@@ -10,19 +10,22 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import any_of
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault
+from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault, known_addresses
 
 Url = Annotated[
     str,
-    typer.Option(
-        "--url", envvar="ARMNESIA_URL", help=f"The vault: {DEFAULT_URL} or postgresql://USER@HOST/DATABASE."
-    ),
+    typer.Option("--url", envvar="ARMNESIA_URL", help=f"The vault: {any_of(list(known_addresses()))}."),
 ]
 Keys = Annotated[
     Path | None,
     typer.Option(
-        "--keys", envvar="ARMNESIA_KEYS", help="The file of the keys; by default beside the SQLite file."
+        "--keys",
+        envvar="ARMNESIA_KEYS",
+        help="The file of the keys. Default: "
+        + "; ".join(f"with {address}, {keys}" for address, keys in known_addresses().items())
+        + ".",
     ),
 ]
 Timeout = Annotated[

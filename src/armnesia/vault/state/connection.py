@@ -22,7 +22,8 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_identity
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session, database_module, open_database
+from armnesia.vault.storage.database import Database, Session
+from armnesia.vault.storage.opening import database_module, open_database
 from armnesia.vault.storage.schema import OLDEST_READABLE, TABLES, VERSION
 
 Accept: TypeAlias = Literal["intact", "damaged", "any"]
