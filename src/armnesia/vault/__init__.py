@@ -7,7 +7,7 @@ from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
-from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
+from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
@@ -47,6 +47,7 @@ __all__ = [
     "SCREEN_ONLY",
     "Accept",
     "BackedUp",
+    "BareKeys",
     "Certificate",
     "CertificateCheck",
     "Compacted",
@@ -74,10 +75,12 @@ __all__ = [
     "Served",
     "SigningKey",
     "Status",
+    "TrustedKeys",
     "Upgraded",
     "UserType",
     "Vault",
     "VaultIdentity",
     "Verification",
     "known_addresses",
+    "trusted_keys",
 ]

@@ -48,6 +48,8 @@ def test_certificates_are_shown_by_entry_without_a_name(run: Any, vault: Path) -
     assert checked["valid"] is True
     assert checked["signer_checked"] is False
     assert "No public key was given" in checked["notes"][0]
+    assert checked == Certificate.read("entry.json").check(None).to_dict()
+    assert checked["certificate"] == Certificate.read("entry.json").summary()
 
 
 def test_a_changed_certificate_and_a_wrong_key_are_not_valid(run: Any, vault: Path) -> None:

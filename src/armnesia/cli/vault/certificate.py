@@ -1,6 +1,5 @@
 """The commands `certificate show` and `certificate verify`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +13,8 @@ from armnesia.cli.vault.options import (
     check_can_be_written,
     with_vault_options,
 )
-from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.files import read_plain
-from armnesia.vault import Certificate, CertificateCheck, Head, LedgerCopy, PublicKeys, SavedCertificates
-from armnesia.vault.keys.signatures import checked_public_key
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault import Certificate, CertificateCheck, Head, SavedCertificates, trusted_keys
 
 
 @with_vault_options
@@ -109,22 +106,13 @@ def verify(
     """
     if public_key is None and (ledger is not None or head is not None):
         raise InvalidInputError("--ledger and --head need a --public-key")
-    trusted = None if public_key is None else _trusted_keys(public_key)
+    trusted = None if public_key is None else trusted_keys(public_key, what="--public-key")
     known = None if head is None else Head.parse(head)
-    found, checked = _read_and_check(file, trusted, ledger, known)
-    result = {
-        "valid": checked.valid,
-        "decided": checked.decided,
-        "problems": list(checked.problems),
-        "notes": list(checked.notes),
-        "signer_checked": trusted is not None,
-        "ledger_checked": ledger is not None,
-        "certificate": None if found is None else found.summary(),
-    }
+    found, checked = Certificate.check_file(file, trusted, ledger=ledger, head=known)
     print_result(
-        result,
+        checked.to_dict(),
         as_json,
-        _verdict(checked, with_keys=trusted is not None),
+        _verdict(checked),
         *(f"Problem: {problem}" for problem in checked.problems),
         *(f"Note: {note}" for note in checked.notes),
         *([found.words()] if found is not None and checked.valid else []),
@@ -133,61 +121,9 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verdict(checked: CertificateCheck, *, with_keys: bool) -> str:
+def _verdict(checked: CertificateCheck) -> str:
     if not checked.decided:
         return "Whether the certificate is valid cannot be decided with this export: get a newer one"
-    return f"The certificate is {'not valid' if not checked.valid else 'valid' if with_keys else 'intact'}"
-
-
-def _read_and_check(
-    file: Path, trusted: Sequence[str] | None, ledger: Path | None, head: Head | None
-) -> tuple[Certificate | None, CertificateCheck]:
-    try:
-        found = Certificate.read(file)
-        found.words()
-    except VaultError as error:
-        return None, CertificateCheck((str(error),), ())
-    try:
-        copy = None if ledger is None else LedgerCopy.read(ledger)
-    except VaultError as error:
-        return found, CertificateCheck((str(error),), ())
-    return found, found.check(trusted, ledger=copy, head=head)
-
-
-def _trusted_keys(given: list[str]) -> Sequence[str]:
-    """The keys that --public-key names: those of a published list, or keys alone."""
-    keys: list[str] = []
-    for one in given:
-        found = _public_keys(one)
-        if isinstance(found, PublicKeys):
-            if len(given) > 1:
-                raise InvalidInputError(f"{one} is a list of public keys: give no other --public-key")
-            return found
-        keys += found
-    if not keys:
-        raise InvalidInputError("--public-key must name at least one key; got an empty file")
-    return keys
-
-
-def _public_keys(given: str) -> Sequence[str]:
-    if not Path(given).is_file():
-        return [_checked(given)]
-    try:
-        file = read_plain(given)
-        if file.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-            return PublicKeys.from_json(file)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"--public-key {error}") from None
-    except VaultError as error:
-        raise InvalidInputError(f"--public-key {given}: {error}") from None
-    try:
-        return [_checked(key) for key in file.decode("utf-8-sig").split()]
-    except UnicodeDecodeError:
-        raise InvalidInputError(f"--public-key must be a key or a file of keys; {given} is neither") from None
-
-
-def _checked(key: str) -> str:
-    try:
-        return checked_public_key(key)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"--public-key must be a key or a file that exists; {error}") from None
+    if not checked.valid:
+        return "The certificate is not valid"
+    return f"The certificate is {'valid' if checked.signer_checked else 'intact'}"
