@@ -126,7 +126,7 @@ class Preview:
     held: int
     unlearner: str | None
     counts: Mapping[Hashable, int]
-    served: Any
+    served_before: Any
     release: Release | None
     not_held: tuple[str, ...] = ()
     fallback_because: str | None = None
@@ -153,7 +153,7 @@ class Preview:
             "held": self.held,
             "records": self.records,
             "counts": dict(self.counts),
-            "served_before": self.served,
+            "served_before": self.served_before,
             "not_held": list(self.not_held),
             "unlearner": self.unlearner,
             "fallback_because": self.fallback_because,

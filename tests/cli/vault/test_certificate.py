@@ -11,7 +11,7 @@ from tests.vault.forging import about_another_entry
 
 
 def entries(run: Any) -> int:
-    return int(run("ledger", "--head", "--json").json["head"].partition(":")[0])
+    return int(run("ledger", "--head-only", "--json").json["head"].partition(":")[0])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def forged(run: Any, vault: Path) -> Path:
     run("rotate-key", "signing")
     run("forget", "--user", "a1")
     honest = Certificate.from_json(Path("honest.json").read_bytes())
-    invented = about_another_entry(honest, Keyring.load("vault.db.keys"), released="C")
+    invented = about_another_entry(honest, Keyring.read("vault.db.keys"), released="C")
     invented.save("forged.json")
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
     Path("keys.txt").write_text(run("public-key").out, encoding="utf-8")
@@ -113,7 +113,7 @@ def forged(run: Any, vault: Path) -> Path:
 def test_a_certificate_forged_with_a_retired_key_is_not_valid_against_the_ledger(
     run: Any, keys: str, ledger: str
 ) -> None:
-    head = ("--head", run("ledger", "--head").out.strip())
+    head = ("--head", run("ledger", "--head-only").out.strip())
     against = ("--public-key", keys, "--ledger", ledger)
     for options in (against, (*against, *head)):
         honest = run("certificate", "verify", "honest.json", *options, "--json")
@@ -139,7 +139,7 @@ def test_without_the_ledger_it_is_said_what_was_not_checked(run: Any) -> None:
         ),
         (("--public-key", "keys.json"), "Note: The certificate is signed with key 1, which is retired."),
         (
-            ("--public-key", "keys.json", "--head", run("ledger", "--head").out.strip()),
+            ("--public-key", "keys.json", "--head", run("ledger", "--head-only").out.strip()),
             "Note: A head alone shows how long the ledger is",
         ),
     ):

@@ -27,7 +27,7 @@ def test_pending_erasures_are_finished_and_the_certificates_written(run: Any, va
     with reader():
         for name in ("u1", "a1", "stranger"):
             assert run("forget", "--user", name, "--json").json["erasure"] == "pending"
-        waiting = run("finish", "--timeout", "0.1", "--out", "early")
+        waiting = run("finish", "--timeout", "0.1", "--out-folder", "early")
         assert (waiting.code, waiting.out) == (
             1,
             "Erasure: pending. Certificates signed again: 0\n3 certificates stay pending: another process was"
@@ -35,13 +35,13 @@ def test_pending_erasures_are_finished_and_the_certificates_written(run: Any, va
         )
         assert not Path("early").exists()
         assert run("finish", "--timeout", "0", "--json").json["pending"] == 3
-    done = run("finish", "--out", "folder")
+    done = run("finish", "--out-folder", "folder")
     assert (done.code, done.out) == (
         0,
         "Erasure: complete. Certificates signed again: 3\n"
         "Written to folder, named by their ledger entries; they name nobody\n",
     )
-    files = {f"certificate-{entry:06}.json": entry for entry in (2, 3, 4)}
+    files = {f"entry-{entry:06}.json": entry for entry in (2, 3, 4)}
     assert {path.name for path in Path("folder").iterdir()} == set(files)
     assert mode_of("folder") == 0o700
     key = run("public-key").out.strip()
@@ -59,7 +59,7 @@ def test_finish_has_stable_keys(run: Any, vault: Path) -> None:
     run("forget", "--user", "u1")
     run("forget", "--user", "a1")
     done = run("finish", "--since", "3", "--json")
-    head = run("ledger", "--head").out.strip()
+    head = run("ledger", "--head-only").out.strip()
     assert done.json == {
         "erasure": "complete",
         "reissued": [3],
@@ -160,7 +160,7 @@ def test_a_bad_folder_is_refused_before_anything_is_written(
     }
     assert not Path("new").exists()
     if len(arguments) == 2:
-        assert sentence in run("finish", "--out", arguments[1]).err
+        assert sentence in run("finish", "--out-folder", arguments[1]).err
 
 
 def test_a_folder_that_becomes_full_is_told(run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,10 +174,10 @@ def test_a_folder_that_becomes_full_is_told(run: Any, vault: Path, monkeypatch: 
         save(self, path)
 
     monkeypatch.setattr(Certificate, "save", once)
-    done = run("finish", "--out", "folder")
+    done = run("finish", "--out-folder", "folder")
     assert done.code == 2
     assert done.err == (
-        "armnesia: folder/certificate-000003.json exists already; nothing was written; the certificates are"
+        "armnesia: folder/entry-000003.json exists already; nothing was written; the certificates are"
         " signed, 1 of 2 are written, and armnesia certificate show --sequence ENTRY --out FILE writes each"
         " of the others\n"
     )

@@ -26,7 +26,7 @@ def copy_of(vault: Vault, folder: Path) -> LedgerCopy:
 
 
 def keys_of(place: Place) -> Keyring:
-    return Keyring.load(place.keys)
+    return Keyring.read(place.keys)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.names import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import (
+    StoredHead,
     VaultOptions,
     check_can_be_written,
     with_vault_options,
@@ -26,7 +27,8 @@ def show(
     records: Records = None,
     records_file: RecordsFile = None,
     sequence: Annotated[
-        int | None, typer.Option(help="By the sequence number of its ledger entry; it then names nobody.")
+        int | None,
+        typer.Option(metavar="ENTRY", help="By the number of its ledger entry; it then names nobody."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it to this new file.")] = None,
     out_folder: Annotated[
@@ -94,9 +96,7 @@ def verify(
         Path | None,
         typer.Option(metavar="EXPORT", help="The ledger, from armnesia export or armnesia ledger --export."),
     ] = None,
-    head: Annotated[
-        str | None, typer.Option(metavar="HEAD", help="A head of the ledger that was stored elsewhere.")
-    ] = None,
+    head: StoredHead = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Verify a certificate without the vault.

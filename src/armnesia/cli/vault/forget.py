@@ -61,7 +61,7 @@ def forget(
         "unlearner": unlearner,
         "epsilon": epsilon,
         "delta": delta,
-        "options": parameters or None,
+        "unlearner_options": parameters or None,
         "exactly": exactly,
     }
     if certificate is not None:
@@ -147,7 +147,7 @@ def _preview_lines(found: Preview) -> list[Any]:
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
     return [
         table(
-            f"Would be forgotten: {counted(found.records, 'record')}. Served now: {found.served}",
+            f"Would be forgotten: {counted(found.records, 'record')}. Served now: {found.served_before}",
             ["action", "records", "P(served then)"],
             rows,
         ),

@@ -37,11 +37,16 @@ Timeout = Annotated[
 MaxEpsilon = Annotated[float | None, typer.Option(help="Policy: the largest ε of a request.")]
 MaxDelta = Annotated[float | None, typer.Option(help="Policy: the largest δ of a request.")]
 Levels = Annotated[str | None, typer.Option(help=f"Policy: the levels allowed, of {','.join(Level)}.")]
+StoredHead = Annotated[
+    str | None,
+    typer.Option(
+        "--head", metavar="HEAD", help="Compare with a head of the ledger that was stored elsewhere."
+    ),
+]
 BeyondPolicy = Annotated[
     str | None,
     typer.Option("--beyond", metavar="refuse|rollback", help="Policy: what happens to a request beyond it."),
 ]
-NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
 
 
 @dataclass(frozen=True)

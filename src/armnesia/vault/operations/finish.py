@@ -84,7 +84,7 @@ def _save(connection: VaultConnection, entries: tuple[int, ...], folder: Path) -
     private_files.make_folder(folder)
     for number, entry in enumerate(entries):
         try:
-            certificate_of_entry(connection, entry).save(folder / f"certificate-{entry:06}.json")
+            certificate_of_entry(connection, entry).save(folder / f"entry-{entry:06}.json")
         except VaultError as error:
             raise VaultError(
                 f"{error}; the certificates are signed, {number} of {len(entries)} are written, and armnesia"

@@ -178,7 +178,7 @@ class VaultConnection:
         try:
             return stored.check_seal(self.all_keys)
         except VaultError:
-            newer = Keyring.load(self.keys_path)
+            newer = Keyring.read(self.keys_path)
             if newer == self.all_keys or not newer.extends(self.all_keys):
                 raise
             self.all_keys = newer
@@ -243,7 +243,7 @@ def open_vault(
         if not database.has_vault():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
         try:
-            keyring = Keyring.load(path)
+            keyring = Keyring.read(path)
         except VaultError as error:
             if isinstance(error.__context__, FileNotFoundError):
                 raise VaultError(
