@@ -390,7 +390,7 @@ class Finished:
 
     `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
     is the number of those that still have to wait, and `pending_because` says for what. `folder` is where
-    the certificates that were signed again are written, if that was asked for.
+    the certificates that were signed again are written, if that was asked for; None if none was signed.
     """
 
     erasure: Erasure

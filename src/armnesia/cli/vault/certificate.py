@@ -11,10 +11,11 @@ from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import (
     StoredHead,
     VaultOptions,
-    check_can_be_written,
     with_vault_options,
 )
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import check_new_file
+from armnesia.core.messages import counted
 from armnesia.vault import Certificate, CertificateCheck, Head, SavedCertificates, trusted_keys
 
 
@@ -51,7 +52,7 @@ def show(
         _print_saved(done, as_json)
         return
     if out is not None:
-        check_can_be_written(out)
+        check_new_file(out)
     named = {}
     if sequence is None:
         named = read_names(user, file, column, records, records_file)
@@ -71,13 +72,15 @@ def show(
 
 def _print_saved(done: SavedCertificates, as_json: bool) -> None:
     lines = [
-        f"{done.written} certificates written to {done.folder}; {done.index} says whose they are: do not hand"
-        " it out"
+        f"{counted(done.written, 'certificate')} written to {done.folder}; {done.index} says whose they are:"
+        " do not hand it out"
     ]
     if done.pending:
-        lines.append(f"{done.pending} of them have erasure pending: armnesia finish completes it")
+        have = counted(done.pending, "of them has", "of them have")
+        lines.append(f"{have} erasure pending: armnesia finish completes it")
     if done.missing:
-        lines.append(f"{done.missing} of the named have no certificate: they have no file in the index")
+        have = counted(done.missing, "of the named has", "of the named have")
+        lines.append(f"{have} no certificate, and no file in the index")
     print_result(done.to_dict(), as_json, *lines)
     if done.missing:
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
+from armnesia.core.messages import counted
 
 
 @with_vault_options
@@ -35,7 +36,8 @@ def finish(
     if out_folder is not None and done.reissued:
         lines.append(f"Written to {out_folder}, named by their ledger entries; they name nobody")
     if not done.complete:
-        lines.append(f"{done.pending} certificates stay pending: {done.pending_because}")
+        stay = counted(done.pending, "certificate stays", "certificates stay")
+        lines.append(f"{stay} pending: {done.pending_because}")
     print_result(done.to_dict(), as_json, *lines)
     if not done.complete:
         raise typer.Exit(1)

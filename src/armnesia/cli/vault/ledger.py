@@ -8,9 +8,10 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_long_json, print_result, table
-from armnesia.cli.vault.options import StoredHead, VaultOptions, check_can_be_written, with_vault_options
+from armnesia.cli.vault.options import StoredHead, VaultOptions, with_vault_options
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted
 from armnesia.vault import Entry, Head
 
@@ -40,7 +41,7 @@ def ledger(
         _check(options, Head.parse(head), as_json)
         return
     if export is not None:
-        check_can_be_written(export)
+        check_new_file(export)
     with options.open() as vault:
         if head_only:
             print_result({"head": vault.head}, as_json, str(vault.head))

@@ -1,6 +1,5 @@
-"""Options of the vault's commands: where the vault is, its policy, and the files that they write."""
+"""Options of the vault's commands: where the vault is, and its policy."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,6 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of
-from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import any_of
 from armnesia.privacy import Level
 from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault, known_addresses
@@ -123,13 +121,3 @@ def unsigned_zero(number: float | None) -> float | None:
     (0.0, -1.0, None)
     """
     return None if number is None else number + 0.0
-
-
-def check_can_be_written(file: Path) -> None:
-    """Refuse a file that exists, or whose folder cannot be written, before the command does anything."""
-    if file.exists():
-        raise InvalidInputError(f"the file must be a new one; {file} exists already")
-    if not file.parent.is_dir():
-        raise InvalidInputError(f"the file must be in a folder that exists; {file.parent} does not")
-    if not os.access(file.parent, os.W_OK):
-        raise InvalidInputError(f"the file must be in a writable folder; {file.parent} is not writable")

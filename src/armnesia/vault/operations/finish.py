@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import check_new_folder
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
@@ -33,7 +34,7 @@ def finish(
         raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
     if folder is not None:
         folder = Path(folder)
-        private_files.check_new_folder(folder)
+        check_new_folder(folder)
     with connection.reading() as transaction:
         state = transaction.state
     erased = connection.erase(state.head, wait=True)
@@ -62,7 +63,7 @@ def finish(
         len(waiting) - len(reissued),
         None if complete else connection.database.erasure_obstacle,
         state.head,
-        folder,
+        folder if reissued else None,
     )
 
 
