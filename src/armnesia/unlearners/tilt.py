@@ -135,7 +135,7 @@ class Tilt(Unlearner):
     )
     predictive: str | Predictive | None = parameter(
         None,
-        help="How the old decision is estimated from the records left: flat, or by_counts with a share.",
+        help="How the old decision is estimated; default: flat, and by_counts with --assumed-share.",
         choices=lambda: PREDICTIVES,
     )
     insurance: float = parameter(
