@@ -133,6 +133,10 @@ class Unlearner(ABC):
     registered: ClassVar["Mapping[str, type[Unlearner]]"]
     """All unlearners by name, for alternatives in refusals; set by `armnesia.unlearners`."""
 
+    def resolved(self) -> Self:
+        """The same unlearner, with every default written out that depends on other parameters."""
+        return self
+
     @classmethod
     def as_in_the_paper(cls) -> Self:
         """The unlearner with the parameters of the paper's experiments; the defaults where it has none there.
