@@ -52,6 +52,15 @@ def test_certificates_are_shown_by_entry_without_a_name(run: Any, vault: Path) -
     assert checked["certificate"] == Certificate.read("entry.json").summary()
 
 
+def test_a_certificate_whose_entry_has_a_part_of_another_kind_is_not_valid(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1", "--certificate", "u1.json")
+    found = Certificate.read("u1.json")
+    entry = {**found.body["entry"], "unlearner": "rollback"}
+    Certificate({**found.body, "entry": entry}, found.signature, found.opening).save("forged.json")
+    checked = run("certificate", "verify", "forged.json", "--json")
+    assert (checked.code, checked.json["valid"], checked.json["certificate"]) == (1, False, None)
+
+
 def test_a_changed_certificate_and_a_wrong_key_are_not_valid(run: Any, vault: Path) -> None:
     run("forget", "--user", "u1", "--certificate", "u1.json")
     whole = Path("u1.json").read_text()
