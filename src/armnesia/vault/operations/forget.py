@@ -28,7 +28,10 @@ from armnesia.vault.storage import tables
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """What a request asks for instead of the vault's defaults; None: the default."""
+    """What a request asks for instead of the vault's defaults; None: the default.
+
+    With the vault's unlearner, `options` replace the vault's parameters of the same names.
+    """
 
     unlearner: str | None = None
     options: Mapping[str, Any] | None = None
@@ -43,9 +46,11 @@ class RequestOptions:
         if self.options is None and name == configuration.unlearner:
             options = configuration.unlearner_options
             unlearner = make_unlearner(name, options, stored=True)
-        else:
-            unlearner = make_unlearner(name, self.options or {})
-            options = stored_options(unlearner, self.options or {})
+        else:  # the vault's parameters stay, except those that are given; another unlearner has its defaults
+            kept = configuration.current_options() if name == configuration.unlearner else {}
+            given = {**kept, **(self.options or {})}
+            unlearner = make_unlearner(name, given)
+            options = stored_options(unlearner, given)
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
         budget = meaningful_budget(epsilon, delta)
