@@ -130,6 +130,8 @@ class Preview:
     release: Release | None
     not_held: tuple[str, ...] = ()
     fallback_because: str | None = None
+    method_lines: tuple[str, ...] = ()
+    """The unlearner with the parameters in force, and what it says about this request."""
 
     @property
     def records(self) -> int:

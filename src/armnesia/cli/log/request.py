@@ -67,6 +67,11 @@ class UnlearningCase(LogRequest):
     budget: Budget
     over: Over = field(default="touched", kw_only=True)
 
+    def method_lines(self) -> list[str]:
+        """Who answers, with the parameters in force, and what there is to say about this request."""
+        remark = self.unlearner.remark(self.learner, self.statistics, self.request, self.budget)
+        return [f"Unlearner: {self.unlearner.described}", *([remark] if remark else [])]
+
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
         return {"unlearner": self.unlearner.name, **super().to_dict(), "budget": self.budget.to_dict()}

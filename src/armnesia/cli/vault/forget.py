@@ -153,7 +153,7 @@ def _preview_lines(found: Preview) -> list[Any]:
         ),
         *_named_lines(found),
         *_not_held_lines(found),
-        f"Unlearner: {found.unlearner}",
+        *found.method_lines,
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
     ]

@@ -33,7 +33,7 @@ def status(
         ["rows", f"{found.records}, {configuration.mode}"],
         ["served", served_text(found.served)],
         ["learner", f"{configuration.learner}, τ = {configuration.confidence:g}"],
-        ["unlearner", configuration.unlearner],
+        ["unlearner", configuration.make_unlearner().described],
         ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
         ["penalty", configuration.penalty],
         ["user type", configuration.user_type],

@@ -68,6 +68,11 @@ class ResolvedRequest:
     fallback_because: str | None = None
     """Why exact rollback is in the place of what was asked for."""
 
+    def lines_about(self, stream: Stream, request: DeletionRequest) -> tuple[str, ...]:
+        """The unlearner with its parameters, and what it says about this request."""
+        remark = self.unlearner.remark(stream.current_learner, stream.statistics, request, self.budget)
+        return (f"Unlearner: {self.unlearner.described}", *([remark] if remark else []))
+
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
@@ -114,10 +119,11 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         held = _names_with_records(transaction, target)
         if not history.answered_before and not options.exactly:
             refuse_similar_names(transaction, target, held, history.suppressed)
-    unlearner, release, fallback_because = None, None, None
+    unlearner, release, fallback_because, method_lines = None, None, None, ()
     if deleted is not None:
         used, release, _ = _release(state, deleted, resolved)
         unlearner, fallback_because = used.unlearner.name, used.fallback_because
+        method_lines = used.lines_about(state.require_stream(), deleted)
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in held)
     return Preview(
@@ -130,6 +136,7 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         release=release,
         not_held=() if history.answered_before else not_held,
         fallback_because=fallback_because,
+        method_lines=method_lines,
     )
 
 
