@@ -74,10 +74,8 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
 def _claims(level_name: str, epsilon: float, delta: float, released: str, unlearner: str) -> dict[str, str]:
     level = Level.named(level_name)
     drawn = f"the arm served after the deletion, {released}, was drawn once by {unlearner}"
-    return {
-        "level": f"{level}: {level.meaning}",
-        "guarantee": f"{drawn}, with {Guarantee(epsilon, delta, level)}",
-    }
+    guarantee = Guarantee(epsilon, delta, level)
+    return {"level": f"{level}: {guarantee.meaning}", "guarantee": f"{drawn}, with {guarantee}"}
 
 
 def request_words(opening: Mapping[str, Any] | None) -> str:
