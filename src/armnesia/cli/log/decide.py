@@ -51,7 +51,7 @@ def decide(
         return
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))
-    read = source.read(log, with_users=False)
+    read = source.read(log, with_users=False, by=by)
     if by:
         decisions = read.by(*by)
         bound = opt.make_learner(kind, parameters, decisions.pooled)

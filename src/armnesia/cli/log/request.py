@@ -97,7 +97,7 @@ class RequestArguments:
 
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""
-        log = self.source.read(self.log, with_users=bool(self.users))
+        log = self.source.read(self.log, with_users=bool(self.users), by=self.by)
         if self.users and not log.has_users:
             raise InvalidInputError(
                 "the log has no column 'user'; name the column of the users with --user-column, or use --rows"
