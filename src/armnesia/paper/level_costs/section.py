@@ -162,8 +162,8 @@ def _paragraphs(costs: dict[Point, dict[str, Estimate]]) -> list[str]:
         f" {some} deleted, tilt costs {cost('tilt retained', some, 1.0)} and"
         f" {cost('tilt retained, nothing or share', some, 1.0)} at retained and"
         f" {cost('tilt', some, 1.0)} at request_shape at ε = 1, and rollback"
-        f" {cost('rollback', some, 1.0)} (± is one standard error). With {none} deleted, tilt at retained costs"
-        f" {over_epsilon('tilt retained', none)}; without the counts"
+        f" {cost('rollback', some, 1.0)} (± is one standard error). With {none} deleted, tilt at retained"
+        f" costs {over_epsilon('tilt retained', none)}; without the counts"
         f" {over_epsilon('tilt retained, nothing or share', none)}.",
     ]
 
