@@ -179,4 +179,5 @@ def _not_held_lines(found: Preview) -> list[str]:
     """Which of several names have no records."""
     if found.named == 1 or not found.not_held:
         return []
-    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}; all of them with --json"]
+    all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
+    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}"]
