@@ -70,6 +70,9 @@ def test_the_commands_warn_unless_the_experiments_are_parted(
     run("init", "--actions", "A,B")
     assert SENTENCE not in run("ingest", "log.csv", "--dry-run", "--where", "experiment = checkout").err
     assert SENTENCE in run("ingest", "log.csv", "--dry-run").err
+    keyed = ("--url", "sqlite:///keyed.db")
+    assert run("init", "--actions", "A,B", "--by", "experiment", *keyed).code == 0
+    assert SENTENCE not in run("ingest", "log.csv", "--dry-run", *keyed).err
 
 
 def test_an_ingest_from_python_warns(tmp_path: Path) -> None:

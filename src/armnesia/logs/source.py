@@ -21,7 +21,7 @@ from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.experiments import EXPERIMENT
-from armnesia.logs.key_columns import KeyCodes
+from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
@@ -106,14 +106,15 @@ class Source(ABC):
         return next((name for name in self._propensities if vary(self.propensity_ranges(name))), None)
 
     def mixes_experiments(self) -> bool:
-        """Whether there is a column `experiment` besides those that are read, with several values.
+        """Whether there is a column `experiment` with several values, which is neither a key nor anything else.
 
         >>> from armnesia.logs import open_source
         >>> log = {"action": ["A", "A"], "reward": [1, 0], "experiment": ["checkout", "search"]}
         >>> open_source(log, action="action", reward="reward").mixes_experiments()
         True
         """
-        return self._has_experiments and self.has_several_values(EXPERIMENT)
+        parted = EXPERIMENT in self.keys
+        return self._has_experiments and not parted and self.has_several_values(EXPERIMENT)
 
     def has_several_values(self, name: str) -> bool:
         """Whether a column has more than one value; kinds that can do better than reading it override it."""
@@ -162,6 +163,10 @@ class Source(ABC):
         keyed = copy.copy(self)
         keyed.keys = names
         return keyed
+
+    def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
+        """The same source, whose rows have the values of key columns."""
+        return self.with_keys(tuple(key.name for key in keys)) if keys else self
 
     def read_keyed(
         self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
@@ -238,7 +243,8 @@ class Source(ABC):
         for raw in self.raw_rows(chunk, selection):
             rows = check.rows(raw)
             if rows.ids is not None:
-                decisions = zip(rows.arms, rows.units, rows.users, strict=True)
+                keys = (map(repr, values) for values in rows.keys)  # values need not be hashable
+                decisions = zip(rows.arms, rows.units, rows.users, *keys, strict=True)
                 ordinals, contradiction = occurrences.number_decisions(rows.ids, decisions, rows.positions)
                 if self.columns.id == self.columns.user and any(ordinals):
                     second = next(place for place, earlier in enumerate(ordinals) if earlier)
