@@ -11,6 +11,7 @@ def warn_of_experiments(mixed: bool, stacklevel: int) -> None:
     if mixed:
         warnings.warn(
             f"column {EXPERIMENT!r} has several values, whose rows are mixed into one decision: choose one of"
-            f' them with where="{EXPERIMENT} = NAME" (--where), or part them by {EXPERIMENT} (decide --by, init --by)',
+            f' them with where="{EXPERIMENT} = NAME" (--where), or part them by'
+            f" {EXPERIMENT} (decide --by, init --by)",
             stacklevel=stacklevel,
         )

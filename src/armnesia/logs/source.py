@@ -106,7 +106,7 @@ class Source(ABC):
         return next((name for name in self._propensities if vary(self.propensity_ranges(name))), None)
 
     def mixes_experiments(self) -> bool:
-        """Whether there is a column `experiment` with several values, which is neither a key nor anything else.
+        """Whether there is a column `experiment` with several values, which is no key and nothing else.
 
         >>> from armnesia.logs import open_source
         >>> log = {"action": ["A", "A"], "reward": [1, 0], "experiment": ["checkout", "search"]}

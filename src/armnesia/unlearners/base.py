@@ -163,7 +163,8 @@ class Unlearner(ABC):
         >>> Rollback().described, Tilt(assumed_share=0.95).described
         ('rollback', 'tilt (assumed_share=0.95, predictive=by_counts, insurance=0.02)')
         """
-        values = {each.name: getattr(self, each.name) for each in parameters_of(type(self))}
+        used = self.resolved()
+        values = {each.name: getattr(used, each.name) for each in parameters_of(type(self))}
         shown = [
             f"{name}={getattr(value, '__name__', value)}"
             for name, value in values.items()

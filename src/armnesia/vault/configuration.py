@@ -221,7 +221,8 @@ class Configuration:
         ...     epsilon=1.0, delta=1e-5).current_options()
         {'insurance': 0.01}
         """
-        used, today = self.make_unlearner(), make_unlearner(self.unlearner, self.unlearner_options)
+        used = self.make_unlearner().resolved()
+        today = make_unlearner(self.unlearner, self.unlearner_options).resolved()
         changed = [name for name in used.stored_defaults if getattr(used, name) != getattr(today, name)]
         return {**self.unlearner_options, **{name: getattr(used, name) for name in changed}}
 

@@ -70,9 +70,9 @@ def compare(
 def _variants(kind: type[Unlearner], parameters: Mapping[str, Any]) -> list[Unlearner]:
     """The unlearner with the parameters that are given; also at its usual level, if they select another.
 
-    >>> _variants(UNLEARNERS["tilt"], {"assumed_share": 0.95, "insurance": 0.01})
-    [Tilt(assumed_share=0.95, predictive='by_counts', insurance=0.01),
-    Tilt(assumed_share=None, predictive='flat', insurance=0.01)]
+    >>> found = _variants(UNLEARNERS["tilt"], {"assumed_share": 0.95, "insurance": 0.01})
+    >>> [each.described for each in found]
+    ['tilt (assumed_share=0.95, predictive=by_counts, insurance=0.01)', 'tilt (predictive=flat, insurance=0.01)']
     """
     given = of_kind(parameters, kind)
     if not given:
