@@ -72,7 +72,8 @@ def _variants(kind: type[Unlearner], parameters: Mapping[str, Any]) -> list[Unle
 
     >>> found = _variants(UNLEARNERS["tilt"], {"assumed_share": 0.95, "insurance": 0.01})
     >>> [each.described for each in found]
-    ['tilt (assumed_share=0.95, predictive=by_counts, insurance=0.01)', 'tilt (predictive=flat, insurance=0.01)']
+    ['tilt (assumed_share=0.95, predictive=by_counts, insurance=0.01)',
+    'tilt (predictive=flat, insurance=0.01)']
     """
     given = of_kind(parameters, kind)
     if not given:
