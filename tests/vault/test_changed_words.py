@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from armnesia.privacy import Guarantee
-from armnesia.vault import Configuration
+from armnesia.vault import Configuration, UserType
 from armnesia.vault.ledger import certificate_text
 from tests.databases import fresh_place
 from tests.vault.raw_vaults import filled
@@ -18,7 +18,9 @@ def test_a_certificate_in_former_words_stays_valid_and_is_issued_again_in_them(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tilt: dict[str, Any] = {"unlearner": "tilt", "unlearner_options": {"assumed_share": 0.5}}
-    configuration = Configuration(actions=("A", "B"), epsilon=3.0, delta=1e-5, user_type="text", **tilt)
+    configuration = Configuration(
+        actions=("A", "B"), epsilon=3.0, delta=1e-5, user_type=UserType.TEXT, **tilt
+    )
     with filled(fresh_place("sqlite", tmp_path), configuration) as vault:
         with monkeypatch.context() as former:
             former.setattr(Guarantee, "meaning", property(lambda guarantee: guarantee.level.meaning))

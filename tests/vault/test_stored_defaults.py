@@ -116,7 +116,7 @@ def test_parameters_of_a_request_replace_those_of_the_same_name(
 
 
 def test_another_unlearner_has_its_own_defaults() -> None:
-    gaussian = {"unlearner": "gaussian", "unlearner_options": {"sensitivity": "paper"}}
+    gaussian: dict[str, Any] = {"unlearner": "gaussian", "unlearner_options": {"sensitivity": "paper"}}
     made = Configuration(actions=("A", "B"), epsilon=1.0, delta=1e-5, **gaussian)
     assert RequestOptions("adaptive").resolve(made).unlearner == Adaptive()
     assert RequestOptions("adaptive", {"threshold": "paper"}).resolve(made).unlearner == Adaptive(

@@ -135,7 +135,8 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         if not history.answered_before and not options.exactly:
             refuse_similar_names(transaction, target, held, history.suppressed)
         touched = _touched(transaction, sums)
-    unlearner, release, fallback_because, method_lines = None, None, None, ()
+    unlearner, release, fallback_because = None, None, None
+    method_lines: tuple[str, ...] = ()
     if touched is not None:
         used, release, _ = _release(state.configuration, touched, resolved)
         unlearner, fallback_because = used.unlearner.name, used.fallback_because
