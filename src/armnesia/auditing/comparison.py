@@ -22,6 +22,7 @@ class Comparison:
     """What one unlearner would do with a request, or why it refuses it."""
 
     name: str
+    """The unlearner's label: its name, with the level if its parameters have selected another one."""
     actions: tuple[Hashable, ...]
     guarantee: Guarantee | None
     probabilities: FloatArray | None
@@ -63,7 +64,8 @@ def compare(
     """Compare unlearners on a request: strictest level first, then the smallest expected loss.
 
     `unlearners` are names, or instances, also of a class of your own; by default all that armnesia has. Each
-    name stands for its default options, unless `variants` holds another instance of that name.
+    name stands for its default options, unless `variants` holds another instance of that name. A variant at
+    another level than its class's, such as `Tilt(assumed_share=0.95)`, stands beside it: "tilt (retained)".
 
     The loss is judged by the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
     (1 + S′)/(2 + N′) on the [0, 1] scale: it is the best such mean less the average over the release. It is
@@ -85,7 +87,7 @@ def compare(
     posterior = posterior_means(retained)
     found = []
     for unlearner in _instances(unlearners, variants):
-        name = unlearner.name
+        name = unlearner.label
         try:
             release = unlearner.release(learner, statistics, request, budget)
         except ArmnesiaError as reason:
@@ -104,7 +106,7 @@ def _instances(
     unlearners: Iterable[str | Unlearner] | None, variants: Iterable[Unlearner]
 ) -> list[Unlearner]:
     """The unlearners to compare, in order; each name and each variant once."""
-    by_name = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    by_name = {name: kind() for name, kind in UNLEARNERS.items()} | {each.label: each for each in variants}
     if unlearners is None:
         return list(by_name.values())
     asked = [unlearners] if isinstance(unlearners, str | Unlearner) else list(unlearners)

@@ -211,9 +211,10 @@ def compare_jointly(
 ) -> list[JointComparison]:
     """Compare all unlearners on a request in all decisions: strictest level first, then the smallest loss.
 
-    Each has its default options, unless `variants` holds another instance of its name, and each splits its
-    budget over the same decisions: those that lose records, or with `over="all"` all of them. The loss is
-    judged as `compare` judges it; it is an estimate for the operator and must not be published.
+    Each has its default options, unless `variants` holds another instance of its name, or of its name at
+    another level, which stands beside it as in `compare`. Each splits its budget over the same
+    decisions: those that lose records, or with `over="all"` all of them. The loss is judged as `compare`
+    judges it; it is an estimate for the operator and must not be published.
 
     >>> from armnesia import LCB
     >>> ones = np.array([[410, 365]] * 3)
@@ -230,7 +231,7 @@ def compare_jointly(
     low, high = statistics.reward_range
     losses = (high - low) * (posterior.max(axis=-1, keepdims=True) - posterior)
     unchanged = np.take_along_axis(losses, old[:, None], -1)[:, 0]
-    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.label: each for each in variants}
     found = []
     for name, unlearner in unlearners.items():
         try:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot, scalar_or_array
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.messages import any_of
+from armnesia.core.parameters import parameters_of
 from armnesia.core.randomness import draw_index
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -146,6 +147,39 @@ class Unlearner(ABC):
         (Gaussian(sensitivity='paper', joint=False), True)
         """
         return cls()
+
+    @property
+    def label(self) -> str:
+        """The name; with its level, if parameters have selected another level than that of its class.
+
+        >>> from armnesia import Tilt
+        >>> Tilt().label, Tilt(assumed_share=0.95).label
+        ('tilt', 'tilt (retained)')
+        """
+        return self.name if self.level is type(self).level else f"{self.name} ({self.level})"
+
+    @property
+    def described(self) -> str:
+        """The name with the parameters in force; those that are not set are left out.
+
+        >>> from armnesia import Rollback, Tilt
+        >>> Rollback().described, Tilt(assumed_share=0.95).described
+        ('rollback', 'tilt (assumed_share=0.95, predictive=by_counts, insurance=0.02)')
+        """
+        used = self.resolved()
+        values = {each.name: getattr(used, each.name) for each in parameters_of(type(self))}
+        shown = [
+            f"{name}={getattr(value, '__name__', value)}"
+            for name, value in values.items()
+            if value is not None
+        ]
+        return f"{self.name} ({', '.join(shown)})" if shown else self.name
+
+    def remark(
+        self, learner: Any, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> str:
+        """One line on how a request is answered, for the operator; empty if there is nothing to say."""
+        return ""
 
     @abstractmethod
     def answer(

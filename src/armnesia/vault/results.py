@@ -184,6 +184,8 @@ class Preview:
     fallback_because: str | None = None
     decisions: tuple[TouchedDecision, ...] | None = None
     """The decisions that the request would touch; None in a vault without keys."""
+    method_lines: tuple[str, ...] = ()
+    """The unlearner with the parameters in force, and what it says about this request."""
 
     @property
     def records(self) -> int:

@@ -324,7 +324,7 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
     for needed in (
         "Request: 2 users: 'ann', 'émile'",
         "bit for bit",
-        f"Level: {level}: {level.meaning}",
+        f"Level: {level}: up to (ε, δ), {level.meaning}",
         'the arm served after the deletion, "B", was drawn once by tilt, with (ε = 1, δ = 1e-05)',
         "decisions released before the deletion",
         "records of others that were collected while such a decision was served: they stay",

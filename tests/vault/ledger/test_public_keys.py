@@ -128,6 +128,19 @@ def test_a_key_is_compromised_in_its_range_or_not_at_all(number: Any) -> None:
         PublicKeys.from_json(json.dumps(changed))
 
 
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        ({"schema": "armnesia.keys/1", "signing_keys": [], "vault": "v-1"}, "armnesia.keys/1"),
+        ({"body": {}, "signature": ""}, "no schema"),
+    ],
+)
+def test_another_kind_of_file_is_named_as_such(document: dict[str, Any], named: str) -> None:
+    """The file of the private keys was said to be a list that has been changed."""
+    with pytest.raises(VaultError, match=rf"this is another kind of file \({named}\)"):
+        PublicKeys.from_json(json.dumps(document))
+
+
 # Keys as they are named: a list, a key, or a file of keys.
 
 

@@ -144,7 +144,7 @@ def _preview_lines(found: Preview) -> list[Any]:
             _decisions_table(found.records, found.decisions, found.release),
             *_named_lines(found),
             *_not_held_lines(found),
-            f"Unlearner: {found.unlearner}",
+            *found.method_lines,
             f"Guarantee of all releases together: {found.release.guarantee}",
             f"Nothing was changed. {SCREEN_ONLY}",
         ]
@@ -165,7 +165,7 @@ def _preview_lines(found: Preview) -> list[Any]:
         ),
         *_named_lines(found),
         *_not_held_lines(found),
-        f"Unlearner: {found.unlearner}",
+        *found.method_lines,
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
     ]
@@ -206,4 +206,5 @@ def _not_held_lines(found: Preview) -> list[str]:
     """Which of several names have no records."""
     if found.named == 1 or not found.not_held:
         return []
-    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}; all of them with --json"]
+    all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
+    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}"]

@@ -258,6 +258,12 @@ class PublicKeys(TrustedKeys):
         try:
             text = file.decode("utf-8-sig") if isinstance(file, bytes) else file
             document = read_json(text, "the list of public keys")
+            schema = document.get("schema", "no schema")
+            if schema != SCHEMA and ("schema" not in document or str(schema).startswith("armnesia.")):
+                raise VaultError(
+                    "the list of public keys must be as armnesia public-key --json prints it; this is another"
+                    f" kind of file ({schema})"
+                )
             names = {field.name for field in fields(SigningKey)}
             if any(key.keys() != names for key in document["keys"]):
                 raise ValueError
