@@ -64,7 +64,7 @@ def test_an_old_configuration_keeps_its_text_and_its_predictive() -> None:
         assert Configuration.from_text(later.text).text == later.text
 
 
-@pytest.mark.parametrize("asked", [{}, {"unlearner": "tilt"}, {"options": {"assumed_share": 0.5}}])
+@pytest.mark.parametrize("asked", [{}, {"unlearner": "tilt"}, {"unlearner_options": {"assumed_share": 0.5}}])
 def test_the_ledger_says_which_predictive_answered(tmp_path: Path, asked: dict[str, Any]) -> None:
     """In a new vault always; in an old one only where the request has options of its own."""
     used: list[Any] = []
@@ -75,7 +75,7 @@ def test_the_ledger_says_which_predictive_answered(tmp_path: Path, asked: dict[s
             vault.forget(users=["ann"], **asked)
             used.append(dict(list(vault.ledger())[-1].fields)["unlearner"])
             assert not vault.verify().problems
-    old = {"assumed_share": 0.5} if "options" not in asked else STORED
+    old = {"assumed_share": 0.5} if "unlearner_options" not in asked else STORED
     assert used == [{"name": "tilt", **STORED}, {"name": "tilt", **old}]
 
 
