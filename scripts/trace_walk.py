@@ -38,8 +38,8 @@ COMMANDS = (
 _SEED = 1
 """Of keys and nonces: which pages SQLite fills depends on digests under them."""
 LIMITS = {
-    "forget": {"functions": 297, "files": 58, "reads": 1, "writes": 1, "signatures": 1},
-    "decide": {"functions": 89},
+    "forget": {"functions": 307, "files": 60, "reads": 1, "writes": 1, "signatures": 1},
+    "decide": {"functions": 96},
 }
 
 
