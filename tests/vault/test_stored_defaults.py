@@ -52,7 +52,36 @@ def test_without_a_share_nothing_more_is_recorded() -> None:
 
 
 def test_an_old_configuration_keeps_its_text_and_its_predictive() -> None:
-    old = {"assumed_share": 0.5} | ({"predictive": "flat"} if "unlearner_options" in asked else {})
+    old = of_an_old_vault(None)
+    flat = Tilt(assumed_share=0.5, predictive="flat")
+    policy = {"max_epsilon": 2.0}
+    for later in (
+        old,
+        old.with_actions(("A", "B")),
+        old.with_user_type(UserType.TEXT),
+        old.with_policy(**policy),
+    ):
+        assert later.make_unlearner() == flat
+        assert json.loads(later.text)["options"] == {"assumed_share": 0.5}
+        assert Configuration.from_text(later.text).text == later.text
+
+
+@pytest.mark.parametrize("asked", [{}, {"unlearner": "tilt"}, {"unlearner_options": {"assumed_share": 0.5}}])
+def test_the_ledger_says_which_predictive_answered(tmp_path: Path, asked: dict[str, Any]) -> None:
+    """In a new vault always; in an old one only where the request has options of its own."""
+    used: list[Any] = []
+    for name, configuration in (("new", new()), ("old", of_an_old_vault())):
+        folder = tmp_path / name
+        folder.mkdir()
+        with filled(fresh_place("sqlite", folder), configuration) as vault:
+            vault.forget(users=["ann"], **asked)
+            used.append(dict(list(vault.ledger())[-1].fields)["unlearner"])
+            assert not vault.verify().problems
+    old = (
+        {"assumed_share": 0.5}
+        if "unlearner_options" not in asked
+        else {"assumed_share": 0.5, "predictive": "flat"}
+    )
     assert used == [{"name": "tilt", **STORED}, {"name": "tilt", **old}]
 
 
