@@ -8,6 +8,7 @@ from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.core.request import DeletionRequest
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
+from armnesia.unlearners.joint import request_of
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import (
     Configuration,
@@ -33,7 +34,7 @@ from armnesia.vault.state.decision_table import (
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
 from armnesia.vault.state.records import DecisionSums, DeletedRecords, SourceRows
-from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.sealed_state import State, no_actions
 from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
@@ -210,6 +211,8 @@ class Touched(NamedTuple):
     stream: Stream
     """Their records; in a vault with keys the decisions are on its first axis."""
     request: DeletionRequest
+    visible: DeletionRequest
+    """Its records of offered arms: all that an unlearner sees of it."""
 
 
 def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
@@ -219,12 +222,32 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
     state = transaction.state
     if state.configuration.by:
         decisions = read_decisions(transaction, sums)
-        request = joint_request([each.number for each in decisions], sums, state.configuration)
-        return Touched(decisions, stacked(decisions, state.configuration), request)
-    stream = state.require_stream()
-    alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
-    assert state.decision is not None  # which has the stream
-    return None if alone is None else Touched([state.decision], stream, alone)
+    elif state.decision is None:
+        raise no_actions()
+    else:
+        decisions = [state.decision]
+    numbers = [each.number for each in decisions]
+    request = joint_request(numbers, sums, state.configuration)
+    if request.is_empty.all():
+        return None
+    offered = _of_offered(decisions, sums, state.configuration)
+    visible = request if offered is sums else joint_request(numbers, offered, state.configuration)
+    if state.configuration.by:
+        return Touched(decisions, stacked(decisions, state.configuration), request, visible)
+    return Touched(decisions, state.require_stream(), request_of(request, 0), request_of(visible, 0))
+
+
+def _of_offered(
+    decisions: Sequence[VaultDecision], sums: DecisionSums, configuration: Configuration
+) -> DecisionSums:
+    """The sums of the records of arms that their decision offers."""
+    offered = configuration.offered(each.key for each in decisions)
+    if offered is None:
+        return sums
+    return {
+        decision.number: [own for own in sums[decision.number] if of_decision[own[0]]]
+        for decision, of_decision in zip(decisions, offered.tolist(), strict=True)
+    }
 
 
 def _described(
@@ -358,24 +381,24 @@ def _release(
     refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
     refused: that may depend on the rewards, which must not choose the unlearner.
     """
-    stream, policy = touched.stream, configuration.policy
+    stream, policy, later = touched.stream, configuration.policy, touched.stream.remove(touched.request)
     answer = stream.forget_jointly if configuration.by else stream.forget
     if configuration.by:
         check_joint(resolved.unlearner)
     release: Release | JointRelease
     try:
-        release, later = answer(resolved.unlearner, touched.request, resolved.budget)
+        release, _ = answer(resolved.unlearner, touched.visible, resolved.budget)
         if policy.allows(release.guarantee):
             return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
-        if resolved.unlearner.several_arms or touched.request.n_sources.max() < 2:
+        if resolved.unlearner.several_arms or touched.visible.n_sources.max() < 2:
             raise
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
     exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
-    release, later = answer(exact.unlearner, touched.request, exact.budget)
+    release, _ = answer(exact.unlearner, touched.visible, exact.budget)
     weakest = Level.weakest(resolved.unlearner.level, stream.level)
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.

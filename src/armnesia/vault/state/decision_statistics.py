@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from armnesia.core.arrays import BoolArray
 from armnesia.core.statistics import ArmStatistics, Records
 from armnesia.unlearners.stream import Penalty, Stream
 from armnesia.vault.configuration import Configuration
@@ -100,14 +101,30 @@ class ArmSums:
             units=tuple(old + more for old, more in zip(self.units, units, strict=True)),
         )
 
+    def with_arms(self, n_arms: int) -> Self:
+        """The sums of so many arms, of which those that were added are empty.
+
+        >>> ArmSums((2,), (5,)).with_arms(2)
+        ArmSums(counts=(2, 0), units=(5, 0), deleted=None)
+        """
+        more = (0,) * (n_arms - len(self.counts))
+        deleted = None if self.deleted is None else self.deleted + more
+        return replace(self, counts=self.counts + more, units=self.units + more, deleted=deleted)
+
     def stream(self, configuration: Configuration) -> Stream:
-        """The stream that goes on from these sums; impossible ones are refused."""
+        """The stream of a decision without a key, from these sums on; impossible ones are refused."""
         assert configuration.actions is not None  # there are no sums before
         statistics = ArmStatistics(
             configuration.actions, np.array(self.counts), np.array(self.units), configuration.reward_range
         )
         deleted = None if self.deleted is None else np.array(self.deleted, dtype=np.int64)
-        return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted)
+        return Stream(
+            configuration.make_learner(),
+            statistics,
+            configuration.penalty,
+            deleted,
+            only_offer(configuration),
+        )
 
     @property
     def text(self) -> str:
@@ -126,6 +143,12 @@ class ArmSums:
         return cls(
             tuple(values["counts"]), tuple(values["units"]), None if deleted is None else tuple(deleted)
         )
+
+
+def only_offer(configuration: Configuration) -> BoolArray | None:
+    """Which arms the one decision of a vault without keys offers; None: all."""
+    offered = configuration.offered([()])
+    return None if offered is None else offered[0]
 
 
 STATISTICS: dict[str, type[ArmSums]] = {ArmSums.kind: ArmSums}
