@@ -54,7 +54,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.finish(), vault.estimate_compaction()]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]
-        found += [vault.decisions(), vault.signed_decisions()]
+        found += [vault.decisions(), vault.signed_decisions(), vault.arms(), vault.retire_arm("B")]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]
     assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS

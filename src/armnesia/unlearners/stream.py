@@ -134,7 +134,14 @@ class Stream:
         return self._with_state(merged, self.deleted_counts)
 
     def remove(self, request: DeletionRequest) -> "Stream":
-        """The stream without the records of a request, whose release is made apart."""
+        """The stream without the records of a request, where another part of it was released.
+
+        >>> from armnesia import LCB
+        >>> log = ArmStatistics.from_rewards({"A": [1, 0], "B": [1]})
+        >>> one = DeletionRequest.from_rewards({"A": [1], "B": []})
+        >>> Stream(LCB(confidence=0.1), log).remove(one).statistics.counts
+        array([1, 1])
+        """
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
         return self._with_state(self.statistics.without(request), deleted_counts)
 
@@ -154,7 +161,8 @@ class Stream:
         level = Level.weakest(own, self.level)
         if level is not own:
             release = replace(release, guarantee=replace(release.guarantee, level=level))
-        return release, self.remove(request)
+        deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
+        return release, self._with_state(self.statistics.without(request), deleted_counts)
 
     def forget_jointly(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
@@ -166,7 +174,8 @@ class Stream:
             release = self._release_offered_jointly(unlearner, request, budget)
         level = Level.weakest(release.guarantee.level, self.level)
         release = replace(release, guarantee=replace(release.guarantee, level=level))
-        return release, self.remove(request)
+        deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
+        return release, self._with_state(self.statistics.without(request), deleted_counts)
 
     def _release_offered(self, unlearner: Unlearner, request: DeletionRequest, budget: Budget) -> Release:
         """The release over the offered arms; the others have probability 0."""

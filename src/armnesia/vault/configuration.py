@@ -276,10 +276,8 @@ class Configuration:
         offered = zip(self.actions or (), self.arm_rules.offered(key), strict=True)
         return tuple(action for action, is_offered in offered if is_offered)
 
-    def offered(self, keys: Iterable[Sequence[str]]) -> BoolArray | None:
-        """Of each decision with one of these keys, and each arm, whether it is offered; None: all are."""
-        if not self.arms:
-            return None
+    def offered(self, keys: Iterable[Sequence[str]]) -> BoolArray:
+        """Of each decision with one of these keys, and each arm, whether it is offered."""
         rows = [self.arm_rules.offered(key) for key in keys]
         return np.array(rows, dtype=bool).reshape(len(rows), len(self.actions or ()))
 

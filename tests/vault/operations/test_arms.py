@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def test_arms_differ_between_decisions_present_and_future(place: Place) -> None:
         new = {"action": ["A", "C"], "reward": [1, 1], "user": ["x", "y"], "id": ["p", "q"]}
         vault.ingest({**new, "page": ["new"] * 2, "country": ["FR"] * 2}, **COLUMNS)
         everything = merged(LOG, fits)
-        offers = {("search", "DE"): "ACD", ("search", "FR"): "ABCD"}
+        offers: dict[tuple[str, ...], str] = {("search", "DE"): "ACD", ("search", "FR"): "ABCD"}
         for key, arm in served(vault).items():
             if key != ("new", "FR"):
                 assert arm == decision_of(part_of(everything, key), offers.get(key, "ABC"))
@@ -196,10 +197,14 @@ def test_a_release_is_that_of_a_log_with_the_offered_arms_alone(
         vault.retire_arm("C", {"country": "FR"})
         log = LOG
         if rewards == "halves":  # of an arm that is not offered: no unlearner may see them
-            odd = {"action": ["B"], "reward": [0.5], "user": ["u7"], "id": ["odd"]}
+            odd: dict[str, list[Any]] = {"action": ["B"], "reward": [0.5], "user": ["u7"], "id": ["odd"]}
             log = merged(LOG, {**odd, "page": ["search"], "country": ["DE"]})
             assert vault.ingest(log, **COLUMNS).added == 1
-        offers = {("search", "DE"): "AC", ("search", "FR"): "A", ("checkout", "FR"): "AB"}
+        offers: dict[tuple[str, ...], str] = {
+            ("search", "DE"): "AC",
+            ("search", "FR"): "A",
+            ("checkout", "FR"): "AB",
+        }
         found = vault.preview(users=["u7"])
         assert found.decisions is not None
         lost, method = only(log, user="u7"), am.UNLEARNERS[unlearner]()
@@ -347,14 +352,15 @@ def test_a_fourth_variant_brings_nobody_back(place: Place, by: tuple[str, ...]) 
 def test_what_cannot_be_is_refused_and_changes_nothing(sqlite_place: Place, tmp_path: Path) -> None:
     with filled(sqlite_place, by=("page", "country")) as vault:
         head = vault.head
-        for refused, words in (
+        cases: list[tuple[Callable[[], Any], str]] = [
             (lambda: vault.add_arm("A"), "arm 'A' is offered already"),
             (lambda: vault.add_arm("A", {"page": "search"}), "arm 'A' is offered where page=search already"),
             (lambda: vault.add_arm(""), "an arm must be named by text or a whole number; got ''"),
             (lambda: vault.add_arm("D", {"colour": "red"}), "have the keys 'page', 'country'; got 'colour'"),
             (lambda: vault.retire_arm("X"), "arm 'X' is not one of 'A', 'B', 'C'"),
             (lambda: vault.retire_arm("B", new_rows="hide"), "new_rows must be 'count' or 'refuse'"),  # type: ignore[arg-type]
-        ):
+        ]
+        for refused, words in cases:
             with pytest.raises(InvalidInputError, match=words):
                 refused()
         assert vault.head == head

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
-from armnesia.unlearners.joint import request_of
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import (
     Configuration,
@@ -34,7 +34,7 @@ from armnesia.vault.state.decision_table import (
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
 from armnesia.vault.state.records import DecisionSums, DeletedRecords, SourceRows
-from armnesia.vault.state.sealed_state import State, no_actions
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
@@ -222,32 +222,25 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
     state = transaction.state
     if state.configuration.by:
         decisions = read_decisions(transaction, sums)
-    elif state.decision is None:
-        raise no_actions()
-    else:
-        decisions = [state.decision]
-    numbers = [each.number for each in decisions]
-    request = joint_request(numbers, sums, state.configuration)
-    if request.is_empty.all():
+        stream, numbers = stacked(decisions, state.configuration), [each.number for each in decisions]
+        request = visible = joint_request(numbers, sums, state.configuration)
+        if stream.offered is not None:
+            offered = dict(zip(numbers, stream.offered, strict=True))
+            seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
+            visible = joint_request(numbers, seen, state.configuration)
+        return Touched(decisions, stream, request, visible)
+    stream = state.require_stream()
+    alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
+    assert state.decision is not None  # which has the stream
+    if alone is None:
         return None
-    offered = _of_offered(decisions, sums, state.configuration)
-    visible = request if offered is sums else joint_request(numbers, offered, state.configuration)
-    if state.configuration.by:
-        return Touched(decisions, stacked(decisions, state.configuration), request, visible)
-    return Touched(decisions, state.require_stream(), request_of(request, 0), request_of(visible, 0))
-
-
-def _of_offered(
-    decisions: Sequence[VaultDecision], sums: DecisionSums, configuration: Configuration
-) -> DecisionSums:
-    """The sums of the records of arms that their decision offers."""
-    offered = configuration.offered(each.key for each in decisions)
-    if offered is None:
-        return sums
-    return {
-        decision.number: [own for own in sums[decision.number] if of_decision[own[0]]]
-        for decision, of_decision in zip(decisions, offered.tolist(), strict=True)
-    }
+    if stream.offered is None:
+        return Touched([state.decision], stream, alone, alone)
+    found = DeletionRequest.from_sums(
+        stream.statistics, [own for own in sums[FIRST] if stream.offered[own[0]]]
+    )
+    nothing = ArmStatistics.empty(state.actions, state.configuration.reward_range)
+    return Touched([state.decision], stream, alone, found or DeletionRequest(nothing, binary=True))
 
 
 def _described(
@@ -381,14 +374,15 @@ def _release(
     refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
     refused: that may depend on the rewards, which must not choose the unlearner.
     """
-    stream, policy, later = touched.stream, configuration.policy, touched.stream.remove(touched.request)
+    stream, policy = touched.stream, configuration.policy
     answer = stream.forget_jointly if configuration.by else stream.forget
     if configuration.by:
         check_joint(resolved.unlearner)
     release: Release | JointRelease
     try:
-        release, _ = answer(resolved.unlearner, touched.visible, resolved.budget)
+        release, later = answer(resolved.unlearner, touched.visible, resolved.budget)
         if policy.allows(release.guarantee):
+            later = later if touched.visible is touched.request else stream.remove(touched.request)
             return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
@@ -398,11 +392,12 @@ def _release(
     if policy.beyond == "refuse":
         raise refusal
     exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
-    release, _ = answer(exact.unlearner, touched.visible, exact.budget)
+    release, later = answer(exact.unlearner, touched.visible, exact.budget)
     weakest = Level.weakest(resolved.unlearner.level, stream.level)
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
         release = replace(release, guarantee=replace(release.guarantee, level=weakest))
+    later = later if touched.visible is touched.request else stream.remove(touched.request)
     return exact, release, later
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray
 from armnesia.core.statistics import ArmStatistics, Records
 from armnesia.unlearners.stream import Penalty, Stream
 from armnesia.vault.configuration import Configuration
@@ -118,13 +117,8 @@ class ArmSums:
             configuration.actions, np.array(self.counts), np.array(self.units), configuration.reward_range
         )
         deleted = None if self.deleted is None else np.array(self.deleted, dtype=np.int64)
-        return Stream(
-            configuration.make_learner(),
-            statistics,
-            configuration.penalty,
-            deleted,
-            only_offer(configuration),
-        )
+        offered = configuration.offered([()])[0] if configuration.arms else None
+        return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
 
     @property
     def text(self) -> str:
@@ -143,12 +137,6 @@ class ArmSums:
         return cls(
             tuple(values["counts"]), tuple(values["units"]), None if deleted is None else tuple(deleted)
         )
-
-
-def only_offer(configuration: Configuration) -> BoolArray | None:
-    """Which arms the one decision of a vault without keys offers; None: all."""
-    offered = configuration.offered([()])
-    return None if offered is None else offered[0]
 
 
 STATISTICS: dict[str, type[ArmSums]] = {ArmSums.kind: ArmSums}

@@ -117,7 +117,7 @@ def stacked(decisions: Sequence[VaultDecision], configuration: Configuration) ->
     deleted = None
     if configuration.penalty == "frozen":
         deleted = np.array([each.deleted for each in sums], dtype=np.int64).reshape(shape)
-    offered = configuration.offered(decision.key for decision in decisions)
+    offered = configuration.offered(each.key for each in decisions) if configuration.arms else None
     return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
 
 

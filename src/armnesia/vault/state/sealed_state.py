@@ -17,7 +17,7 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.state.decision_statistics import ArmSums, only_offer
+from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, VaultDecision, digest_of_decision
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
@@ -141,7 +141,7 @@ def empty_stream(configuration: Configuration, deleted_counts: IntArray | None =
     if configuration.actions is None or configuration.by:
         return None
     nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
-    offered = only_offer(configuration)
+    offered = configuration.offered([()])[0] if configuration.arms else None
     stream = Stream(configuration.make_learner(), nothing, configuration.penalty, offered=offered)
     if deleted_counts is None or stream.deleted_counts is None:
         return stream
