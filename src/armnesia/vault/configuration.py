@@ -353,7 +353,7 @@ def stored_options(unlearner: Unlearner, options: Mapping[str, Any]) -> dict[str
     """
     written = dict(options)
     for name, stored_default in unlearner.stored_defaults.items():
-        used = getattr(unlearner, name)
+        used = getattr(unlearner.resolved(), name)
         if written.get(name) is None and used != stored_default:
             written[name] = used
     return written

@@ -115,8 +115,9 @@ def verify(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Verify a certificate, or the served arms of decide --signed, without the vault.
+    """Verify a certificate without the vault.
 
+    FILE may also be the served arms that decide --signed printed.
     With the list of public keys also whether its key was in use when it was signed; with --ledger also
     whether its entry is in the ledger. Exit code 1 if it is not valid, or if the export is too old to tell.
     """

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
@@ -15,7 +16,7 @@ from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_pr
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decision_tree import build_tree
+from armnesia.vault.state.decision_tree import DecisionTree, build_tree
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
@@ -29,6 +30,8 @@ from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS, WITH_TALLIES
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments", "decisions")
 """The tables of `TableDigests`, in its order, in words."""
 _MOST_LISTED = 20
+_NO_ROOT = -1
+"""Which no decisions have."""
 
 
 def verify(
@@ -238,6 +241,8 @@ def _row_problems(
     problems += _tree_problems(session)
     if state.version >= WITH_TALLIES:
         problems += tally_problems(session, scan.tallied, scan.tally_digest)
+    if state.configuration.by and ReplayedState.of(tables.stream_ledger(session)).counts_differ(decisions):
+        problems.append("state: the numbers of deleted records are not those in the ledger")
     found, notes = connection.records.problems(session, state, keyring, scan, decisions, counter)
     return problems + found, notes
 
@@ -248,13 +253,19 @@ def _decisions(
     """The digest of the decisions as they are, the decisions, and where their hash tree is not theirs."""
     if state.version < WITH_DECISIONS:
         return state.digests.decision, [] if state.decision is None else [state.decision], []
-    rows = list(tables.stream_decisions(session))
-    tree, nodes = build_tree(rows, keyring)
-    problems = []
+    rows, problems = list(tables.stream_decisions(session)), []
+    try:
+        tree, nodes = build_tree(rows, keyring)
+    except VaultError:  # their numbers are not 1, 2, 3, …
+        tree, nodes = DecisionTree(keyring, 0, _NO_ROOT), {}
     if state.configuration.by and nodes != {
         node: bytes(digests) for node, digests in tables.stream_nodes(session)
     }:
         problems.append("decisions: their hash tree was changed by something other than armnesia")
     if state.n_decisions != len(rows):
         problems.append(f"decisions: there are {len(rows)}, and the vault has counted {state.n_decisions}")
-    return tree.root, list(map(VaultDecision.of_row, rows)), problems
+    decisions = []
+    for row in rows:
+        with suppress(ValueError, TypeError, LookupError, AttributeError):  # the digest has told of it
+            decisions.append(VaultDecision.of_row(row))
+    return tree.root, decisions, problems

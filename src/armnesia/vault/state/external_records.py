@@ -157,7 +157,8 @@ class ExternalRecords(Records):
     ) -> DecisionSums:
         """Compare what the vault counted with the rows at the sources, and add them up."""
         state, held, at_source = transaction.state, _contents(transaction, target), lookup or {}
-        if not held.keys() <= at_source.keys():  # another process may have ingested meanwhile
+        known = {identity: content for identity, (content, *_) in at_source.items() if identity in held}
+        if known != held:  # another process may have ingested meanwhile, also a key that was new
             sources = _sources(transaction, target)
             at_source = at_source | _rows_at(
                 transaction.session, sources, state, transaction.keyring, target, every_spelling=True

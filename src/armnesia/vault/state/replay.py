@@ -101,6 +101,15 @@ class ReplayedState:
             if deleted is not None and (deleted != self.deleted_counts).any():
                 yield "the numbers of deleted records are not those in the ledger"
 
+    def counts_differ(self, decisions: Iterable[VaultDecision]) -> bool:
+        """Whether decisions have other numbers of deleted records than the ledger; only with keys."""
+        if self.configuration.penalty != "frozen":
+            return False
+        found = {
+            each.key: each.statistics.deleted for each in decisions if any(each.statistics.deleted or ())
+        }
+        return found != {key: counts for key, counts in self.deleted_by_key.items() if any(counts)}
+
     def with_deleted(self, decisions: Iterable[VaultDecision]) -> list[VaultDecision]:
         """The decisions with the numbers of deleted records that the ledger has, where the penalty is frozen.
 
