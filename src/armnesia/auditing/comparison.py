@@ -13,7 +13,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import Learner
-from armnesia.privacy import Budget, Guarantee
+from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
 
@@ -97,7 +97,7 @@ def compare(
         found.append(
             Comparison(name, release.actions, release.guarantee, p, max(change, 0.0), max(loss, 0.0))
         )
-    return sorted(found, key=_strictest_and_best_first)
+    return sorted(found, key=lambda each: strictest_and_best_first(each.guarantee, each.expected_loss))
 
 
 def _instances(
@@ -126,8 +126,7 @@ def posterior_means(retained: ArmStatistics) -> FloatArray:
     return np.asarray((1 + sums) / (2 + retained.counts))
 
 
-def _strictest_and_best_first(found: Comparison) -> tuple[int, float]:
-    if found.guarantee is None:
-        return (9, 0.0)
-    levels = list(type(found.guarantee.level))
-    return (levels.index(found.guarantee.level), found.expected_loss)
+def strictest_and_best_first(guarantee: Guarantee | None, loss: float) -> tuple[int, float]:
+    """The key to sort comparisons by: level, then loss; what has no guarantee is last."""
+    levels = list(Level)
+    return (len(levels), 0.0) if guarantee is None else (levels.index(guarantee.level), loss)

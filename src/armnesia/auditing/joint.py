@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from armnesia.auditing.audit import ROUNDING
-from armnesia.auditing.comparison import posterior_means
+from armnesia.auditing.comparison import posterior_means, strictest_and_best_first
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.request import DeletionRequest
@@ -246,7 +246,7 @@ def compare_jointly(
             changes = float((1 - np.take_along_axis(p, old[rows, None], -1)).sum())
             loss += float((p * losses[rows]).sum() - unchanged[rows].sum())
         found.append(JointComparison(name, answers.guarantee, max(changes, 0.0), max(loss, 0.0)))
-    return sorted(found, key=_strictest_and_best_first)
+    return sorted(found, key=lambda each: strictest_and_best_first(each.guarantee, each.expected_loss))
 
 
 def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> JointAudit:
@@ -279,10 +279,3 @@ def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> Jo
         delta_at_claim=(max(lowers_at_claim), max(uppers_at_claim)),
         is_exact=False,
     )
-
-
-def _strictest_and_best_first(found: JointComparison) -> tuple[int, float]:
-    if found.guarantee is None:
-        return (9, 0.0)
-    levels = list(type(found.guarantee.level))
-    return (levels.index(found.guarantee.level), found.expected_loss)

@@ -130,6 +130,9 @@ class Unlearner(ABC):
     stored_defaults: ClassVar[Mapping[str, Any]] = {}
     """What a vault's configuration means where it leaves out an option whose default has changed since."""
 
+    registered: ClassVar["Mapping[str, type[Unlearner]]"]
+    """All unlearners by name, for alternatives in refusals; set by `armnesia.unlearners`."""
+
     def resolved(self) -> Self:
         """The same unlearner, with every default written out that depends on other parameters."""
         return self
@@ -243,16 +246,9 @@ class Unlearner(ABC):
         """The unlearners that work with this learner, at a level that is not weaker."""
         return [
             kind
-            for kind in UNLEARNERS.values()
+            for kind in self.registered.values()
             if learner.supports(kind.needs) and Level.weakest(kind.level, self.level) is self.level
         ]
-
-
-UNLEARNERS: dict[str, type[Unlearner]] = {}
-"""Every unlearner by its name, for the command line, the vault and the generic tests.
-
-`armnesia.unlearners` fills it; it is here because messages of `Unlearner.check_supported` name its entries.
-"""
 
 
 def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities: FloatArray) -> FloatArray:

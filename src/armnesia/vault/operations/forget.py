@@ -138,7 +138,7 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         held=len(held),
         unlearner=unlearner,
         counts=counts_by_action(state, None if touched is None else touched.request),
-        served=state.served_action,
+        served_before=state.served_action,
         release=release,
         not_held=() if history.answered_before else not_held,
         fallback_because=fallback_because,
