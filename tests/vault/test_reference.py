@@ -54,6 +54,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.status(), vault.change_policy(max_epsilon=1.0), vault.compact(), vault.rebuild()]
         found += [vault.save_certificates(tmp_path / "certificates", users=["ann"])]
         found += [vault.finish(), vault.estimate_compaction()]
+        found += [vault.arms(), vault.retire_arm("B")]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]
         found += [vault.decisions(), vault.signed_decisions()]

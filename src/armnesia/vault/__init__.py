@@ -1,6 +1,7 @@
 """The persistent system: a log in a database that can forget people, with a ledger and certificates."""
 
 from armnesia.core.identifiers import UserType
+from armnesia.vault.arm_rules import ArmRule
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate
@@ -12,6 +13,7 @@ from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
+    ArmChange,
     BackedUp,
     Compacted,
     CompactionEstimate,
@@ -21,6 +23,8 @@ from armnesia.vault.results import (
     Ingested,
     LedgerCheck,
     LedgerEntries,
+    OfferedArm,
+    OfferedArms,
     PolicyChange,
     Preview,
     Readmitted,
@@ -49,6 +53,8 @@ __all__ = [
     "OPERATOR_ONLY",
     "SCREEN_ONLY",
     "Accept",
+    "ArmChange",
+    "ArmRule",
     "BackedUp",
     "BareKeys",
     "Certificate",
@@ -66,6 +72,8 @@ __all__ = [
     "LedgerCheck",
     "LedgerCopy",
     "LedgerEntries",
+    "OfferedArm",
+    "OfferedArms",
     "Policy",
     "PolicyChange",
     "Preview",

@@ -1,6 +1,6 @@
 """`Vault`: a log in a database that serves a decision and can forget people."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +10,7 @@ from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
 from armnesia.logs.conditions import Where
+from armnesia.vault.arm_rules import NewRows
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
@@ -17,6 +18,7 @@ from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
+from armnesia.vault.operations.arms import add_arm, list_arms, retire_arm
 from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each, save_certificates
 from armnesia.vault.operations.compact import compact, estimate_compaction
@@ -37,6 +39,7 @@ from armnesia.vault.operations.status import status_of
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results import (
+    ArmChange,
     BackedUp,
     Compacted,
     CompactionEstimate,
@@ -46,6 +49,7 @@ from armnesia.vault.results import (
     Ingested,
     LedgerCheck,
     LedgerEntries,
+    OfferedArms,
     PolicyChange,
     Preview,
     Readmitted,
@@ -177,6 +181,31 @@ class Vault:
     def signed_decisions(self) -> SignedDecisions:
         """The arms that all decisions serve, with the head of the ledger, under the signing key."""
         return decide_signed(self._connection)
+
+    def arms(self, where: Mapping[str, Any] | None = None) -> OfferedArms:
+        """Every arm, and in how many decisions it is offered; `where` gives the values of some keys."""
+        return list_arms(self._connection, where)
+
+    def add_arm(self, action: Hashable, where: Mapping[str, Any] | None = None) -> ArmChange:
+        """Offer an arm from now on, in all decisions or in those whose keys have the values in `where`.
+
+        A new arm starts without records, and one that was retired with those that it has.
+        """
+        return add_arm(self._connection, action, where)
+
+    def retire_arm(
+        self,
+        action: Hashable,
+        where: Mapping[str, Any] | None = None,
+        *,
+        new_rows: NewRows = "count",
+    ) -> ArmChange:
+        """Never serve an arm again, in all decisions or in those whose keys have the values in `where`.
+
+        Its records stay and can be forgotten; `new_rows` says whether later rows of it are counted, or an
+        ingest that has some is refused.
+        """
+        return retire_arm(self._connection, action, where, new_rows)
 
     def forget(
         self,
