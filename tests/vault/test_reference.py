@@ -57,6 +57,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.arms(), vault.retire_arm("B")]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]
+        found += [vault.copy_to(f"sqlite:///{tmp_path}/copy.db")]
         found += [vault.decisions(), vault.signed_decisions()]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]

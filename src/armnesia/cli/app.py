@@ -45,6 +45,7 @@ COMMANDS = {
         "rebuild": "vault.rebuild",
         "export": "vault.export",
         "backup": "vault.backup",
+        "copy": "vault.copy",
         "restore": "vault.restore",
         "upgrade": "vault.upgrade",
     },

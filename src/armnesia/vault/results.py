@@ -13,6 +13,7 @@ from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.public_keys import PublicKeys
 
 SCREEN_ONLY = "For this screen only: together with the served arm, the probabilities reveal deleted rewards."
 OPERATOR_ONLY = "For the operator only: published before and after a deletion, this reveals what was deleted."
@@ -384,9 +385,14 @@ class VaultIdentity:
     public_key: str
     head: Head
     configuration: Configuration
+    successor_of: PublicKeys | None = None
+    """The public keys of the vault that it succeeds, as of that vault's last head."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `vault`, `location`, `keys`, `public_key`, `head` and `configuration`."""
+        """The keys `vault`, `location`, `keys`, `public_key`, `head` and `configuration`; of a successor also
+        `successor_of`, with the id and the head of the vault before."""
+        before = self.successor_of
+        succession = {} if before is None else {"vault": before.vault, "head": str(before.head)}
         return {
             "vault": self.vault,
             "location": self.location,
@@ -394,6 +400,7 @@ class VaultIdentity:
             "public_key": self.public_key,
             "head": str(self.head),
             "configuration": self.configuration.to_dict(),
+            **({"successor_of": succession} if succession else {}),
         }
 
 
@@ -601,6 +608,27 @@ class BackedUp:
     def to_dict(self) -> dict[str, Any]:
         """The keys `file` and `head`."""
         return {"file": str(self.file), "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Where the copy of a vault and its keys are, the head of its ledger, and how many records it has."""
+
+    vault: str
+    location: str
+    keys_path: Path
+    head: Head
+    records: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `vault`, `location`, `keys`, `head` and `records`."""
+        return {
+            "vault": self.vault,
+            "location": self.location,
+            "keys": str(self.keys_path),
+            "head": str(self.head),
+            "records": self.records,
+        }
 
 
 @dataclass(frozen=True)

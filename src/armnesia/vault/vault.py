@@ -22,6 +22,7 @@ from armnesia.vault.operations.arms import add_arm, list_arms, retire_arm
 from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each, save_certificates
 from armnesia.vault.operations.compact import compact, estimate_compaction
+from armnesia.vault.operations.copy import copy_vault
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.export import write_export
@@ -43,6 +44,7 @@ from armnesia.vault.results import (
     BackedUp,
     Compacted,
     CompactionEstimate,
+    Copied,
     Exported,
     Finished,
     Forgotten,
@@ -67,7 +69,7 @@ from armnesia.vault.results import (
 from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
 from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.signing_keys import read_public_keys
+from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -107,13 +109,27 @@ class Vault:
         *,
         keys: str | Path | None = None,
         timeout: float = 30.0,
+        successor_of: str | None = None,
+        successor_keys: str | Path | None = None,
     ) -> Self:
-        """Create a vault and its keys, readable by their owner only."""
+        """Create a vault and its keys, readable by their owner only.
+
+        With `successor_of`, the address of another vault, whose keys are in the file `successor_keys`, the
+        new vault succeeds it: with another configuration, database or keys, and without rows, but with its
+        suppression list, so that whoever is forgotten there stays out.
+        """
         if not isinstance(configuration, Configuration | None):
             raise InvalidInputError(
                 f"configuration must be a Configuration; got a {type(configuration).__name__}"
             )
-        return cls(create_vault(url, configuration or Configuration(actions=None), keys, timeout=timeout))
+        configuration = configuration or Configuration(actions=None)
+        if successor_of is None:
+            if successor_keys is not None:
+                raise InvalidInputError("successor_keys are the keys of another vault: name it, too")
+            return cls(create_vault(url, configuration, keys, timeout=timeout))
+        old = open_vault(successor_of, successor_keys, timeout=timeout)
+        with closing(old.database):
+            return cls(create_vault(url, configuration, keys, timeout=timeout, predecessor=old))
 
     @classmethod
     def open(
@@ -335,6 +351,11 @@ class Vault:
         with self._connection.reading() as transaction:
             return read_public_keys(self._connection, transaction)
 
+    def predecessors(self) -> tuple[PublicKeys, ...]:
+        """The public keys of the vaults that this one succeeds, the latest last, as of their last heads."""
+        with self._connection.reading() as transaction:
+            return read_predecessors(transaction)
+
     def rotate_signing_key(self, *, compromised_since: int | None = None) -> Rotated:
         """Sign with a new key from now on.
 
@@ -382,6 +403,22 @@ class Vault:
     def back_up(self, path: str | Path) -> BackedUp:
         """Copy an SQLite vault into a new file; for PostgreSQL use its own tools, such as pg_dump."""
         return back_up(self._connection, path)
+
+    def copy_to(
+        self,
+        url: str,
+        *,
+        keys: str | Path | None = None,
+        timeout: float = 30.0,
+        progress: Progress | None = None,
+    ) -> Copied:
+        """Copy the vault to an address where there is none yet, on either database, with the same keys.
+
+        `keys` is the file of the copy's keys, by default where its database has them. Retire this vault
+        afterwards: two vaults with the same head can diverge. If both use one file of keys, this one is
+        refused, as older than its pinned head, once the copy has another ledger entry.
+        """
+        return copy_vault(self._connection, url, keys, timeout=timeout, progress=progress)
 
     @classmethod
     def restore(

@@ -43,7 +43,9 @@ def test_an_interrupted_init_says_what_to_remove(sqlite_place: Place, database_i
     database = sqlite_place.path
     if database_is_made:
         database.touch()
-    with pytest.raises(VaultError, match=r"if an init was interrupted, remove them and the empty database"):
+    with pytest.raises(
+        VaultError, match="if an init or a copy was interrupted, remove them and the unfinished database"
+    ):
         sqlite_place.create()
     sqlite_place.keys.unlink()
     database.unlink(missing_ok=True)

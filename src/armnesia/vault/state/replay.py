@@ -55,6 +55,8 @@ class ReplayedState:
             if kind == "init":
                 configuration = dict(entry["configuration"])
                 checks |= {1: entry["digest_key_check"]} if "digest_key_check" in entry else {}
+                checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))  # of a successor
+                digest_key = max(1, len(checks))
             elif kind in ("actions", "policy", "user_type"):
                 configuration[kind] = entry[kind]
             elif kind in ("add_arm", "retire_arm"):
