@@ -3,6 +3,7 @@
 import inspect
 import re
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from armnesia.vault import Configuration, Vault, results
 
 PAGE = (Path(__file__).parents[2] / "docs" / "vault-python.md").read_text(encoding="utf-8")
 API = PAGE.split("\n## Python API\n", 1)[1].split("\n## ", 1)[0]
-ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in API.splitlines() if line[:2] == "| "][2:]
+CELLS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in API.splitlines() if line[:2] == "| "]
+ROWS = [cells for cells in CELLS[2:] if len(cells) == 3]  # the values that methods return have two
 KEYS = {row[1].strip("`"): set(re.findall(r"`(\w+)`", row[2])) for row in ROWS if row[2]}
 METHODS = [found for row in ROWS for found in re.findall(r"`(?:Vault\.)?(\w+)(?:\((.*?)\))?`", row[0])]
 
@@ -52,6 +54,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.status(), vault.change_policy(max_epsilon=1.0), vault.compact(), vault.rebuild()]
         found += [vault.save_certificates(tmp_path / "certificates", users=["ann"])]
         found += [vault.finish(), vault.estimate_compaction()]
+        found += [vault.arms(), vault.retire_arm("B")]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]
         found += [vault.copy_to(f"sqlite:///{tmp_path}/copy.db")]
@@ -59,3 +62,10 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]
     assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS
+
+
+def test_the_reference_names_exactly_the_fields_of_a_configuration() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "vault-reference.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"(?m)^\| field of `Configuration` .*\n(?:\|.*\n)+", text)
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == {field.name for field in fields(Configuration)}

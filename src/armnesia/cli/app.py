@@ -60,6 +60,8 @@ COMMANDS = {
 }
 """The module of each command, below `armnesia.cli`; its function has the command's name."""
 CERTIFICATE_COMMANDS = {"show": "vault.certificate", "verify": "vault.certificate"}
+ARMS_COMMANDS = {"list": "vault.arms", "add": "vault.arms", "retire": "vault.arms"}
+"""Their functions are called `arms_list`, `arms_add` and `arms_retire`."""
 
 OLD_OPTIONS = {
     "action_column": "--action",
@@ -71,8 +73,20 @@ OLD_OPTIONS = {
 """The names of options in 0.1.0. They still work, unless the command has another option of that name."""
 
 
+def hide_types_of_flags(params: list[Any]) -> None:
+    """Keep the help of flags, which take no value, from saying <bool>."""
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+
+
 class Command(TyperCommand):
     """A command whose options can also be given by their old names, which its help does not list."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        hide_types_of_flags(self.get_params(ctx))
+        super().format_help(ctx, formatter)
 
     def make_parser(self, ctx: Any) -> Any:
         """Make the parser, and add the old names to it."""
@@ -90,9 +104,11 @@ class Command(TyperCommand):
 class UnloadedCommand(TyperCommand):
     """A command by its name and panel, before its module is imported."""
 
-    def __init__(self, name: str, module: str, panel: str | None = None) -> None:
+    def __init__(
+        self, name: str, module: str, panel: str | None = None, *, function: str | None = None
+    ) -> None:
         super().__init__(name, rich_help_panel=panel)
-        self.module, self.function = module, name.replace("-", "_")
+        self.module, self.function = module, function or name.replace("-", "_")
 
     def load(self) -> Any:
         """Import the module and make the command of its function."""
@@ -124,6 +140,7 @@ class Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with a line for each command."""
+        hide_types_of_flags(self.get_params(ctx))
         for command in self.commands.values():
             if isinstance(command, UnloadedCommand):
                 command.help = command.docstring()
@@ -158,6 +175,15 @@ def make_app() -> Any:
     for name, module in CERTIFICATE_COMMANDS.items():
         certificate.add_command(UnloadedCommand(name, module))
     app.add_command(certificate)
+    arms = Group(
+        name="arms",
+        help="Print which arms are offered, add one, or retire one.",
+        no_args_is_help=True,
+        rich_help_panel=_VAULT,
+    )
+    for name, module in ARMS_COMMANDS.items():
+        arms.add_command(UnloadedCommand(name, module, function=f"arms_{name}"))
+    app.add_command(arms)
     return app
 
 

@@ -1,17 +1,19 @@
 """The persistent system: a log in a database that can forget people, with a ledger and certificates."""
 
 from armnesia.core.identifiers import UserType
+from armnesia.vault.arm_rules import ArmRule
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
-from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
+from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
+    ArmChange,
     BackedUp,
     Compacted,
     CompactionEstimate,
@@ -22,6 +24,8 @@ from armnesia.vault.results import (
     Ingested,
     LedgerCheck,
     LedgerEntries,
+    OfferedArm,
+    OfferedArms,
     PolicyChange,
     Preview,
     Readmitted,
@@ -38,6 +42,7 @@ from armnesia.vault.results import (
     Verification,
 )
 from armnesia.vault.state.connection import Accept
+from armnesia.vault.storage.opening import known_addresses
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [
@@ -49,7 +54,10 @@ __all__ = [
     "OPERATOR_ONLY",
     "SCREEN_ONLY",
     "Accept",
+    "ArmChange",
+    "ArmRule",
     "BackedUp",
+    "BareKeys",
     "Certificate",
     "CertificateCheck",
     "Compacted",
@@ -66,6 +74,8 @@ __all__ = [
     "LedgerCheck",
     "LedgerCopy",
     "LedgerEntries",
+    "OfferedArm",
+    "OfferedArms",
     "Policy",
     "PolicyChange",
     "Preview",
@@ -81,9 +91,12 @@ __all__ = [
     "SigningKey",
     "Status",
     "TouchedDecision",
+    "TrustedKeys",
     "Upgraded",
     "UserType",
     "Vault",
     "VaultIdentity",
     "Verification",
+    "known_addresses",
+    "trusted_keys",
 ]

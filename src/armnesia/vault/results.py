@@ -8,6 +8,7 @@ from typing import Any, overload
 from armnesia.core.identifiers import UserType
 from armnesia.unlearners import JointRelease, Release
 from armnesia.unlearners.stream import Stream
+from armnesia.vault.arm_rules import ArmRule, NewRows
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate, Erasure
@@ -179,12 +180,14 @@ class Preview:
     held: int
     unlearner: str | None
     counts: Mapping[Hashable, int]
-    served: Any
+    served_before: Any
     release: Release | JointRelease | None
     not_held: tuple[str, ...] = ()
     fallback_because: str | None = None
     decisions: tuple[TouchedDecision, ...] | None = None
     """The decisions that the request would touch; None in a vault without keys."""
+    method_lines: tuple[str, ...] = ()
+    """The unlearner with the parameters in force, and what it says about this request."""
 
     @property
     def records(self) -> int:
@@ -208,7 +211,7 @@ class Preview:
             "held": self.held,
             "records": self.records,
             "counts": dict(self.counts),
-            "served_before": self.served,
+            "served_before": self.served_before,
             "not_held": list(self.not_held),
             "unlearner": self.unlearner,
             "fallback_because": self.fallback_because,
@@ -415,6 +418,67 @@ class PolicyChange:
 
 
 @dataclass(frozen=True)
+class OfferedArm:
+    """An arm, and in how many decisions it is offered."""
+
+    action: Any
+    decisions: int
+
+
+@dataclass(frozen=True)
+class OfferedArms:
+    """Every arm that the vault has records of or ever offered, and where it is offered now."""
+
+    by: tuple[str, ...]
+    """The key columns; none in a vault with one decision."""
+    arms: tuple[OfferedArm, ...]
+    decisions: int
+    """How many decisions were asked about."""
+    rules: tuple[ArmRule, ...]
+    """Which arms were added and retired; of the rules that match a decision, the last holds."""
+    head: Head
+
+    @property
+    def offered(self) -> tuple[Any, ...]:
+        """The arms that at least one decision offers."""
+        return tuple(arm.action for arm in self.arms if arm.decisions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `arms`, `rules` and `head`; `decisions`, of each arm and of all, where there are keys."""
+        rules, head = [rule.to_dict() for rule in self.rules], str(self.head)
+        if not self.by:
+            arms = [{"action": arm.action, "offered": arm.decisions > 0} for arm in self.arms]
+            return {"arms": arms, "rules": rules, "head": head}
+        return {
+            "by": list(self.by),
+            "decisions": self.decisions,
+            "arms": [asdict(arm) for arm in self.arms],
+            "rules": rules,
+            "head": head,
+        }
+
+
+@dataclass(frozen=True)
+class ArmChange:
+    """An arm that was added or retired, and where; `new_rows` says what happens to rows of a retired one."""
+
+    action: Any
+    offered: bool
+    where: Mapping[str, str]
+    new_rows: NewRows | None
+    decisions: int | None
+    """How many decisions offer other arms than before; None in a vault without keys."""
+    served: Any
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `decisions` where there are keys, and `served` where there are none."""
+        left_out = "served" if self.decisions is not None else "decisions"
+        fields = {name: value for name, value in vars(self).items() if name != left_out}
+        return {**fields, "where": dict(self.where), "head": str(self.head)}
+
+
+@dataclass(frozen=True)
 class Rotated:
     """Which key is new ("signing" or "digest"), and its version."""
 
@@ -467,7 +531,7 @@ class Finished:
 
     `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
     is the number of those that still have to wait, and `pending_because` says for what. `folder` is where
-    the certificates that were signed again are written, if that was asked for.
+    the certificates that were signed again are written, if that was asked for; None if none was signed.
     """
 
     erasure: Erasure

@@ -1,6 +1,6 @@
 """`Vault`: a log in a database that serves a decision and can forget people."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +10,7 @@ from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
 from armnesia.logs.conditions import Where
+from armnesia.vault.arm_rules import NewRows
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
@@ -17,6 +18,7 @@ from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
+from armnesia.vault.operations.arms import add_arm, list_arms, retire_arm
 from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each, save_certificates
 from armnesia.vault.operations.compact import compact, estimate_compaction
@@ -38,6 +40,7 @@ from armnesia.vault.operations.status import status_of
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results import (
+    ArmChange,
     BackedUp,
     Compacted,
     CompactionEstimate,
@@ -48,6 +51,7 @@ from armnesia.vault.results import (
     Ingested,
     LedgerCheck,
     LedgerEntries,
+    OfferedArms,
     PolicyChange,
     Preview,
     Readmitted,
@@ -194,13 +198,38 @@ class Vault:
         """The arms that all decisions serve, with the head of the ledger, under the signing key."""
         return decide_signed(self._connection)
 
+    def arms(self, where: Mapping[str, Any] | None = None) -> OfferedArms:
+        """Every arm, and in how many decisions it is offered; `where` gives the values of some keys."""
+        return list_arms(self._connection, where)
+
+    def add_arm(self, action: Hashable, where: Mapping[str, Any] | None = None) -> ArmChange:
+        """Offer an arm from now on, in all decisions or in those whose keys have the values in `where`.
+
+        A new arm starts without records, and one that was retired with those that it has.
+        """
+        return add_arm(self._connection, action, where)
+
+    def retire_arm(
+        self,
+        action: Hashable,
+        where: Mapping[str, Any] | None = None,
+        *,
+        new_rows: NewRows = "count",
+    ) -> ArmChange:
+        """Never serve an arm again, in all decisions or in those whose keys have the values in `where`.
+
+        Its records stay and can be forgotten; `new_rows` says whether later rows of it are counted, or an
+        ingest that has some is refused.
+        """
+        return retire_arm(self._connection, action, where, new_rows)
+
     def forget(
         self,
         users: Iterable[Any] | None = None,
         records: Iterable[Any] | None = None,
         *,
         unlearner: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        unlearner_options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
@@ -210,7 +239,7 @@ class Vault:
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
         `exactly` states that the names are meant as they are.
         """
-        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
         return forget(self._connection, ErasureTarget.of(users, records), asked)
 
     def preview(
@@ -219,13 +248,13 @@ class Vault:
         records: Iterable[Any] | None = None,
         *,
         unlearner: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        unlearner_options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

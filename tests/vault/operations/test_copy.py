@@ -69,7 +69,7 @@ def test_a_copy_has_all_rows_and_the_same_head(source: str, target: str, tmp_pat
             assert copy.status().erasure == "complete"
             assert copy.certificate(users=["ann"]) == certificate
             assert copy.forget(users=["ann", "nobody"]).repeated
-            assert Keyring.load(new.keys) == Keyring.load(old.keys)
+            assert Keyring.read(new.keys) == Keyring.read(old.keys)
             assert Path(f"{new.keys}.head").read_text() == Path(f"{old.keys}.head").read_text()
             assert copy.ingest(LOG, user="who", id="id").suppressed == 2
             assert copy.forget(users=["dan"]).held == 1
@@ -130,7 +130,7 @@ def test_bytes_of_forgotten_people_do_not_come_along(sqlite_place: Place, tmp_pa
         vault.ingest(log, user="who", id="id")
         vault._connection.database._connection.execute("PRAGMA secure_delete = OFF")  # type: ignore[attr-defined]
         vault.forget(users=["u7"])
-        keyring, new = Keyring.load(sqlite_place.keys), fresh_place("sqlite", tmp_path)
+        keyring, new = Keyring.read(sqlite_place.keys), fresh_place("sqlite", tmp_path)
         with copied(vault, new) as copy:
             assert copy.verify().problems == ()
     gone = [keyring.record_identity("id", f"r{number}") for number in range(7, 2000, 50)]

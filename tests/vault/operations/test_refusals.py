@@ -204,9 +204,7 @@ def test_two_first_batches_with_different_actions(place: Place, monkeypatch: pyt
             return found
 
         monkeypatch.setattr(ingest, "_actions", overtaken)
-        with pytest.raises(
-            VaultError, match="another ingest has fixed the vault's actions meanwhile; ingest again"
-        ):
+        with pytest.raises(VaultError, match="the vault's actions were changed meanwhile; ingest again"):
             vault.ingest(LOG, user="who", id="id")
         assert vault.configuration.actions == ("X", "Y")
         assert vault.verify().holds

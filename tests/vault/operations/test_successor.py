@@ -59,7 +59,7 @@ def test_whoever_was_forgotten_stays_out_of_the_successor(place: Place, tmp_path
         assert vault.ingest(later, user="who", id="id").suppressed == 1
         assert vault.verify().holds
         (before,) = vault.predecessors()
-        assert (before.head, before.vault) == (head, Keyring.load(place.keys).vault)
+        assert (before.head, before.vault) == (head, Keyring.read(place.keys).vault)
         first = json.loads(values(vault, "SELECT entry FROM ledger")[0][0])
         assert (first["sequence"], first["predecessors"][-1]["head"]) == (1, str(head))
 
@@ -109,7 +109,7 @@ def test_keys_may_be_rotated_before_and_after(sqlite_place: Place, new_place: Pl
             old.rotate_digest_key()
             old.rotate_signing_key()
     with succeed(sqlite_place, new_place) as vault:
-        old_keys, new_keys = Keyring.load(sqlite_place.keys), Keyring.load(new_place.keys)
+        old_keys, new_keys = Keyring.read(sqlite_place.keys), Keyring.read(new_place.keys)
         assert new_keys.digest_keys[:-1] == old_keys.digest_keys
         assert not set(new_keys.signing_keys) & set(old_keys.signing_keys)
         if rotated != "before":
@@ -117,7 +117,7 @@ def test_keys_may_be_rotated_before_and_after(sqlite_place: Place, new_place: Pl
             vault.rotate_signing_key()
         assert vault.ingest(LOG, user="who", id="id").suppressed == 2
         assert vault.verify().holds
-        assert vault.status().digest_key == len(Keyring.load(new_place.keys).digest_keys)
+        assert vault.status().digest_key == len(Keyring.read(new_place.keys).digest_keys)
 
 
 def test_a_successor_can_be_restored_and_rebuilt(
@@ -201,7 +201,7 @@ def test_a_successor_of_a_successor_has_the_keys_of_both(
     newest = fresh_place("sqlite", tmp_path)
     with succeed(new_place, newest) as vault:
         assert [keys.vault for keys in vault.predecessors()] == [
-            Keyring.load(place.keys).vault for place in (sqlite_place, new_place)
+            Keyring.read(place.keys).vault for place in (sqlite_place, new_place)
         ]
         assert certificate.verify(vault.predecessors()[0]) == []
         assert vault.ingest(LOG, user="who", id="id").suppressed == 3
@@ -397,7 +397,7 @@ def test_after_any_history_exactly_the_forgotten_stay_out(tmp_path: Path, seed: 
     with vault:
         filled_with(vault, log)
         stays = ~(log["who"].isin(out_users) | log["id"].isin(out_records))
-        keyring = Keyring.load(place.keys)
+        keyring = Keyring.read(place.keys)
         held = {identity for (identity,) in values(vault, "SELECT identity FROM record")}
         assert held == {keyring.record_identity("id", id_) for id_ in log.loc[stays, "id"]}
         assert vault.status().suppressed == len(out_users) + len(out_records)

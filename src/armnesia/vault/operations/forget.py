@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
 from armnesia.unlearners.stream import Stream
@@ -42,7 +43,10 @@ from armnesia.vault.storage import tables
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """What a request asks for instead of the vault's defaults; None: the default."""
+    """What a request asks for instead of the vault's defaults; None: the default.
+
+    With the vault's unlearner, `options` replace the vault's parameters of the same names.
+    """
 
     unlearner: str | None = None
     options: Mapping[str, Any] | None = None
@@ -57,9 +61,11 @@ class RequestOptions:
         if self.options is None and name == configuration.unlearner:
             options = configuration.unlearner_options
             unlearner = make_unlearner(name, options, stored=True)
-        else:
-            unlearner = make_unlearner(name, self.options or {})
-            options = stored_options(unlearner, self.options or {})
+        else:  # the vault's parameters stay, except those that are given; another unlearner has its defaults
+            kept = configuration.current_options() if name == configuration.unlearner else {}
+            given = {**kept, **(self.options or {})}
+            unlearner = make_unlearner(name, given)
+            options = stored_options(unlearner, given)
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
         budget = meaningful_budget(epsilon, delta)
@@ -76,6 +82,11 @@ class ResolvedRequest:
     exactly: bool = False
     fallback_because: str | None = None
     """Why exact rollback is in the place of what was asked for."""
+
+    def lines_about(self, stream: Stream, request: DeletionRequest) -> tuple[str, ...]:
+        """The unlearner with its parameters, and what it says about this request."""
+        remark = self.unlearner.remark(stream.current_learner, stream.statistics, request, self.budget)
+        return (f"Unlearner: {self.unlearner.described}", *([remark] if remark else []))
 
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
@@ -126,9 +137,11 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
             refuse_similar_names(transaction, target, held, history.suppressed)
         touched = _touched(transaction, sums)
     unlearner, release, fallback_because = None, None, None
+    method_lines: tuple[str, ...] = ()
     if touched is not None:
         used, release, _ = _release(state.configuration, touched, resolved)
         unlearner, fallback_because = used.unlearner.name, used.fallback_because
+        method_lines = used.lines_about(touched.stream, touched.request)
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in held)
     return Preview(
@@ -137,10 +150,11 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         held=len(held),
         unlearner=unlearner,
         counts=counts_by_action(state, None if touched is None else touched.request),
-        served=state.served_action,
+        served_before=state.served_action,
         release=release,
         not_held=() if history.answered_before else not_held,
         fallback_because=fallback_because,
+        method_lines=method_lines,
         decisions=_described(state, touched) if state.configuration.by else None,
     )
 
@@ -210,6 +224,8 @@ class Touched(NamedTuple):
     stream: Stream
     """Their records; in a vault with keys the decisions are on its first axis."""
     request: DeletionRequest
+    visible: DeletionRequest
+    """Its records of offered arms: all that an unlearner sees of it."""
 
 
 def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
@@ -219,12 +235,25 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
     state = transaction.state
     if state.configuration.by:
         decisions = read_decisions(transaction, sums)
-        request = joint_request([each.number for each in decisions], sums, state.configuration)
-        return Touched(decisions, stacked(decisions, state.configuration), request)
+        stream, numbers = stacked(decisions, state.configuration), [each.number for each in decisions]
+        request = visible = joint_request(numbers, sums, state.configuration)
+        if stream.offered is not None:
+            offered = dict(zip(numbers, stream.offered, strict=True))
+            seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
+            visible = joint_request(numbers, seen, state.configuration)
+        return Touched(decisions, stream, request, visible)
     stream = state.require_stream()
     alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
     assert state.decision is not None  # which has the stream
-    return None if alone is None else Touched([state.decision], stream, alone)
+    if alone is None:
+        return None
+    if stream.offered is None:
+        return Touched([state.decision], stream, alone, alone)
+    found = DeletionRequest.from_sums(
+        stream.statistics, [own for own in sums[FIRST] if stream.offered[own[0]]]
+    )
+    nothing = ArmStatistics.empty(state.actions, state.configuration.reward_range)
+    return Touched([state.decision], stream, alone, found or DeletionRequest(nothing, binary=True))
 
 
 def _described(
@@ -364,22 +393,24 @@ def _release(
         check_joint(resolved.unlearner)
     release: Release | JointRelease
     try:
-        release, later = answer(resolved.unlearner, touched.request, resolved.budget)
+        release, later = answer(resolved.unlearner, touched.visible, resolved.budget)
         if policy.allows(release.guarantee):
+            later = later if touched.visible is touched.request else stream.remove(touched.request)
             return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
-        if resolved.unlearner.several_arms or touched.request.n_sources.max() < 2:
+        if resolved.unlearner.several_arms or touched.visible.n_sources.max() < 2:
             raise
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
     exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
-    release, later = answer(exact.unlearner, touched.request, exact.budget)
+    release, later = answer(exact.unlearner, touched.visible, exact.budget)
     weakest = Level.weakest(resolved.unlearner.level, stream.level)
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
         release = replace(release, guarantee=replace(release.guarantee, level=weakest))
+    later = later if touched.visible is touched.request else stream.remove(touched.request)
     return exact, release, later
 
 
