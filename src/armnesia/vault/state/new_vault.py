@@ -8,6 +8,7 @@ from pathlib import Path
 from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.connection import pinned_head_of
+from armnesia.vault.storage.database import Database, Session
 from armnesia.vault.storage.opening import open_database
 from armnesia.vault.storage.schema import TABLES, VERSION, RecordLayout
 from armnesia.vault.storage.tables import create_tables
