@@ -8,7 +8,7 @@ from tests.cli.examples import mode_of
 
 def test_a_copy_is_for_its_owner_and_says_what_to_do_next(run: Any, vault: Path) -> None:
     run("forget", "--user", "u1")
-    head = run("ledger", "--head").out.strip()
+    head = run("ledger", "--head-only").out.strip()
     done = run("copy", "sqlite:///vault.db", "sqlite:///moved.db")
     assert (done.code, done.err) == (0, "")
     assert f"the ledger up to {head}" in " ".join(done.out.split())
