@@ -45,6 +45,8 @@ def in_use(place: Place) -> Vault:
     vault.readmit(records=["r2"])
     vault.rotate_signing_key()
     vault.change_policy(max_epsilon=2.0)
+    vault.add_arm("C")
+    vault.retire_arm("B")
     vault.forget(users=["zed"])
     vault.compact()
     assert vault.finish().erasure == "complete"
