@@ -220,9 +220,9 @@ def test_a_backup_made_while_erasure_is_pending_is_looked_at(
                 with closing(sqlite3.connect(backup)) as copy:
                     assert copy.execute("PRAGMA user_version").fetchone() == (0,)
             else:
-                with closing(sqlite3.connect(sqlite_place.path)) as source:
-                    with closing(sqlite3.connect(backup)) as copy:
-                        source.backup(copy)
+                source, copy = sqlite3.connect(sqlite_place.path), sqlite3.connect(backup)
+                with closing(source), closing(copy):
+                    source.backup(copy)
                 backup.chmod(0o600)
         assert vault.finish().complete
         vault.export(export, for_restore=True)

@@ -298,6 +298,20 @@ def test_random_digests_are_found_wherever_they_are() -> None:
         assert PLAIN.leftover(2, bytes(page)) == (10, 512 - 30)
 
 
+@pytest.mark.parametrize("size", [4096, 8192, 16384, 32768, 65536])
+def test_a_digest_at_the_beginning_is_no_list_of_pointers(size: int) -> None:
+    """A cell of an index: its length, the kinds of its values, a digest, a row number."""
+    draw = random.Random(size)
+    layout, cells_from = Layout(size, size, 0), size - 600
+    for _ in range(3000):  # one is missed with a probability of 0.004
+        page = bytearray(size)
+        page[:8] = bytes([10, 0, 0, *(20).to_bytes(2), *cells_from.to_bytes(2), 0])
+        for cell in range(20):
+            page[8 + 2 * cell : 10 + 2 * cell] = (cells_from + 30 * cell).to_bytes(2)
+        page[48:70] = bytes.fromhex("15032c02") + draw.randbytes(16) + b"\x12\x34"
+        assert layout.leftover(2, bytes(page)) == (48, cells_from)
+
+
 def test_other_pages_are_left_alone() -> None:
     page = leaf([b"x" * 30], b"digest of a person")
     for first in {*range(256)} - {2, 5, 10, 13}:

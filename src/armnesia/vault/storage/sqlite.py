@@ -160,6 +160,8 @@ class SqliteDatabase(Database):
         elif not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             # SQLite would open it read-only and leave files beside it that keep it read-only.
             raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
+        else:
+            self._check_one_name()  # before SQLite opens it, and copies a log into it
         with ExitStack() as undo:
             if create:
                 undo.callback(self._remove)
@@ -478,10 +480,12 @@ class SqliteDatabase(Database):
     def _transaction(self, begin: str) -> Iterator[SqliteSession]:
         with self._translating_errors():
             self._check_same_files()
+            self._check_one_name()
             self._connection.execute(begin)
             try:
                 yield SqliteSession(self._connection)
                 self._check_same_files()
+                self._check_one_name()
                 self._connection.execute("COMMIT")
                 self._check_same_files()  # do not acknowledge a commit to a file that lost its name
             except BaseException:
@@ -494,6 +498,19 @@ class SqliteDatabase(Database):
         if self._present_files() != self._files:
             raise database_error(
                 self.location, "was replaced by another file while it was open; open it again"
+            )
+
+    def _check_one_name(self) -> None:
+        """Refuse a file with several hard links, of which each has a log of its own beside it."""
+        try:
+            names = os.stat(self._path).st_nlink
+        except FileNotFoundError:
+            return  # it is not the same file
+        if names > 1:
+            raise database_error(
+                self.location,
+                f"has {names} names (hard links), and what is written under one is not seen under the others:"
+                " keep one name and remove the others, or copy the file instead",
             )
 
     def _present_files(self) -> list[tuple[int, int] | None]:
