@@ -69,7 +69,7 @@ class ManagedRecords(Records):
         request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
         return DeletedRecords(request, rows, held, to_tallies)
 
-    def check_source(self, source: Source) -> None:
+    def check_source(self, session: Session, source: Source) -> None:
         """Rows may come from any source."""
 
     def source_description(self, source: Source) -> Mapping[str, Any]:
