@@ -35,7 +35,7 @@ from armnesia.vault.storage.database import Database, open_database
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
-SMALL_TABLES = ("vault", "arm", "suppressed", "ledger", "certificate", "request")
+SMALL_TABLES = ("vault", "decision", "suppressed", "ledger", "certificate", "request")
 LINES = (
     "WITH asked (one) AS (VALUES (?), (?))"
     " SELECT digest, kind, since, readmitted FROM bare_suppressed JOIN asked ON digest = one"

@@ -32,8 +32,8 @@ COMMANDS = (
     ("decide", "--url", URL),
 )
 LIMITS = {
-    "forget": {"functions": 297, "files": 58, "reads": 1, "writes": 1, "signatures": 1},
-    "decide": {"functions": 89},
+    "forget": {"functions": 307, "files": 60, "reads": 1, "writes": 1, "signatures": 1},
+    "decide": {"functions": 96},
 }
 
 

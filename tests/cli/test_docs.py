@@ -71,7 +71,8 @@ OLD = {"--action", "--reward", "--id", "--nobody"}  # the page says that they ar
 # Every command with the arguments of an example, in an order in which each can be run.
 ON_CLICKS = ("clicks.csv", *INGEST[2:6])
 REQUEST = (*ON_CLICKS, "--actions", "A,B", "--user-column", "person", "--user", "u1")
-EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
+MANY = ("--url", "sqlite:///many.db")
+EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
     ("decide", " with `--by`", (*ON_CLICKS, "--actions", "A,B", "--by", "row")),
     ("unlearn", "", (*REQUEST, "--draw")),
@@ -108,6 +109,11 @@ EXAMPLES: list[tuple[str, str, tuple[object, ...]]] = [
     ("rebuild", "", ()),
     ("upgrade", "", ()),
     ("export", "", ("later.json", "--for-restore")),
+    ("init", "", ("--actions", "A,B", "--by", "row", *MANY)),
+    ("ingest", None, (*INGEST[1:], *MANY)),
+    ("decide", " with `--where`", ("--where", "row=r1", *MANY)),
+    ("decide", " of many decisions", MANY),
+    ("decide", " with `--signed`", ("--signed", *MANY)),
     ("evaluate", "", ("--n", 100, "--deletions", 5)),
     ("bounds", "", ("--n", 100, "--deletions", 5)),
     ("levels", "", ("--max-count", 2)),
@@ -123,7 +129,12 @@ def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> No
     for command, variant, arguments in EXAMPLES:
         done = run(*command.split(), *arguments, "--json")
         assert done.code == 0, done.err
-        assert_documented(command, variant, done.json)
+        if variant is not None:
+            assert_documented(command, variant, done.json)
+    Path("served.json").write_text(run("decide", "--signed", *MANY).out, encoding="utf-8")
+    Path("keys.json").write_text(run("public-key", "--json", *MANY).out, encoding="utf-8")
+    served = run("certificate", "verify", "served.json", "--public-key", "keys.json", "--json")
+    assert_documented("certificate verify", " of served arms", served.json)
     head = run("ledger", "--head").out.strip()
     assert_documented("ledger", " with `--check`", run("ledger", "--check", head, "--json").json)
     shutil.copy("old.db", "vault.db")

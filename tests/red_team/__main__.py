@@ -4,7 +4,7 @@ import argparse
 import sys
 from itertools import islice
 
-from tests.red_team import crashes, flips, retired_keys, spellings, tampering
+from tests.red_team import crashes, decision_rows, flips, retired_keys, spellings, tampering
 from tests.red_team.attacks import Attack, Score, table
 
 ATTACKS: dict[str, tuple[Attack, int]] = {
@@ -19,6 +19,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "changes of the schema": (tampering.schema, 15),
     "changes under an open vault": (tampering.schema_of_an_open_vault, 30),
     "rows of yesterday": (tampering.replays, 60),
+    "decisions of yesterday": (decision_rows.decision_rows, 120),
     "other spellings": (spellings.spellings, 230),
     "kills at a system call": (crashes.kills, 150),
     "errors of the disk": (crashes.disk_faults, 80),

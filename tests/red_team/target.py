@@ -12,10 +12,12 @@ from armnesia.core.errors import ArmnesiaError
 from armnesia.vault import Certificate, Configuration, Head, Vault
 from armnesia.vault.keys.keyring import Keyring
 from tests.red_team.attacks import Trial, Verdict
+from tests.vault.raw_vaults import arms_in
 
 PEOPLE = 60
 ROWS = 1500
 UNIT = 10**9
+ACTIONS = ("A", "B", "C")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Target:
         """Make the vault, with a backup from before the last request."""
         draw = random.Random(seed)
         log = [
-            (draw.choice("ABC"), draw.randint(0, 1), f"user-{draw.randrange(PEOPLE)}", f"r{row}")
+            (draw.choice(ACTIONS), draw.randint(0, 1), f"user-{draw.randrange(PEOPLE)}", f"r{row}")
             for row in range(ROWS)
         ]
         columns = dict(
@@ -46,7 +48,7 @@ class Target:
         )
         url = f"sqlite:///{folder}/vault.db"
         gone = ("user-1", "user-2", "user-3", "user-4", "user-5")
-        with Vault.create(url, Configuration(actions=("A", "B", "C"))) as vault:
+        with Vault.create(url, Configuration(actions=ACTIONS)) as vault:
             vault.ingest(columns, user="user", id="id")
             vault.forget(users=["user-1"]).certificate.save(folder / "certificate.json")
             vault.rotate_digest_key()
@@ -162,17 +164,18 @@ class Copy:
                 ).fetchone()
             except sqlite3.DatabaseError:  # a page with rows of others is damaged: look at the bytes
                 left = self.path.read_bytes().count(owner)
-            arms = connection.execute("SELECT label, count, total FROM arm NOT INDEXED").fetchall()
+            ((statistics,),) = connection.execute("SELECT statistics FROM decision NOT INDEXED").fetchall()
         found = []
         kind = certificate.body["entry"]["kind"]
         if kind != "forget":
             found.append(f"the certificate says {kind!r} of somebody with {len(rows)} rows")
         if left:
             found.append(f"{left} rows are left")
-        before = {label: (count, total) for _, label, count, total, _ in self.target.tables["arm"]}
-        for label, count, total in arms:
-            own = [reward for action, reward in rows if f'"{action}"' == label]
-            true = (before[label][0] - len(own), before[label][1] - UNIT * sum(own))
+        ((_, _, before, *_),) = self.target.tables["decision"]
+        arms = zip(ACTIONS, arms_in(before), arms_in(statistics), strict=True)
+        for label, (count_before, total_before, _), (count, total, _) in arms:
+            own = [reward for action, reward in rows if action == label]
+            true = (count_before - len(own), total_before - UNIT * sum(own))
             if (count, total) != true:
                 found.append(f"the statistics of {label} are {(count, total)}, not {true}")
         return [*found, *certificate.verify(self.target.public_keys)]

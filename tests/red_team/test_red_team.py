@@ -20,6 +20,7 @@ SHORT = {
     "changes of the schema": 1,
     "changes under an open vault": 6,
     "rows of yesterday": 6,
+    "decisions of yesterday": 12,
     "other spellings": 23,
     "kills at a system call": 6,
     "errors of the disk": 4,

@@ -1,6 +1,7 @@
 """Tilt's level is found without its own reference: on all small data sets, and with three arms."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,10 +133,11 @@ def test_a_wrong_share_with_three_arms_is_refuted() -> None:
 
 
 def test_the_default_predictive_follows_from_the_assumed_share() -> None:
-    assert (Tilt().predictive, RECOMMENDED.predictive) == ("flat", "by_counts")
-    assert Tilt(assumed_share=0.95, predictive="by_counts") == RECOMMENDED
-    assert Tilt(assumed_share=0.95, predictive="flat").predictive == "flat"
-    assert Tilt(predictive="by_counts").predictive == "by_counts"
+    assert Tilt().resolved().predictive == "flat"
+    assert RECOMMENDED.resolved() == Tilt(assumed_share=0.95, predictive="by_counts")
+    assert replace(Tilt(), assumed_share=0.95) == RECOMMENDED
+    for chosen in (Tilt(assumed_share=0.95, predictive="flat"), Tilt(predictive="by_counts")):
+        assert chosen.resolved() == chosen
 
 
 def test_the_assumed_share_sets_the_level_and_nothing_of_the_request_matters_to_the_reference() -> None:

@@ -152,7 +152,7 @@ class Filling:
 
 def rows_in(found: Observation) -> int:
     """How many rows the statistics have counted."""
-    return sum(count for count, _, _ in found.arms)
+    return sum(count for _, arms in found.arms for count, _, _ in arms)
 
 
 @dataclass

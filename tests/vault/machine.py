@@ -154,7 +154,8 @@ class VaultMachine(RuleBasedStateMachine):
 
     def stream(self) -> Stream:
         """The model as a stream of decisions."""
-        gone = np.array([self.model.gone[action] for action in ACTIONS])
+        pages = self.model.pages
+        gone = np.array([sum(self.model.gone[page, action] for page in pages) for action in ACTIONS])
         configuration = self.configuration
         return Stream(
             configuration.make_learner(),

@@ -15,6 +15,7 @@ import numpy as np
 from armnesia import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.vault import MANAGED, Vault
+from tests.vault.raw_vaults import arms_in
 
 Identity: TypeAlias = tuple[Any, ...]
 Request: TypeAlias = tuple[str, tuple[str, ...]]
@@ -33,6 +34,11 @@ class Record(NamedTuple):
     def units(self) -> int:
         return self.quarters * UNIT // 4
 
+    @property
+    def page(self) -> str:
+        """The key of its decision, in vaults with keys."""
+        return f"page {self.quarters % 3}"
+
 
 def columns_of(records: Sequence[Record]) -> dict[str, list[Any]]:
     """The records as columns; with an id column if they have ids."""
@@ -40,6 +46,7 @@ def columns_of(records: Sequence[Record]) -> dict[str, list[Any]]:
         "action": [record.action for record in records],
         "reward": [record.quarters / 4 for record in records],
         "user": [record.user for record in records],
+        "page": [record.page for record in records],
     }
     return columns | ({"id": [record.id for record in records]} if has_ids(records) else {})
 
@@ -69,8 +76,8 @@ def write_table(path: Path, table: str, records: Sequence[Record]) -> None:
 class Observation(NamedTuple):
     """Everything of a vault that must change together, read in one transaction."""
 
-    arms: tuple[tuple[int, int, int], ...]
-    """(count, sum of units, gone) of each arm."""
+    arms: tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...]
+    """The key of each decision, and (count, sum of units, gone) of each of its arms."""
     rows: tuple[tuple[str | None, int, int], ...] | int
     """(owner, arm, units) of each row, sorted; of an external vault, how many digests."""
     suppressed: tuple[int, int]
@@ -79,7 +86,8 @@ class Observation(NamedTuple):
     """Of the entries of the ledger."""
     certificates: int
     requests: int
-    served_by: str
+    served_by: str | None
+    """Of the one decision; None with keys."""
 
 
 _USERS: set[str | None] = set()
@@ -92,7 +100,7 @@ def observed(vault: Vault) -> Observation:
     digest = vault._connection.all_keys.owner_digest
     owners = {None if user is None else digest(user): user for user in _USERS}
     with vault._connection.database.reading() as session:
-        arms = session.query("SELECT count, total, gone FROM arm ORDER BY position")
+        decisions = session.query("SELECT key, statistics, served_by FROM decision")
         rows: Any = session.query(f"SELECT {'owner, arm, units' if managed else 'identity'} FROM record")
         kept_out = Counter(
             kind for (kind,) in session.query("SELECT kind FROM suppressed WHERE readmitted IS NULL")
@@ -100,9 +108,8 @@ def observed(vault: Vault) -> Observation:
         entries = session.query("SELECT entry FROM ledger ORDER BY sequence")
         ((certificates,),) = session.query("SELECT count(*) FROM certificate")
         ((requests,),) = session.query("SELECT count(*) FROM request")
-        ((served_by,),) = session.query("SELECT served_by FROM vault")
     return Observation(
-        tuple((count, total, gone) for count, total, gone in arms),
+        tuple(sorted((key, tuple(arms_in(statistics))) for key, statistics, _ in decisions)),
         tuple(sorted(((owners.get(owner, "nobody known"), *rest) for owner, *rest in rows), key=repr))
         if managed
         else len(rows),
@@ -110,7 +117,7 @@ def observed(vault: Vault) -> Observation:
         tuple(json.loads(entry)["kind"] for (entry,) in entries),
         certificates,
         requests,
-        served_by,
+        None if vault.configuration.by else decisions[0][2] if decisions else "default",
     )
 
 
@@ -121,13 +128,18 @@ class PlainVault:
     actions: tuple[str, ...]
     managed: bool = True
     frozen: bool = False
+    keyed: bool = False
+    """Whether each page is a decision of its own."""
     records: dict[Identity, Record] = field(default_factory=dict)
     suppressed: set[tuple[str, Any]] = field(default_factory=set)
     answered: dict[Request, int] = field(default_factory=dict)
     """The entry that answered each request last."""
     said: dict[Request, bool | None] = field(default_factory=dict)
     """What the certificate of one among several says of them: whether anything of theirs was held."""
-    gone: Counter[str] = field(default_factory=Counter)
+    gone: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By page and action."""
+    pages: set[str] = field(default_factory=set)
+    """Those that have had a record."""
     kinds: list[str] = field(default_factory=lambda: ["init"])
     served_by: str = "default"
 
@@ -148,6 +160,7 @@ class PlainVault:
                 already += 1
             else:
                 self.records[identity] = record
+                self.pages.add(record.page)
                 added += 1
         if added:
             self.served_by = "learner"
@@ -176,11 +189,10 @@ class PlainVault:
         for identity in self.held(request):
             record = self.records.pop(identity)
             deleted[record.action] += 1
+            self.gone[record.page, record.action] += self.frozen
             found.add(record.user if request[0] == "users" else record.id)
         if deleted:
             self.served_by = "release"
-        if self.frozen:
-            self.gone += deleted
         kind, names = request
         self.kinds.append("forget" if deleted else "nothing_held")
         new = [name for name in names if (kind, name) not in self.suppressed]
@@ -206,19 +218,27 @@ class PlainVault:
 
     def expected(self) -> Observation:
         """What must be observed."""
-        statistics = self.statistics()
-        gone = [self.gone[action] for action in self.actions]
         rows = [(r.user, self.actions.index(r.action), r.units) for r in self.records.values()]
         kinds = Counter(kind for kind, _ in self.suppressed)
         return Observation(
-            tuple(zip(statistics.counts.tolist(), statistics.sums.tolist(), gone, strict=True)),
+            self._arms(),
             tuple(sorted(rows, key=repr)) if self.managed else len(rows),
             (kinds["users"], kinds["records"]),
             tuple(self.kinds),
             sum(kind in ("forget", "nothing_held") for kind in self.kinds),
             len(self.answered),
-            self.served_by,
+            None if self.keyed else self.served_by,
         )
+
+    def _arms(self) -> tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...]:
+        """What the decisions add up to."""
+        parts = {f'["{page}"]': {page} for page in self.pages} if self.keyed else {"[]": self.pages}
+        found = []
+        for key, pages in sorted(parts.items()):
+            own = statistics_of(self.actions, [each for each in self.records.values() if each.page in pages])
+            gone = [sum(self.gone[page, action] for page in pages) for action in self.actions]
+            found.append((key, tuple(zip(own.counts.tolist(), own.sums.tolist(), gone, strict=True))))
+        return tuple(found)
 
 
 def statistics_of(actions: tuple[str, ...], records: Iterable[Record]) -> ArmStatistics:

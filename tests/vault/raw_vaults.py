@@ -1,5 +1,6 @@
 """Vaults as somebody sees them who goes past armnesia: their tables by plain SQL, their files as bytes."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +16,7 @@ from tests.databases import Place, postgres_url
 
 TABLES = (
     "vault",
-    "arm",
+    "decision",
     "record",
     "source",
     "suppressed",
@@ -60,9 +61,32 @@ def values(vault: Vault, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         ]
 
 
+def arms(vault: Vault) -> list[tuple[int, int, int]]:
+    """(count, sum of units, deleted) of each arm of the one decision."""
+    ((text,),) = values(vault, "SELECT statistics FROM decision")
+    return arms_in(text)
+
+
+def arms_in(text: str) -> list[tuple[int, int, int]]:
+    """(count, sum of units, deleted) of each arm, from the text of statistics."""
+    lists = json.loads(text)
+    deleted = lists.get("deleted", [0] * len(lists["counts"]))
+    return list(zip(lists["counts"], lists["units"], deleted, strict=True))
+
+
+def change_statistics(vault: Vault, name: str, arm: int, by: int) -> None:
+    """Change one of the numbers "counts", "units" and "deleted" of an arm, as canonical JSON."""
+    ((text,),) = values(vault, "SELECT statistics FROM decision")
+    lists = json.loads(text)
+    lists[name][arm] += by
+    changed = json.dumps(lists, sort_keys=True, separators=(",", ":"))
+    assert change(vault, "UPDATE decision SET statistics = ?", changed) == 1
+
+
 def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     """All tables, each in an order of its own."""
-    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+    names = (*TABLES, *(["decision_node"] if vault.has_keys else []))
+    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
 
 
 def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1) -> None:

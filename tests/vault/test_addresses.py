@@ -195,7 +195,7 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
             refused = run(*words, *ours)
             assert refused.code == code
             assert_unshown(refused.out, refused.err)
-        connection.execute(f"DROP TABLE {schema}.arm")
+        connection.execute(f"DROP TABLE {schema}.decision")
         refused = run("decide", *ours)
         assert refused.code == 2
         assert "SQLSTATE" in refused.err

@@ -19,7 +19,7 @@ from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, Policy, UserType, Vault
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import SERVER, Place, postgres_url
-from tests.vault.raw_vaults import TABLES, change, dumped, reader_of, values
+from tests.vault.raw_vaults import TABLES, arms, change, dumped, reader_of, values
 
 RANDOM = random.Random(20_26)
 PERSON = "".join(RANDOM.choices(string.ascii_letters, k=24))
@@ -72,7 +72,7 @@ def test_no_table_has_a_trace(place: Place, tmp_path: Path) -> None:
         assert set(traces(held)) == {
             str(units) for units in UNITS
         }  # rows name nobody, even while they are held
-        totals = [total for _, _, _, total, _ in dumped(vault)["arm"]]
+        totals = [total for _, total, _ in arms(vault)]
         done = vault.forget(users=[PERSON])
         assert not traces(repr(dumped(vault)))
         assert all(str(total) not in repr(dumped(vault)) for total in totals)  # the difference is the rewards
@@ -189,7 +189,7 @@ def test_compacted_tables_of_postgresql_have_no_trace(
     postgres_place: Place, server_files: Callable[[Vault], bytes]
 ) -> None:
     with filled(postgres_place) as vault:
-        totals = [total.to_bytes(8, "little") for _, _, _, total, _ in dumped(vault)["arm"]]
+        totals = [str(total).encode() for _, total, _ in arms(vault)]
         done = vault.forget(users=[PERSON])
         assert done.certificate.body["erasure"]["state"] == "pending"
         vault.forget(users=["nobody"])

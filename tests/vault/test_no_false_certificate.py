@@ -19,6 +19,7 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Head, Vault
 from armnesia.vault.ledger.pinned_head import PinnedHead
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import VERSION
 from tests.databases import Place, postgres_url
 from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 from tests.vault.raw_vaults import Snapshot, change, damage_index, filled, values
@@ -233,7 +234,7 @@ def test_a_vault_of_the_first_release_has_tallies_from_its_first_change_on(place
     with place.open() as vault:
         assert vault.preview(users=["user-5"]).records == 5
         vault.change_policy(max_epsilon=vault.configuration.policy.max_epsilon)
-        assert values(vault, "SELECT schema_version FROM vault") == [(4,)]
+        assert values(vault, "SELECT schema_version FROM vault") == [(VERSION,)]
         assert values(vault, "SELECT sum(records) FROM owner") == values(vault, "SELECT count(*) FROM record")
         assert vault.verify().problems == ()
         assert vault.forget(users=["user-5"]).records == 5

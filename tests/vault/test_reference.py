@@ -33,7 +33,11 @@ def test_the_parameters_are_those_of_the_method(name: str, listed: str) -> None:
 
 def test_every_result_is_listed() -> None:
     here = [kind for kind in vars(results).values() if getattr(kind, "__module__", "") == results.__name__]
-    elsewhere = {"Certificate", "PublicKeys"}  # in the ledger's folder, because they are also read from files
+    elsewhere = {
+        "Certificate",
+        "PublicKeys",
+        "SignedDecisions",
+    }  # in the ledger's folder, because they are also read from files
     assert set(KEYS) == {kind.__name__ for kind in here if hasattr(kind, "to_dict")} | elsewhere
 
 
@@ -50,6 +54,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.finish(), vault.estimate_compaction()]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]
+        found += [vault.decisions(), vault.signed_decisions()]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]
     assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS

@@ -14,10 +14,12 @@ from armnesia.unlearners import Release, Rollback
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations import forget, status
+from armnesia.vault.state.decision_table import unstacked
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
+from tests.vault.keyed_machine import KeyedMachine
 from tests.vault.machine import VaultMachine
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
@@ -43,6 +45,15 @@ FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecords.d
 )
 def test_a_vault_is_what_the_plain_one_is(database: str, mode: str) -> None:
     machine = type("Machine", (VaultMachine,), {"database": database, "mode": mode})
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
+def test_a_vault_with_many_decisions_is_what_the_plain_one_is(database: str, mode: str) -> None:
+    machine = type("Machine", (KeyedMachine,), {"database": database, "mode": mode})
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
 
 
@@ -80,6 +91,42 @@ def _nothing(*_: Any) -> list[int]:
 def _one_record_less(self: ManagedRecords, transaction: Transaction, *request: Any) -> Any:
     transaction.session.execute("DELETE FROM record WHERE identity = (SELECT max(identity) FROM record)")
     return DELETE(self, transaction, *request)
+
+
+JOINT_FACTS = forget._joint_facts
+
+
+def _lists_decisions(state: Any, touched: Any, *others: Any) -> dict[str, Any]:
+    return JOINT_FACTS(state, touched, *others) | {"decisions": []}
+
+
+def _serves_the_first_arm(decisions: Any, stream: Any, served: Any, by: Any) -> Any:
+    return unstacked(decisions, stream, [0] * len(served), by)
+
+
+def _rolls_nothing_back(decisions: Any, *_: Any) -> Any:
+    return decisions
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "fault", "noticed_by"),
+    [
+        ("_joint_facts", _lists_decisions, "_ledger_tells_nothing_more"),
+        ("unstacked", _serves_the_first_arm, "holds_what_the_model_holds"),
+        ("unstacked", _rolls_nothing_back, "teardown"),  # by verify
+    ],
+    ids=["tells decisions", "serves another arm", "keeps statistics"],
+)
+def test_histories_of_many_decisions_find_a_planted_fault(
+    monkeypatch: pytest.MonkeyPatch, name: str, fault: Any, noticed_by: str
+) -> None:
+    monkeypatch.setattr(forget, name, fault)
+    machine = type("Machine", (KeyedMachine,), {"database": "sqlite", "mode": "managed"})
+    quickly = settings(SETTINGS, max_examples=200, phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises(AssertionError) as noticed:
+        run_state_machine_as_test(machine, settings=quickly)
+    assert noticed_by in [frame.name for frame in noticed.traceback]
 
 
 @pytest.mark.slow

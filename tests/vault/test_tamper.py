@@ -17,14 +17,14 @@ from armnesia.vault.ledger.ledger import GENESIS, Entry
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.storage import tables
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
+from tests.vault.raw_vaults import LOG, Snapshot, arms, change, change_statistics, dumped, filled, values
 
 FROZEN = Configuration(
     actions=("A", "B"), user_type=UserType.TEXT, unlearner="frozen_rollback", penalty="frozen"
 )
 STATE = (
-    *("id", "schema_version", "configuration", "served", "served_by", "ledger_length", "ledger_head"),
-    *("erased_through", "digest_key", "signing_key", "tallies", "seal"),
+    *("id", "schema_version", "configuration", "ledger_length", "ledger_head"),
+    *("erased_through", "digest_key", "signing_key", "decisions", "tallies", "seal"),
 )
 CHANGED = "{}: rows were added, changed or removed by something other than armnesia"
 LISTS = {
@@ -40,11 +40,10 @@ CELLS = [
     ("certificate", "sequence", "sequence = 2", "certificate "),
     ("certificate", "body", "sequence = 2", "certificate 2:"),
     ("certificate", "signature", "sequence = 2", "certificate 2:"),
-    ("arm", "position", "position = 1", "state:"),
-    ("arm", "label", "position = 0", "state:"),
-    ("arm", "count", "position = 0", "state:"),
-    ("arm", "total", "position = 0", "state:"),
-    ("arm", "gone", "position = 0", "state:"),
+    *(
+        ("decision", column, "number = 1", "state:")
+        for column in ("number", "key", "statistics", "served", "served_by", "seal")
+    ),
     *(("vault", column, "one = 1", "state:") for column in STATE),
     *(("suppressed", column, "kind = 'user'", "suppression list:") for column in ("digest", "kind", "since")),
     *(
@@ -168,7 +167,7 @@ def test_ledger_rows_that_are_deleted_or_added_are_found(vault: Vault) -> None:
 
 
 def test_rows_that_are_deleted_added_or_of_forgotten_people_are_found(vault: Vault) -> None:
-    for table in ("arm", "certificate", "vault"):
+    for table in ("decision", "certificate", "vault"):
         rows = values(vault, f"SELECT * FROM {table}")
         change(vault, f"DELETE FROM {table} WHERE 1 = 1")
         assert vault.verify().problems, table
@@ -238,12 +237,12 @@ def test_what_the_lists_say_is_mended_by_the_latest_export_only(vault: Vault, tm
         VaultError, match="the suppression list, the answered requests, the commitments or their digests"
     ):
         vault.rebuild()
-    change(vault, "UPDATE arm SET count = count + 1 WHERE position = 0")  # nor by breaking the seal as well
+    change_statistics(vault, "counts", 0, 1)  # nor by breaking the seal as well
     with pytest.raises(
         VaultError, match="the suppression list, the answered requests, the commitments or their digests"
     ):
         vault.rebuild()
-    change(vault, "UPDATE arm SET count = count - 1 WHERE position = 0")
+    change_statistics(vault, "counts", 0, -1)
     assert place == (vault._connection.database, vault._connection.keys_path)
     with ExportFile.opened(tmp_path / "latest.json", vault._connection.all_keys) as export:
         restore(vault._connection, export)
@@ -280,8 +279,7 @@ def test_a_changed_certificate_is_neither_handed_out_nor_signed_anew(vault: Vaul
 
 
 def test_nothing_is_decided_from_statistics_that_were_changed(vault: Vault) -> None:
-    ((count,),) = values(vault, "SELECT count FROM arm WHERE position = 0")
-    change(vault, "UPDATE arm SET count = count + 1 WHERE position = 0")
+    change_statistics(vault, "counts", 0, 1)
     for asked in (
         vault.decide,
         vault.status,
@@ -290,7 +288,7 @@ def test_nothing_is_decided_from_statistics_that_were_changed(vault: Vault) -> N
     ):
         with pytest.raises(VaultError, match="changed by something other than armnesia"):
             asked()
-    change(vault, "UPDATE arm SET count = ? WHERE position = 0", count)
+    change_statistics(vault, "counts", 0, -1)
 
 
 # A ledger that was exchanged for another consistent one: only a head kept elsewhere can tell.
@@ -371,17 +369,18 @@ def test_a_changed_pin_is_called_so(place: Place) -> None:
 # Rebuilding is the way out, but not a way to have a change sealed.
 
 
-@pytest.mark.parametrize("column", ["count", "total", "gone"])
-def test_rebuild_mends_the_statistics(place: Place, column: str) -> None:
+@pytest.mark.parametrize("name", ["counts", "units", "deleted"])
+def test_rebuild_mends_the_statistics(place: Place, name: str) -> None:
     with filled(place, FROZEN) as vault:
         vault.forget(users=["ann"])
-        arms, served = dumped(vault)["arm"], vault.decide().action
-        change(vault, f"UPDATE arm SET {column} = {column} + 40 WHERE position = 1")
-        change(vault, "UPDATE vault SET served = 1 - served, erased_through = 99")
+        before, served = arms(vault), vault.decide().action
+        change_statistics(vault, name, 1, 40)
+        change(vault, "UPDATE decision SET served = 1 - served")
+        change(vault, "UPDATE vault SET erased_through = 99")
         assert not vault.verify().holds
         assert vault.rebuild().changed
         assert vault.verify().holds
-        assert (dumped(vault)["arm"], vault.decide().action) == (arms, served)
+        assert (arms(vault), vault.decide().action) == (before, served)
         assert values(vault, "SELECT erased_through FROM vault") == [(0,)]
         assert not vault.rebuild().changed  # nothing is left to mend
 

@@ -118,6 +118,8 @@ class FileSource(Source):
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
         """The same files with key columns; refuse files that have changed."""
+        if not keys:
+            return self
         keyed = super().with_keys(tuple(key.name for key in keys))
         columns = keyed._further_columns("key", [key.name for key in keys])
         for column, key in zip(columns, keys, strict=True):
@@ -364,6 +366,9 @@ class FileSource(Source):
             # A missing value is left out by concat. Not an expression per column: each would be a copy.
             parts = ", ".join(f"coalesce(length({text}) || ':', '-'), {text}" for text in texts)
             yield f"concat({parts})"
+        for column, key in self._keys:
+            yield column.reward() if key.edges else column.text()
+            yield f"CASE WHEN {column.reward()} IS NULL THEN {column.text()} END" if key.edges else "NULL"
 
     def _kept_raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows | None:
         """The rows of a chunk that satisfy the conditions, as the last column says; None if none does."""
@@ -373,14 +378,21 @@ class FileSource(Source):
         return self._raw(positions, rows) if rows else None
 
     def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
-        actions, rewards, refused, users, ids, *others = (list(column) for column in zip(*rows, strict=True))
-        if refused.count(None) < len(refused):
-            rewards = [value if text is None else text for value, text in zip(rewards, refused, strict=True)]
+        actions, rewards, refused, users, ids, *rest = (list(column) for column in zip(*rows, strict=True))
+        others = rest.pop(0) if self._others is not None else None
         return RawRows(
             positions,
             actions,
-            rewards,
+            _with_refused(rewards, refused),
             users,
             None if self.columns.id is None else ids,
-            others[0] if others else None,
+            others,
+            tuple(map(_with_refused, rest[::2], rest[1::2])),
         )
+
+
+def _with_refused(numbers: list[Any], texts: list[str | None]) -> list[Any]:
+    """Numbers, and in the place of those that are none the text that a message quotes."""
+    if texts.count(None) == len(texts):
+        return numbers
+    return [number if text is None else text for number, text in zip(numbers, texts, strict=True)]

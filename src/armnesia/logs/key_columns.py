@@ -70,6 +70,18 @@ class KeyColumn:
         between = [f"{left}..{right}" for left, right in pairwise(texts)]
         return (f"<{texts[0]}", *between, f">={texts[-1]}") if texts else ()
 
+    def interval_of(self, text: str) -> str | None:
+        """The interval that a text names, or in which the number lies that it reads as; None if neither.
+
+        >>> age = KeyColumn("age", (18, 30))
+        >>> age.interval_of("17.5"), age.interval_of("18..30"), age.interval_of("old")
+        ('<18', '18..30', None)
+        """
+        number = _number(text)
+        if text in self.intervals or number is None or math.isnan(number):
+            return text if text in self.intervals else None
+        return self.intervals[int(np.searchsorted(self.edges, number, side="right"))]
+
     @property
     def described(self) -> str:
         """Name the column in a message."""

@@ -20,7 +20,7 @@ from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
-from armnesia.logs.key_columns import KeyCodes
+from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.occurrences import Occurrences
@@ -142,6 +142,10 @@ class Source(ABC):
         keyed.keys = names
         return keyed
 
+    def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
+        """The same source, whose rows have the values of key columns."""
+        return self.with_keys(tuple(key.name for key in keys)) if keys else self
+
     def read_keyed(
         self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]
     ) -> tuple[ArrayLog, list[IntArray]]:
@@ -217,7 +221,8 @@ class Source(ABC):
         for raw in self.raw_rows(chunk, selection):
             rows = check.rows(raw)
             if rows.ids is not None:
-                decisions = zip(rows.arms, rows.units, rows.users, strict=True)
+                keys = (map(repr, values) for values in rows.keys)  # values need not be hashable
+                decisions = zip(rows.arms, rows.units, rows.users, *keys, strict=True)
                 ordinals, contradiction = occurrences.number_decisions(rows.ids, decisions, rows.positions)
                 if self.columns.id == self.columns.user and any(ordinals):
                     second = next(place for place, earlier in enumerate(ordinals) if earlier)

@@ -39,7 +39,7 @@ def exact_tilt(case: FixedCase, tilt: Tilt) -> FloatArray:
     array([0.735, 0.06 , 0.205])
     """
     requested = np.flatnonzero(case.deleted)
-    plain = tilt.assumed_share is None and tilt.predictive == "flat"
+    plain = tilt.assumed_share is None and tilt.resolved().predictive == "flat"
     # For more records of two arms the predictive takes scores as normal.
     few = len(requested) < 2 or (len(requested) == 2 and case.deleted.sum() <= MOST_DELETED)
     if not few or not plain or case.budget.delta > 0.5:

@@ -130,6 +130,10 @@ class Unlearner(ABC):
     stored_defaults: ClassVar[Mapping[str, Any]] = {}
     """What a vault's configuration means where it leaves out an option whose default has changed since."""
 
+    def resolved(self) -> Self:
+        """The same unlearner, with every default written out that depends on other parameters."""
+        return self
+
     @classmethod
     def as_in_the_paper(cls) -> Self:
         """The unlearner with the parameters of the paper's experiments; the defaults where it has none there.

@@ -20,7 +20,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, Learner
 from armnesia.learners.mean_and_count import checked_deleted_counts
 from armnesia.privacy import Budget, Level
-from armnesia.unlearners import Release, Unlearner
+from armnesia.unlearners import JointRelease, Release, Unlearner, release_jointly
 
 Penalty: TypeAlias = Literal["retained", "frozen"]
 """Whether the penalty of an arm is that of the records left, or stays as if none had been deleted."""
@@ -123,6 +123,16 @@ class Stream:
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
         later = self._with_state(self.statistics.without(request), deleted_counts)
         return release, later
+
+    def forget_jointly(
+        self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
+    ) -> tuple[JointRelease, "Stream"]:
+        """As `forget`, where the data sets are decisions that one request touches, with one guarantee."""
+        release = release_jointly(unlearner, self.current_learner, self.statistics, request, budget)
+        level = Level.weakest(release.guarantee.level, self.level)
+        release = replace(release, guarantee=replace(release.guarantee, level=level))
+        deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
+        return release, self._with_state(self.statistics.without(request), deleted_counts)
 
     def _with_state(self, statistics: ArmStatistics, deleted_counts: IntArray | None) -> "Stream":
         if deleted_counts is not None:  # the counts of one data set and a batch of requests, or the reverse

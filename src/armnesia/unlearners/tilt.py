@@ -7,9 +7,9 @@ the old decision.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class Tilt(Unlearner):
     )
     predictive: str | Predictive | None = parameter(
         None,
-        help="How the old decision is estimated from the records left: flat, or by_counts with a share.",
+        help="How the old decision is estimated. Default: flat; with --assumed-share, by_counts.",
         choices=lambda: PREDICTIVES,
     )
     insurance: float = parameter(
@@ -149,11 +149,8 @@ class Tilt(Unlearner):
     stored_defaults: ClassVar[Mapping[str, Any]] = {"predictive": "flat"}
 
     def __post_init__(self) -> None:
-        if self.predictive is None:
-            chosen = "flat" if self.assumed_share is None else "by_counts"
-            object.__setattr__(self, "predictive", chosen)
         named = isinstance(self.predictive, str) and self.predictive in PREDICTIVES
-        if not callable(self.predictive) and not named:
+        if self.predictive is not None and not callable(self.predictive) and not named:
             names = ", ".join(PREDICTIVES)
             raise InvalidInputError(
                 f"predictive must be one of {names}, or a function; got {self.predictive!r}"
@@ -165,6 +162,16 @@ class Tilt(Unlearner):
                 raise InvalidInputError(f"assumed_share must lie in (0, 1); got {self.assumed_share!r}")
             object.__setattr__(self, "level", Level.RETAINED)  # of this instance
             object.__setattr__(self, "conceals_empty_requests", True)
+
+    def resolved(self) -> Self:
+        """The same with the predictive that is used where none is named.
+
+        >>> Tilt(assumed_share=0.95).resolved().predictive
+        'by_counts'
+        """
+        if self.predictive is not None:
+            return self
+        return replace(self, predictive="flat" if self.assumed_share is None else "by_counts")
 
     def answer(
         self,
@@ -205,11 +212,12 @@ class Tilt(Unlearner):
         self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
     ) -> FloatArray:
         """q by the predictive; where nothing was deleted, π(D) is known."""
-        if not callable(self.predictive):
-            return PREDICTIVES[str(self.predictive)](learner, retained, shape)
+        predictive = self.resolved().predictive
+        if not callable(predictive):
+            return PREDICTIVES[str(predictive)](learner, retained, shape)
         q = checked_probabilities(
             "predictive",
-            self.predictive(learner, retained, shape),
+            predictive(learner, retained, shape),
             retained.counts.shape,
             unused=np.asarray(retained.total == 0),
         )

@@ -8,6 +8,7 @@ from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateC
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
+from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
@@ -28,7 +29,9 @@ from armnesia.vault.results import (
     Rotated,
     SavedCertificates,
     Served,
+    ServedDecisions,
     Status,
+    TouchedDecision,
     Upgraded,
     VaultIdentity,
     Verification,
@@ -71,8 +74,11 @@ __all__ = [
     "Rotated",
     "SavedCertificates",
     "Served",
+    "ServedDecisions",
+    "SignedDecisions",
     "SigningKey",
     "Status",
+    "TouchedDecision",
     "Upgraded",
     "UserType",
     "Vault",

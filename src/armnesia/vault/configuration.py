@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, UnsupportedError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.core.parameters import build, parameters_of
@@ -17,12 +17,16 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
 from armnesia.learners import LEARNERS, Learner
+from armnesia.logs.key_columns import KeyColumn, checked_keys
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
 from armnesia.vault.keys.canonical_json import canonical
 
 Beyond: TypeAlias = Literal["refuse", "rollback"]
+
+MOST_DECISIONS, LARGEST_MOST_DECISIONS = 100_000, 10_000_000
+"""How many decisions the keys of a vault may make by default, and at most."""
 
 MANAGED, EXTERNAL = "managed", "external"
 """Where the records of a vault are: in its own tables, or at the sources they were ingested from."""
@@ -104,6 +108,11 @@ class Configuration:
     """How people are named; None: the first ingest that brings users fixes it."""
     plain_booleans: bool = True
     """Whether true, TRUE and 1 are one value where rows without an id are compared."""
+    by: tuple[str, ...] = ()
+    """The key columns by which rows belong to decisions, such as "country" or "age:18,30,50"; none: all rows
+    are of one decision."""
+    most_decisions: int = MOST_DECISIONS
+    """How many decisions the keys may make."""
     policy: Policy = _NOT_GIVEN
     """By default as strict as the default answer."""
     checked: InitVar[bool] = False
@@ -123,12 +132,39 @@ class Configuration:
             object.__setattr__(self, "user_type", UserType.named(self.user_type))
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
+        self._check_keys()
         self._check_default_action()
         level = self._level_of_an_example()
         if self.policy is _NOT_GIVEN:  # it follows from the default answer
             allowed = tuple(list(Level)[: list(Level).index(level) + 1])
             object.__setattr__(self, "policy", Policy(self.epsilon, self.delta, allowed))
         self._check_default_answer(level)
+
+    def _check_keys(self) -> None:
+        """Refuse keys that cannot be read again from their text, and a limit that is none."""
+        if isinstance(self.by, str):
+            raise InvalidInputError(f"by must be a list of key columns; got the text {self.by!r}")
+        if self.by:
+            columns = checked_keys(self.by)
+            for column in columns:
+                if KeyColumn.parse(str(column)) != column:
+                    raise InvalidInputError(
+                        "a vault needs key columns whose name does not end like edges, as in age:18,30;"
+                        f" got {column.name!r}"
+                    )
+            object.__setattr__(self, "by", tuple(map(str, columns)))
+        if type(self.most_decisions) is not int or not 1 <= self.most_decisions <= LARGEST_MOST_DECISIONS:
+            raise InvalidInputError(
+                f"most_decisions must be a whole number from 1 to {LARGEST_MOST_DECISIONS:,};"
+                f" got {self.most_decisions!r}"
+            )
+        if self.by:
+            check_joint(self.make_unlearner())
+
+    @property
+    def key_columns(self) -> tuple[KeyColumn, ...]:
+        """The key columns; none if all rows are of one decision."""
+        return tuple(map(KeyColumn.parse, self.by))
 
     def _check_default_answer(self, level: Level) -> None:
         """Refuse a default answer that the policy does not allow."""
@@ -207,6 +243,9 @@ class Configuration:
         written = {**values, **plain, "policy": self.policy.to_dict()}
         written["options"] = dict(written.pop("unlearner_options"))
         learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
+        by, most_decisions = list(written.pop("by")), written.pop("most_decisions")
+        if by:
+            written |= {"by": by, "most_decisions": most_decisions}
         if not self.plain_booleans:  # vaults of the first release have none of these three keys
             del written["plain_booleans"]
         if learner_options:
@@ -233,6 +272,7 @@ class Configuration:
         read["user_type"] = None if user_type is None else UserType(user_type)
         read.setdefault("plain_booleans", False)
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
+        read["by"] = tuple(read.get("by", ()))
         return cls(**read, policy=Policy(**policy), checked=True)
 
 
@@ -258,10 +298,20 @@ def stored_options(unlearner: Unlearner, options: Mapping[str, Any]) -> dict[str
     """
     written = dict(options)
     for name, stored_default in unlearner.stored_defaults.items():
-        used = getattr(unlearner, name)
+        used = getattr(unlearner.resolved(), name)
         if written.get(name) is None and used != stored_default:
             written[name] = used
     return written
+
+
+def check_joint(unlearner: Unlearner) -> None:
+    """Refuse an unlearner that cannot answer a request in many decisions without revealing how many."""
+    if unlearner.needs_budget and not unlearner.level.sees_shape:
+        raise UnsupportedError(
+            f"{unlearner.name} at level {unlearner.level} cannot answer requests in many decisions: it would"
+            " have to split its budget over those that a request touches, and that level conceals how many"
+            " there are; use rollback, or an unlearner at level request_shape"
+        )
 
 
 @lru_cache(maxsize=64)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from armnesia.core.identifiers import UserType
-from armnesia.unlearners import Release
+from armnesia.unlearners import JointRelease, Release
+from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate, Erasure
@@ -23,10 +24,40 @@ class Served:
     action: Any
     by: str
     head: Head
+    key: Mapping[str, str] | None = None
+    """The key of the decision, in a vault that has many."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `action`, `by` and `head`."""
-        return {"action": self.action, "by": self.by, "head": str(self.head)}
+        """The keys `action`, `by` and `head`, and in a vault with many decisions `key`."""
+        key = {} if self.key is None else {"key": dict(self.key)}
+        return {**key, "action": self.action, "by": self.by, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class ServedDecisions:
+    """The served arms of all decisions, in the order in which the decisions appeared."""
+
+    by: tuple[str, ...]
+    """The key columns."""
+    keys: tuple[Mapping[str, str], ...]
+    actions: tuple[Any, ...]
+    chosen_by: tuple[str, ...]
+    """What chose each arm: "default", "learner" or "release"."""
+    head: Head
+    stream: Stream | None = None
+    """The records of all decisions, if the operator asked for them."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `by`, `head` and `decisions`, with `key`, `action` and `by` of each."""
+        each = zip(self.keys, self.actions, self.chosen_by, strict=True)
+        return {
+            "by": list(self.by),
+            "head": str(self.head),
+            "decisions": [{"key": dict(key), "action": action, "by": by} for key, action, by in each],
+        }
 
 
 @dataclass(frozen=True)
@@ -47,14 +78,31 @@ class Ingested:
     actions_fixed: tuple[Hashable, ...] | None = None
     user_type_fixed: UserType | None = None
     dry_run: bool = False
+    decisions: int | None = None
+    """How many decisions the vault has now; None in a vault without keys."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `user_type_fixed` and `head` as text."""
+        """All fields, `user_type_fixed` and `head` as text; `decisions` only where there can be many."""
+        fields = {name: value for name, value in vars(self).items() if name != "decisions"}
+        fields |= {} if self.decisions is None else {"decisions": self.decisions}
         fixed = {
             "actions_fixed": None if self.actions_fixed is None else list(self.actions_fixed),
             "user_type_fixed": None if self.user_type_fixed is None else str(self.user_type_fixed),
         }
-        return {**vars(self), **fixed, "head": str(self.head)}
+        return {**fields, **fixed, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class TouchedDecision:
+    """A decision that a request takes records from: for the operator, as all counts are.
+
+    `served` is the arm that was released; None while nothing was drawn.
+    """
+
+    key: Mapping[str, str]
+    counts: Mapping[Hashable, int]
+    served_before: Any
+    served: Any
 
 
 @dataclass(frozen=True)
@@ -75,9 +123,11 @@ class Forgotten:
     counts: Mapping[Hashable, int]
     served_before: Any
     served: Any
-    release: Release | None
+    release: Release | JointRelease | None
     head: Head
     certificate: Certificate
+    decisions: tuple[TouchedDecision, ...] | None = None
+    """What the request did in each decision that it touched; None in a vault without keys."""
     pending_because: str | None = None
     erasure_steps: str | None = None
     fallback_because: str | None = None
@@ -94,6 +144,7 @@ class Forgotten:
 
     def to_dict(self) -> dict[str, Any]:
         """The request's numbers, the served arm, and the certificate with its main facts."""
+        decisions = None if self.decisions is None else [asdict(each) for each in self.decisions]
         return {
             "dry_run": False,
             "repeated": self.repeated,
@@ -103,6 +154,7 @@ class Forgotten:
             "counts": dict(self.counts),
             "served_before": self.served_before,
             "served": self.served,
+            **({} if decisions is None else {"decisions": decisions}),
             "head": str(self.head),
             **self.certificate.summary(),
             "pending_because": self.pending_because,
@@ -127,9 +179,11 @@ class Preview:
     unlearner: str | None
     counts: Mapping[Hashable, int]
     served: Any
-    release: Release | None
+    release: Release | JointRelease | None
     not_held: tuple[str, ...] = ()
     fallback_because: str | None = None
+    decisions: tuple[TouchedDecision, ...] | None = None
+    """The decisions that the request would touch; None in a vault without keys."""
 
     @property
     def records(self) -> int:
@@ -138,8 +192,8 @@ class Preview:
 
     @property
     def probabilities(self) -> dict[Hashable, float] | None:
-        """The probability of each action to be served; None if nothing is held."""
-        if self.release is None:
+        """The probability of each action to be served; None if nothing is held, and with many decisions."""
+        if self.release is None or isinstance(self.release, JointRelease):
             return None
         return dict(zip(self.release.actions, self.release.probabilities.tolist(), strict=True))
 
@@ -158,10 +212,22 @@ class Preview:
             "unlearner": self.unlearner,
             "fallback_because": self.fallback_because,
             "probabilities": self.probabilities,
-            "branch": None if release is None else str(release.branch),
+            **self._decisions(),
+            "branch": str(release.branch) if isinstance(release, Release) else None,
             "guarantee": None if release is None else release.guarantee.to_dict(),
             "note": SCREEN_ONLY,
         }
+
+    def _decisions(self) -> dict[str, Any]:
+        """Each decision that would be touched, with the probability of each action to be served in it."""
+        if self.decisions is None:
+            return {}
+        found = [asdict(each) for each in self.decisions]
+        if isinstance(self.release, JointRelease):
+            for own, each in zip(found, self.release.to_dict()["decisions"], strict=True):
+                del own["served"]  # nothing was drawn
+                own.update(each)
+        return {"decisions": found}
 
 
 @dataclass(frozen=True)
@@ -287,11 +353,15 @@ class Status:
     """How many certificates must be issued again, because the key that signed them was compromised."""
     sources: tuple[HeldSource, ...]
     scores: tuple[ArmScore, ...] | None
+    decisions: int | None = None
+    """How many decisions there are; None in a vault without keys."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, and a note on who may see them."""
+        """All fields, and a note on who may see them; `decisions` only where there can be many."""
+        fields = {name: value for name, value in vars(self).items() if name != "decisions"}
         return {
-            **vars(self),
+            **fields,
+            **({} if self.decisions is None else {"decisions": self.decisions}),
             "served": {"action": self.served.action, "by": self.served.by},
             "configuration": self.configuration.to_dict(),
             "head": str(self.head),

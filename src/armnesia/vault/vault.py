@@ -16,11 +16,12 @@ from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
+from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each, save_certificates
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.create import create_vault
-from armnesia.vault.operations.decide import decide
+from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import RequestOptions, forget, preview
@@ -53,6 +54,7 @@ from armnesia.vault.results import (
     Rotated,
     SavedCertificates,
     Served,
+    ServedDecisions,
     Status,
     Upgraded,
     VaultIdentity,
@@ -161,9 +163,20 @@ class Vault:
             progress=progress,
         )
 
-    def decide(self) -> Served:
-        """The arm that is served now; it stays until records come in or are forgotten."""
-        return decide(self._connection)
+    def decide(self, where: Mapping[str, Any] | None = None) -> Served:
+        """The arm that is served now; it stays until records come in or are forgotten.
+
+        In a vault with many decisions `where` names one of them, such as {"country": "DE", "age": 25}.
+        """
+        return decide(self._connection, where)
+
+    def decisions(self, *, statistics: bool = False) -> ServedDecisions:
+        """The arms that all decisions serve; `statistics` are for the operator: changes reveal deletions."""
+        return decide_all(self._connection, statistics=statistics)
+
+    def signed_decisions(self) -> SignedDecisions:
+        """The arms that all decisions serve, with the head of the ledger, under the signing key."""
+        return decide_signed(self._connection)
 
     def forget(
         self,
@@ -237,6 +250,11 @@ class Vault:
     def configuration(self) -> Configuration:
         """The public configuration, fixed when the vault was created."""
         return self._state().configuration
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether rows belong to decisions by their keys: the vault was created with `by`."""
+        return self._connection.records.layout.keyed
 
     def identity(self) -> VaultIdentity:
         """What its operator must know of a new vault: where it is, its keys, its head and configuration."""

@@ -62,7 +62,7 @@ def test_the_commands_read_only_the_rows_that_satisfy_it(run: Any, visits: Path)
             ("decide", "flights", "--where", "a = 1"),
             "the bundled log 'flights' has its own columns, actions ",
         ),
-        (("decide", "--where", "a = 1"), "the vault has its own columns, actions and learner; such options "),
+        (("decide", "--where", "a = 1"), "there is no vault at 'vault.db'; make one with"),
     ],
 )
 @pytest.mark.usefixtures("visits")

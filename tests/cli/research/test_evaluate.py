@@ -36,6 +36,18 @@ def test_evaluate_takes_counts_means_and_several_arms(run: Any) -> None:
     assert abs(exact["suboptimality"] - sampled["suboptimality"]) < 5 * sampled["standard_error"]
 
 
+def test_an_assumed_share_alone_has_its_default_predictive(run: Any) -> None:
+    share = (
+        *("evaluate", "--unlearner", "tilt", "--assumed-share", 0.95, "--epsilon", 1, "--delta", 1e-5),
+        *("--n", 1000, "--deletions", 80, "--datasets", 200, "--json"),
+    )
+    by_default, by_counts, flat = (
+        run(*share, *chosen).json["suboptimality"]
+        for chosen in ((), ("--predictive", "by_counts"), ("--predictive", "flat"))
+    )
+    assert by_default == by_counts != flat
+
+
 def test_evaluate_in_the_distribution_model_has_an_error(run: Any) -> None:
     result = run("evaluate", "--model", "distribution", "--n", 1000, "--datasets", 60, "--json").json
     assert result["protocol"] == "exact given the counts"

@@ -21,7 +21,7 @@ def test_verify_finds_what_was_changed_and_rebuild_repairs_it(run: Any, vault: P
         "certificates": 0,
     }
     with sqlite3.connect("vault.db") as database:
-        database.execute("UPDATE arm SET total = total + 1 WHERE position = 0")
+        database.execute("UPDATE decision SET statistics = replace(statistics, 'counts\":[', 'counts\":[1')")
     database.close()
     changed = run("verify")
     assert changed.code == 1

@@ -11,7 +11,7 @@ from armnesia.logs.files import FileSource
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
-from tests.vault.raw_vaults import change, dumped, values
+from tests.vault.raw_vaults import arms, change, dumped, values
 
 EXTERNAL = Configuration(actions=("A", "B"), mode="external")
 ROWS = [
@@ -39,9 +39,7 @@ def filled(place: Place, source: Path, **columns: Any) -> Vault:
 
 
 def counts(vault: Vault) -> list[tuple[int, int]]:
-    return [
-        (count, total) for count, total in values(vault, "SELECT count, total FROM arm ORDER BY position")
-    ]
+    return [(count, total) for count, total, _ in arms(vault)]
 
 
 def test_the_vault_holds_digests_and_statistics_only(place: Place, source: Path) -> None:

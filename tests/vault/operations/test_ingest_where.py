@@ -11,7 +11,7 @@ import pytest
 from armnesia.core.errors import InvalidLogError, VaultError
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
-from tests.vault.raw_vaults import dumped, values
+from tests.vault.raw_vaults import arms, dumped
 
 HEADER = "action,reward,user,country,age"
 ROWS = [
@@ -40,7 +40,7 @@ def created(place: Place, mode: Any) -> Vault:
 
 
 def counts(vault: Vault) -> list[int]:
-    return [count for (count,) in values(vault, "SELECT count FROM arm ORDER BY position")]
+    return [count for count, _, _ in arms(vault)]
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])

@@ -16,7 +16,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.pinned_head import PinnedHead
 from armnesia.vault.storage.tables import insert_tree
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, TABLES, Snapshot, change, dumped, filled, reader_of, values
+from tests.vault.raw_vaults import LOG, TABLES, Snapshot, arms, change, dumped, filled, reader_of, values
 
 FROZEN = Configuration(
     actions=("A", "B"), user_type=UserType.TEXT, unlearner="frozen_rollback", penalty="frozen"
@@ -185,7 +185,9 @@ def test_a_new_digest_key_does_not_hide_a_changed_record(place: Place, sql: str)
         assert any(problem.startswith("records: ") for problem in vault.verify().problems)
 
 
-@pytest.mark.parametrize("sql", ["UPDATE record SET owner = NULL WHERE arm = 1", "UPDATE arm SET count = 9"])
+@pytest.mark.parametrize(
+    "sql", ["UPDATE record SET owner = NULL WHERE arm = 1", "UPDATE decision SET served = 9"]
+)
 def test_a_copy_that_was_changed_is_restored_only_as_it_is(place: Place, tmp_path: Path, sql: str) -> None:
     export = tmp_path / "latest.json"
     with filled(place) as vault:
@@ -244,19 +246,21 @@ def test_nothing_held_is_not_complete_while_bytes_wait(place: Place) -> None:
 # States that something else has broken.
 
 BROKEN = [
-    "UPDATE arm SET count = -1 WHERE position = 0",
-    "UPDATE arm SET count = 0",
-    "UPDATE arm SET total = 9000000000000000000",
-    "UPDATE arm SET label = '\"C\"' WHERE position = 1",
-    "UPDATE arm SET label = '{' WHERE position = 1",
-    "UPDATE arm SET gone = gone + 1",
-    "DELETE FROM arm WHERE position = 1",
-    "DELETE FROM arm",
+    "UPDATE decision SET statistics = replace(statistics, 'counts\":[', 'counts\":[-')",
+    "UPDATE decision SET statistics = replace(statistics, 'counts\":[', 'counts\":[1')",
+    "UPDATE decision SET statistics = replace(statistics, 'units\":[', 'units\":[9000000000')",
+    "UPDATE decision SET statistics = replace(statistics, 'counts\":[', 'counts\":[1,')",
+    "UPDATE decision SET statistics = replace(statistics, 'counts', 'deleted')",
+    "UPDATE decision SET statistics = '{'",
+    "UPDATE decision SET key = '[\"C\"]'",
+    "UPDATE decision SET number = 2",
+    "DELETE FROM decision",
     "UPDATE vault SET configuration = replace(configuration, '0.001', '0.002')",
     "UPDATE vault SET configuration = '{'",
     "UPDATE vault SET configuration = replace(configuration, 'managed', 'external')",
-    "UPDATE vault SET served = 7",
-    "UPDATE vault SET served_by = 'chance'",
+    "UPDATE decision SET served = 7",
+    "UPDATE decision SET served_by = 'chance'",
+    "UPDATE vault SET decisions = 0",
     "UPDATE vault SET signing_key = 1",
     "UPDATE vault SET digest_key = 1",
     "UPDATE vault SET digest_key = 9",
@@ -273,7 +277,7 @@ def test_a_broken_state_is_told_and_made_anew(
         vault.rotate_signing_key()
         vault.rotate_digest_key()
         vault.forget(users=["bob"])
-        before = dumped(vault)
+        before, statistics = dumped(vault), arms(vault)
         assert change(vault, sql) > 0
     with pytest.raises(VaultError, match=r"changed by something other than armnesia|the vault uses 9"):
         place.open()
@@ -284,8 +288,9 @@ def test_a_broken_state_is_told_and_made_anew(
         assert vault.rebuild().changed
         assert vault.verify().problems == ()
         after = dumped(vault)
-        for table in ("arm", "record", "suppressed", "request"):
+        for table in ("record", "suppressed", "request"):
             assert after[table] == before[table]
+        assert arms(vault) == statistics
         assert (
             vault.configuration.policy == Configuration(actions=("A", "B"), user_type=UserType.TEXT).policy
             or configuration

@@ -5,6 +5,7 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.operations import ingest
-from armnesia.vault.state import sealed_state
+from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place, fresh_place, postgres_url
 from tests.vault.raw_vaults import LOG, change, dumped, filled, values
@@ -144,26 +145,16 @@ def test_lost_open_and_damaged_keys(place: Place, tmp_path: Path) -> None:
         place.open()
 
 
-def test_a_total_beyond_what_the_database_holds_is_refused(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with filled(place) as vault:
-        before = dumped(vault)
-        monkeypatch.setattr(sealed_state, "LARGEST", 2_999_999_999)
-        more = {"action": ["A"], "reward": [0.75], "who": ["eve"], "id": ["r7"]}  # 2.25 and 0.75 make 3
-        with pytest.raises(VaultError, match=r"up to 9\.2 billion rows per arm; this would be more"):
-            vault.ingest(more, user="who", id="id")
-        assert dumped(vault) == before
-        monkeypatch.setattr(sealed_state, "LARGEST", 3_000_000_000)
-        assert vault.ingest(more, user="who", id="id").added == 1
-
-
-def test_the_largest_total_fits_the_database(place: Place) -> None:
-    with filled(place) as vault:
-        change(vault, "UPDATE arm SET total = ? WHERE position = 0", sealed_state.LARGEST)
-        assert values(vault, "SELECT total FROM arm WHERE position = 0") == [(2**63 - 1,)]
-        with pytest.raises((VaultError, OverflowError)):
-            change(vault, "UPDATE arm SET total = ? WHERE position = 0", sealed_state.LARGEST + 1)
+def test_totals_beyond_64_bits_are_stored_exactly(place: Place) -> None:
+    sums = ArmSums((2 * 10**10, 1), (2**64 + 1, 5))
+    with filled(place) as vault, vault._connection.writing() as transaction:
+        decision = transaction.state.decision
+        assert decision is not None
+        transaction.store(replace(transaction.state, decision=replace(decision, statistics=sums)))
+    with place.open() as vault, vault._connection.reading() as transaction:
+        assert transaction.state.decision is not None
+        assert transaction.state.decision.statistics == sums
+        assert transaction.state.require_stream().statistics.sums.tolist() == [2**64 + 1, 5]
 
 
 # Failures on the way.
@@ -228,8 +219,7 @@ def test_the_ledger_says_which_actions_the_first_batch_fixed(place: Place) -> No
         assert vault.ledger()[2].fields["user_type"] == "text"
         assert vault.verify(vault.head).holds
         ((told,),) = values(vault, "SELECT configuration FROM vault")
-        for column in ("vault SET configuration", "arm SET label"):
-            change(vault, f"UPDATE {column} = replace({column.split()[-1]}, 'A', 'C')")
+        change(vault, "UPDATE vault SET configuration = replace(configuration, 'A', 'C')")
         assert '"C"' in values(vault, "SELECT configuration FROM vault")[0][0] != told
         assert vault.rebuild().changed  # by what the ledger tells
         assert values(vault, "SELECT configuration FROM vault") == [(told,)]

@@ -10,7 +10,7 @@ import pytest
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, Snapshot, dumped, filled, values
+from tests.vault.raw_vaults import LOG, Snapshot, arms, dumped, filled, values
 
 LATER: dict[str, list[Any]] = {
     "action": ["B", "A"],
@@ -96,7 +96,7 @@ def test_a_restored_vault_serves_what_the_learner_decides(place: Place, tmp_path
     restored(place, tmp_path / "export.json")
     with place.open() as vault:
         assert (vault.decide().action, vault.decide().by) == ("B", "learner")
-        assert values(vault, "SELECT count FROM arm ORDER BY position") == [(0,), (40,)]
+        assert [count for count, *_ in arms(vault)] == [0, 40]
 
 
 def test_bytes_that_came_back_with_a_backup_are_erased_again(place: Place, tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ def test_an_external_vault_is_read_from_its_sources_again(place: Place, tmp_path
     vault.ingest(str(source), user="who", id="id")
     backup = Snapshot(place, vault, tmp_path)
     vault.forget(users=["ann"])
-    arms = dumped(vault)["arm"]
+    statistics = arms(vault)
     vault.export(tmp_path / "export.json", for_restore=True)
     vault.close()
     backup.put_back()
     assert restored(place, tmp_path / "export.json") == 1
     with place.open() as vault:
-        assert dumped(vault)["arm"] == arms
+        assert arms(vault) == statistics
         assert vault.verify().problems == ()
         assert vault.forget(users=["ann"]).repeated
 
@@ -175,15 +175,15 @@ def test_what_is_gone_by_a_frozen_penalty_is_what_the_ledger_tells(
     backup = Snapshot(place, vault, tmp_path)
     vault.ingest(str(files[1]), user="who", id="id")
     vault.forget(users=["ann", "eve"])
-    arms = dumped(vault)["arm"]
-    assert [gone for *_, gone in arms] == [3, 2]
+    statistics = arms(vault)
+    assert [gone for *_, gone in statistics] == [3, 2]
     vault.export(tmp_path / "export.json", for_restore=True)
     vault.close()
     backup.put_back()
     assert restored(place, tmp_path / "export.json") == 1
     with place.open() as vault:
         vault.ingest(str(files[1]), user="who", id="id")
-        assert dumped(vault)["arm"] == arms
+        assert arms(vault) == statistics
         assert vault.verify().problems == ()
 
 

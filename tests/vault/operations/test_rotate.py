@@ -11,7 +11,7 @@ from armnesia.core.errors import VaultError
 from armnesia.vault import Keyring, Rotated, Vault
 from armnesia.vault.operations import rotate
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, Snapshot, change, dumped, filled, values
+from tests.vault.raw_vaults import LOG, Snapshot, change, change_statistics, dumped, filled, values
 
 Rotate = Callable[[Vault], Rotated]
 ROTATIONS = [Vault.rotate_signing_key, Vault.rotate_digest_key]
@@ -232,7 +232,7 @@ def test_a_backup_from_within_a_rotation_is_restored_and_rebuilt(
         rotate_partly(vault, monkeypatch, 1)
         assert not vault.rebuild().changed
         assert vault.verify().problems == ()
-        change(vault, "UPDATE arm SET count = count + 1")
+        change_statistics(vault, "counts", 0, 1)
         vault.rebuild()
         assert vault.verify().problems == ()
         assert vault.forget(users=["dan"]).records == 2

@@ -12,11 +12,11 @@ from armnesia.vault.state import migrations
 from armnesia.vault.storage.database import Session, open_database
 from armnesia.vault.storage.schema import VERSION
 from tests.databases import Place
-from tests.vault.raw_vaults import change, dumped, filled, values
+from tests.vault.raw_vaults import TABLES, arms, change, dumped, filled, values
 
-OLD, FIRST_RELEASE = (
+OLD, FIRST_RELEASE, WITH_ARMS = (
     json.loads((Path(__file__).parent / "data" / f"version-{version}.json").read_text(encoding="utf-8"))
-    for version in (1, 2)
+    for version in (1, 2, 4)
 )
 
 
@@ -28,22 +28,30 @@ def put_old_vault(place: Place, old: dict[str, Any] = OLD) -> None:
     """A vault that an earlier armnesia wrote, on either database."""
     database = open_database(place.url, create=True)
     with database.writing() as session:
-        for statement in old["tables"]:
-            session.execute(statement.replace("BLOB", session.dialect.blob))
-        for table, rows in old["rows"].items():
-            for row in rows:
-                marks = ", ".join("?" * len(row))
-                session.execute(f"INSERT INTO {table} VALUES ({marks})", *map(_cell, row))
+        write_old_tables(session, old)
     database.close()
     for path, text in ((place.keys, old["keys"]), (Path(f"{place.keys}.head"), old["head"])):
         path.touch(0o600)
         path.write_text(text, encoding="utf-8")
 
 
+def write_old_tables(session: Session, old: dict[str, Any]) -> None:
+    for statement in old["tables"]:
+        session.execute(statement.replace("BLOB", session.dialect.blob))
+    for table, rows in old["rows"].items():
+        for row in rows:
+            marks = ", ".join("?" * len(row))
+            session.execute(f"INSERT INTO {table} VALUES ({marks})", *map(_cell, row))
+
+
 def tables_of(place: Place) -> dict[str, list[tuple[Any, ...]]]:
     database = open_database(place.url)
     with database.reading() as session:
-        found = {table: sorted(session.query(f"SELECT * FROM {table}"), key=repr) for table in OLD["rows"]}
+        found = {
+            table: sorted(session.query(f"SELECT * FROM {table}"), key=repr)
+            for table in OLD["rows"]
+            if table != "arm"  # which version 5 does not have
+        }
     database.close()
     return found
 
@@ -76,6 +84,70 @@ def test_a_vault_of_the_first_release_opens_as_before(place: Place) -> None:
         done = vault.ingest(new, user="who", id="id")
         assert (done.added, done.suppressed) == (1, 1)
         assert vault.verify().problems == ()
+
+
+@pytest.mark.parametrize("way", ["upgrade", "first change"])
+def test_a_vault_of_version_4_gets_one_row_per_decision(place: Place, way: str) -> None:
+    """Its penalty is frozen, people were forgotten, and a rotation of its digest key is half done."""
+    put_old_vault(place, WITH_ARMS)
+    numbers = [(row[2], row[3], row[4]) for row in WITH_ARMS["rows"]["arm"]]
+    assert any(deleted for *_, deleted in numbers)
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        served = vault.decide()
+        assert served.by == "release"
+        assert vault.preview(users=["user-5"]).records == 5
+        assert vault.status().records == sum(count for count, *_ in numbers)
+        assert values(vault, "SELECT schema_version FROM vault") == [(4,)]
+        if way == "first change":
+            vault.change_policy(max_epsilon=vault.configuration.policy.max_epsilon)
+    if way == "upgrade":
+        assert Vault.upgrade(place.url, keys=place.keys) == Upgraded(4, VERSION)
+    with place.open() as vault:
+        assert values(vault, "SELECT schema_version, decisions FROM vault") == [(VERSION, 1)]
+        assert (arms(vault), vault.decide()) == (numbers, served)
+        assert vault.verify().problems == ()
+        vault.rotate_digest_key()
+        assert vault.forget(users=["user-1"]).repeated
+        assert vault.forget(users=["user-5"]).records == 5
+        assert vault.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    "sql", ["UPDATE arm SET count = count + 1", "DELETE FROM vault", "UPDATE vault SET erased_through = 99"]
+)
+def test_a_vault_of_version_4_that_was_changed_is_rebuilt(place: Place, sql: str) -> None:
+    put_old_vault(place, WITH_ARMS)
+    numbers = [(row[2], row[3], row[4]) for row in WITH_ARMS["rows"]["arm"]]
+    database = open_database(place.url)
+    with database.writing() as session:
+        # The rotation of its digest key is half done, which only the column `tallies` says.
+        session.execute(sql)
+    database.close()
+    with place.open(accept="damaged") as vault:
+        if sql.startswith("DELETE"):
+            with pytest.raises(VaultError, match="run armnesia restore with the latest export"):
+                vault.rebuild()
+            return
+        assert vault.rebuild().changed
+        assert values(vault, "SELECT schema_version FROM vault") == [(VERSION,)]
+        assert arms(vault) == numbers
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["user-5"]).records == 5
+        assert vault.verify().problems == ()
+
+
+@pytest.mark.parametrize("sql", ["UPDATE arm SET total = total + 1", "UPDATE vault SET served = 1 - served"])
+def test_a_vault_of_version_4_that_was_changed_is_not_opened(place: Place, sql: str) -> None:
+    put_old_vault(place, WITH_ARMS)
+    database = open_database(place.url)
+    with database.writing() as session:
+        session.execute(sql)
+    database.close()
+    with pytest.raises(VaultError, match="changed by something other than armnesia"):
+        place.open()
+    with pytest.raises(VaultError, match="changed by something other than armnesia"):
+        Vault.upgrade(place.url, keys=place.keys)
 
 
 def test_a_vault_of_version_1_is_upgraded_on_request(place: Place) -> None:
@@ -150,7 +222,6 @@ def test_an_upgrade_that_fails_leaves_the_older_version(
 def test_a_backup_of_version_1_is_upgraded_and_then_restored(place: Place, tmp_path: Path) -> None:
     """Neither may send people to the other one first."""
     put_old_vault(place)
-    backup = tables_of(place)
     Vault.upgrade(place.url, keys=place.keys)
     with place.open() as vault:
         vault.forget(users=["bob"])
@@ -158,12 +229,9 @@ def test_a_backup_of_version_1_is_upgraded_and_then_restored(place: Place, tmp_p
         pinned = vault.head
     database = open_database(place.url)
     with database.writing() as session:
-        session.execute("ALTER TABLE vault DROP COLUMN tallies")
-        session.execute("DROP TABLE tree")
-        for table, rows in backup.items():
-            session.execute(f"DELETE FROM {table}")
-            for row in rows:
-                session.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+        for table in TABLES:
+            session.execute(f"DROP TABLE {table}")
+        write_old_tables(session, OLD)
     database.close()
     with pytest.raises(VaultError, match="run armnesia upgrade"):
         Vault.restore(place.url, tmp_path / "latest.json", keys=place.keys)

@@ -37,7 +37,7 @@ def test_rows_that_are_changed_after_opening_are_refused(place: Place) -> None:
     with place.open() as vault, place.open() as other:
         vault.decide()
         with other._connection.database.writing() as session:
-            session.execute("UPDATE arm SET total = total + 1 WHERE position = 0")
+            session.execute("UPDATE decision SET statistics = replace(statistics, '[', '[1')")
         for use in (vault.decide, vault.status):
             with pytest.raises(VaultError, match="were changed by something other than armnesia"):
                 use()

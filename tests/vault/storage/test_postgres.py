@@ -17,7 +17,7 @@ from tests.databases import SERVER, Place, postgres_url
 from tests.vault.raw_vaults import change, reader_of, values
 
 PERSON, ROWS = "ann", 3000
-TABLES = ("record", "arm", "vault", "suppressed", "request")
+TABLES = ("record", "decision", "vault", "suppressed", "request")
 NOTED = (
     "SELECT attname, coalesce(most_common_vals::text, histogram_bounds::text) FROM pg_stats"
     " WHERE schemaname = ?"
@@ -85,8 +85,8 @@ def files_with(connection: psycopg.Connection, *marks: bytes) -> list[str]:
 
 def marks_of(vault: Vault) -> list[bytes]:
     digest = vault._connection.all_keys.owner_digest(PERSON)
-    totals = [total for (total,) in values(vault, "SELECT total FROM arm")]
-    return [digest, digest.hex().encode(), *(total.to_bytes(8, "little") for total in totals)]
+    ((statistics,),) = values(vault, "SELECT statistics FROM decision")
+    return [digest, digest.hex().encode(), statistics.encode()]
 
 
 def test_the_planner_takes_no_samples(postgres_place: Place) -> None:

@@ -199,7 +199,7 @@ def test_nothing_is_overwritten_where_somebody_has_written_since_the_checkpoint(
             def execute(self, sql: str, *parameters: Any) -> Any:
                 if sql == "BEGIN IMMEDIATE":
                     with closing(sqlite3.connect(sqlite_place.path, isolation_level=None)) as other:
-                        other.execute("UPDATE arm SET gone = gone + 1")
+                        other.execute("UPDATE vault SET erased_through = erased_through + 1")
                 return connection.execute(sql, *parameters)
 
             def __getattr__(self, name: str) -> Any:

@@ -1,6 +1,7 @@
 """The command `decide`."""
 
 import warnings
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
 from armnesia.cli.vault.options import with_vault_options
-from armnesia.cli.vault.served import served_text
+from armnesia.cli.vault.served import print_served
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
@@ -31,24 +32,29 @@ def decide(
     by: opt.By = None,
     picture: opt.Picture = None,
     options: Any = None,
+    signed: Annotated[
+        bool,
+        typer.Option("--signed", help="What the vault serves, signed: certificate verify checks it."),
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print the arm to serve, from a log or from the vault.
 
     With LOG, also the count, mean and score of every arm; with LOG and --by, the arm of every decision.
-    Without LOG, what the vault serves.
+    Without LOG, what the vault serves; --where country=DE,age=25 names one of its decisions.
     """
     if picture is not None and not by:
         raise InvalidInputError("--picture draws the decisions of --by, which was not given")
     if log is None:
-        if by or source != opt.LogOptions() or learner is not None or parameters:
+        if by or replace(source, where=None) != opt.LogOptions() or learner is not None or parameters:
             raise InvalidInputError(
                 "the vault has its own columns, actions and learner; such options need LOG"
             )
         with options.open() as vault:
-            served = vault.decide()
-        print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
+            print_served(vault, source.where, as_json, signed=signed)
         return
+    if signed:
+        raise InvalidInputError("--signed is for what a vault serves; leave LOG out")
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))
     read = source.read(log, with_users=False)

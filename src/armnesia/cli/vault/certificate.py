@@ -16,8 +16,21 @@ from armnesia.cli.vault.options import (
 )
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.files import read_plain
-from armnesia.vault import Certificate, CertificateCheck, Head, LedgerCopy, PublicKeys, SavedCertificates
+from armnesia.core.messages import counted
+from armnesia.vault import (
+    Certificate,
+    CertificateCheck,
+    Head,
+    LedgerCopy,
+    PublicKeys,
+    SavedCertificates,
+    SignedDecisions,
+)
+from armnesia.vault.keys.canonical_json import read_json
 from armnesia.vault.keys.signatures import checked_public_key
+
+_LARGEST_TABLE = 1 << 28
+"""Bytes: the served arms of a million decisions are smaller."""
 
 
 @with_vault_options
@@ -104,6 +117,7 @@ def verify(
 ) -> None:
     """Verify a certificate without the vault.
 
+    FILE may also be the served arms that decide --signed printed.
     With the list of public keys also whether its key was in use when it was signed; with --ledger also
     whether its entry is in the ledger. Exit code 1 if it is not valid, or if the export is too old to tell.
     """
@@ -111,6 +125,10 @@ def verify(
         raise InvalidInputError("--ledger and --head need a --public-key")
     trusted = None if public_key is None else _trusted_keys(public_key)
     known = None if head is None else Head.parse(head)
+    served = _signed_decisions(file)
+    if served is not None:
+        _verify_served(served, trusted, ledger, known, as_json)
+        return
     found, checked = _read_and_check(file, trusted, ledger, known)
     result = {
         "valid": checked.valid,
@@ -130,6 +148,46 @@ def verify(
         *([found.words()] if found is not None and checked.valid else []),
     )
     if not checked.valid:
+        raise typer.Exit(1)
+
+
+def _signed_decisions(file: Path) -> SignedDecisions | None:
+    """The served arms of a vault, if the file has these."""
+    try:
+        document = read_json(read_plain(file, _LARGEST_TABLE).decode("utf-8"), "it")
+    except (UnicodeDecodeError, InvalidInputError):
+        return None  # which is said when it is read as a certificate
+    return SignedDecisions.from_dict(document) if SignedDecisions.is_one(document) else None
+
+
+def _verify_served(
+    served: SignedDecisions,
+    trusted: Sequence[str] | None,
+    ledger: Path | None,
+    head: Head | None,
+    as_json: bool,
+) -> None:
+    """Print whether served arms are signed with one of the keys; exit code 1 if not."""
+    if trusted is None:
+        raise InvalidInputError("served arms are checked with a --public-key")
+    copy = None if ledger is None else LedgerCopy.read(ledger)
+    problems = served.verify(trusted, ledger=copy, head=head)
+    result = {
+        "valid": not problems,
+        "problems": problems,
+        "ledger_checked": ledger is not None,
+        "head": served.body.get("head"),
+        "decisions": len(served.body.get("decisions") or ()),
+    }
+    number = counted(len(served.body.get("decisions") or ()), "decision")
+    print_result(
+        result,
+        as_json,
+        f"The served arms of {number} are {'not valid' if problems else 'valid'}",
+        *(f"Problem: {problem}" for problem in problems),
+        *([] if problems else [f"Served at head {served.body['head']}, signed {served.body['issued']}"]),
+    )
+    if problems:
         raise typer.Exit(1)
 
 

@@ -1,7 +1,7 @@
 """The command `forget`."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +19,11 @@ from armnesia.cli.vault.options import (
 )
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
-from armnesia.unlearners import UNLEARNERS
-from armnesia.vault import SCREEN_ONLY, Forgotten, Preview
+from armnesia.unlearners import UNLEARNERS, JointRelease
+from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision
 
-_MOST_NAMES_SHOWN = 10
+_MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
+_LEAST_SHOWN = 0.0005
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
@@ -118,10 +119,12 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
     elif body["entry"]["kind"] == "nothing_held":
         first = f"{_NOTHING_HELD} The ledger and the certificate say so. {_left_out(done, 'are')}"
     else:
-        first = (
-            f"Forgotten: {counted(done.records, 'record')}."
-            f" Served before: {done.served_before}; now: {done.served}."
-        )
+        change = f". Served before: {done.served_before}; now: {done.served}."
+        if done.decisions is not None:
+            changed = sum(each.served != each.served_before for each in done.decisions)
+            number = counted(len(done.decisions), "decision")
+            change = f" in {number}; {changed} of them serve another arm now."
+        first = f"Forgotten: {counted(done.records, 'record')}{change}"
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
@@ -136,6 +139,15 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
 
 
 def _preview_lines(found: Preview) -> list[Any]:
+    if isinstance(found.release, JointRelease) and found.decisions:
+        return [
+            _decisions_table(found.records, found.decisions, found.release),
+            *_named_lines(found),
+            *_not_held_lines(found),
+            f"Unlearner: {found.unlearner}",
+            f"Guarantee of all releases together: {found.release.guarantee}",
+            f"Nothing was changed. {SCREEN_ONLY}",
+        ]
     if found.release is None or found.probabilities is None:
         if found.repeated:
             return ["This request was answered before."]
@@ -157,6 +169,21 @@ def _preview_lines(found: Preview) -> list[Any]:
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
     ]
+
+
+def _decisions_table(records: int, decisions: Sequence[TouchedDecision], release: JointRelease) -> Any:
+    """The decisions that lose most records."""
+    order = sorted(range(len(decisions)), key=lambda at: -sum(decisions[at].counts.values()))[:_MOST_SHOWN]
+    probabilities = release.probabilities.tolist()
+    rows = []
+    for at in order:
+        likely = sorted(zip(probabilities[at], map(str, release.actions), strict=True), reverse=True)[:3]
+        shown = ", ".join(f"{action} {chance:.3f}" for chance, action in likely if chance >= _LEAST_SHOWN)
+        each = decisions[at]
+        rows.append([*each.key.values(), sum(each.counts.values()), each.served_before, shown])
+    number = counted(len(decisions), "decision")
+    title = f"Would be forgotten: {counted(records, 'record')} in {number}, those with most of them first"
+    return table(title, [*decisions[0].key, "records", "served now", "P(served then)"], rows)
 
 
 def _named_lines(found: Forgotten | Preview) -> list[str]:

@@ -113,7 +113,7 @@ def ingest(
         f"{counted(done.rows, 'row')}: {done.added} {'would be ' * dry_run}added,"
         f" {done.already_there} already there, {done.suppressed} of forgotten people left out",
         *([] if done.user_type_fixed is None else [f"User type from {since} on: {done.user_type_fixed}"]),
-        f"Served now: {done.served}",
+        f"Served now: {done.served}" if done.decisions is None else f"Decisions: {done.decisions}",
         *(["Nothing was changed."] if dry_run else []),
     )
 

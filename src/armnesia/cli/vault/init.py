@@ -12,6 +12,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration
+from armnesia.vault.configuration import MOST_DECISIONS
 
 
 @with_parameters(
@@ -38,6 +39,10 @@ def init(
     external: Annotated[
         bool, typer.Option("--external", help="Leave the rows at their source; hold statistics and digests.")
     ] = False,
+    by: opt.By = None,
+    most_decisions: Annotated[
+        int, typer.Option(help="How many decisions --by may make; rows that bring more are refused.")
+    ] = MOST_DECISIONS,
     user_type: Annotated[
         str | None,
         typer.Option(
@@ -66,6 +71,8 @@ def init(
         delta=delta or 0.0,
         penalty=cast(Any, penalty),  # any text; Configuration refuses an unknown one
         mode=EXTERNAL if external else MANAGED,
+        by=tuple(by or ()),
+        most_decisions=most_decisions,
         confidence=learner_parameters.pop("confidence", DEFAULT_CONFIDENCE),
         learner_options=learner_parameters,
         user_type=None if user_type is None else UserType.named(user_type),

@@ -31,7 +31,11 @@ def status(
         ["vault", found.vault],
         ["location", found.location],
         ["rows", f"{found.records}, {configuration.mode}"],
-        ["served", served_text(found.served)],
+        (
+            ["served", served_text(found.served)]
+            if found.decisions is None
+            else ["decisions", f"{found.decisions}, by {', '.join(configuration.by)}"]
+        ),
         ["learner", f"{configuration.learner}, τ = {configuration.confidence:g}"],
         ["unlearner", configuration.unlearner],
         ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],

@@ -216,8 +216,10 @@ class Keyring:
             raise _not_utf8() from None
         return state.digest()
 
-    def record_content(self, identity: bytes, owner: str | None, arm: int, units: int) -> bytes:
-        """The digest of a row's content: H(k₁, identity, arm, units, owner).
+    def record_content(
+        self, identity: bytes, owner: str | None, arm: int, units: int, decision: int | None = None
+    ) -> bytes:
+        """The digest of a row's content: H(k₁, identity, arm, units, owner), and the decision if given.
 
         >>> keyring = Keyring.create("v-1")
         >>> row = keyring.record_identity("r1")
@@ -226,9 +228,20 @@ class Keyring:
         """
         state = _prepared(self.digest_keys[0], b"content").copy()
         state.update(b"%d:%b%d:%d:" % (len(identity), identity, arm, units))
+        if decision is not None:
+            state.update(b"decision:%d:" % decision)
         if owner is not None:
             state.update(b"owner:" + _utf8(owner))
         return state.digest()
+
+    def decision_seal(self, number: int, key: str) -> bytes:
+        """The seal on the number and the key of a decision; with the first key, so that it never changes.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.decision_seal(1, '["DE"]') == keyring.decision_seal(2, '["DE"]')
+        False
+        """
+        return _digest(self.digest_keys[0], b"decision key", f"{self.vault}:{number}:{key}".encode())
 
     def digest_check(self, version: int) -> str:
         """A value by which a digest key is recognised and which does not reveal it: the ledger has it.

@@ -58,25 +58,32 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
         return dict(_NOTHING_HELD)
     try:
         epsilon, delta = (float(facts["budget"][name]) for name in ("epsilon", "delta"))
-        claimed = _claims(
-            facts["level"], epsilon, delta, canonical(facts["released"]), str(facts["unlearner"]["name"])
-        )
+        released = None if "by" in facts else canonical(facts["released"])
+        claimed = _claims(facts["level"], epsilon, delta, released, str(facts["unlearner"]["name"]))
     except (KeyError, TypeError):
         raise InvalidInputError(
             "the entry of a certificate must have level, budget (epsilon, delta), unlearner (name) and"
-            " released"
+            " released or, with many decisions, by"
         ) from None
     kept = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
     return {"forgotten": _FORGOTTEN + kept, **claimed}
 
 
 @lru_cache(maxsize=256)  # most requests have the same claims, and a deletion waits for them
-def _claims(level_name: str, epsilon: float, delta: float, released: str, unlearner: str) -> dict[str, str]:
-    level = Level.named(level_name)
+def _claims(
+    level_name: str, epsilon: float, delta: float, released: str | None, unlearner: str
+) -> dict[str, str]:
+    """The level and the guarantee; `released` is None if arms were released in many decisions."""
+    guarantee = Guarantee(epsilon, delta, Level.named(level_name), is_joint=released is None)
     drawn = f"the arm served after the deletion, {released}, was drawn once by {unlearner}"
+    if released is None:
+        drawn = (
+            "in every decision with records of the request, the arm served after the deletion was drawn once"
+            f" by {unlearner}; all of them together"
+        )
     return {
-        "level": f"{level}: {level.meaning}",
-        "guarantee": f"{drawn}, with {Guarantee(epsilon, delta, level)}",
+        "level": f"{guarantee.level}: {guarantee.meaning}",
+        "guarantee": f"{drawn}, with {guarantee}",
     }
 
 

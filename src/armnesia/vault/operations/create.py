@@ -50,9 +50,9 @@ def create_vault(
         keyring = Keyring.create(str(uuid.UUID(bytes=secret_bytes(16), version=4)))
         keyring.save(path)
         undo.callback(path.unlink)
-        records = RECORDS[configuration.mode]
+        records = RECORDS[configuration.mode, bool(configuration.by)]
         entry, state = _first_state(configuration, keyring)
-        statements, _ = store_statements(None, state, keyring)
+        statements, _, state = store_statements(None, state, keyring)
         with database.writing() as session:
             create_tables(session, records.layout)
             to_ledger = insert_entry(entry.sequence, entry.text, entry.hash)

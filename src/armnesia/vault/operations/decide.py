@@ -1,16 +1,74 @@
-"""Deciding: which arm is served now."""
+"""Deciding: which arm is served now, in one decision or in all of them."""
 
-import json
+from collections.abc import Mapping
+from typing import Any
 
-from armnesia.vault.results import Served
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import listed
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.ledger.signed_decisions import SignedDecisions
+from armnesia.vault.results import Served, ServedDecisions
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_table import find_decision, key_dict, read_all_decisions, stacked
+from armnesia.vault.state.decisions import DEFAULT
 
 
-def decide(connection: VaultConnection) -> Served:
-    """The served arm, which is known without the statistics."""
+def decide(connection: VaultConnection, where: Mapping[str, Any] | None = None) -> Served:
+    """The served arm, which is known without the statistics; `where` is the key of a decision."""
+    if where is not None:
+        return _decide_where(connection, where)
     head_before = connection.expected_head()
     with connection.database.reading() as session:
         stored = connection.read_checked(session, head_before)
-    row = stored.row
-    action = None if row.served is None else json.loads(stored.arms[row.served].label)
-    return Served(action, row.served_by, stored.head)
+    decision, configuration = stored.decision, Configuration.from_text(stored.row.configuration)
+    if configuration.by:
+        names = [column.name for column in configuration.key_columns]
+        raise InvalidInputError(
+            f"the vault has decisions by {listed(names)}: name one of them, as in"
+            f" where={dict.fromkeys(names, '…')!r}, or take all of them"
+        )
+    if decision is None or decision.served is None or configuration.actions is None:
+        return Served(None, DEFAULT, stored.head)
+    return Served(configuration.actions[decision.served], decision.served_by, stored.head)
+
+
+def _decide_where(connection: VaultConnection, where: Mapping[str, Any]) -> Served:
+    with connection.reading() as transaction:
+        state = transaction.state
+        if not state.configuration.by:
+            raise InvalidInputError(f"the vault has one decision, without keys; got the key {dict(where)!r}")
+        decision = find_decision(transaction, where)
+    action = None if decision.served is None else state.actions[decision.served]
+    key = key_dict(state.configuration.key_columns, decision.key)
+    return Served(action, decision.served_by, state.head, key)
+
+
+def decide_signed(connection: VaultConnection) -> SignedDecisions:
+    """The served arms of all decisions, signed with the key in use."""
+    served = decide_all(connection)
+    with connection.reading() as transaction:
+        if transaction.state.head != served.head:
+            raise VaultError("the vault was changed meanwhile; run the same command again")
+        keyring = transaction.keyring
+    each = zip(served.keys, served.actions, strict=True)
+    decisions = [{"key": dict(key), "action": action} for key, action in each]
+    return SignedDecisions.issue(keyring, served.head, served.by, decisions)
+
+
+def decide_all(connection: VaultConnection, *, statistics: bool = False) -> ServedDecisions:
+    """The served arms of all decisions; `statistics` are for the operator."""
+    with connection.reading() as transaction:
+        state, configuration = transaction.state, transaction.state.configuration
+        if state.configuration.by:
+            decisions = read_all_decisions(transaction.session, state, transaction.keyring)
+        else:
+            decisions = [] if state.decision is None else [state.decision]
+    columns = configuration.key_columns
+    return ServedDecisions(
+        by=configuration.by,
+        keys=tuple(key_dict(columns, each.key) for each in decisions),
+        actions=tuple(None if each.served is None else state.actions[each.served] for each in decisions),
+        chosen_by=tuple(each.served_by for each in decisions),
+        head=state.head,
+        stream=stacked(decisions, configuration) if statistics and decisions else None,
+    )

@@ -1,24 +1,38 @@
 """Forgetting: one transaction from the request to the draft of its certificate."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.core.request import DeletionRequest
 from armnesia.privacy import Budget, Guarantee, Level
-from armnesia.unlearners import Release, Rollback, Unlearner
+from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
 from armnesia.unlearners.stream import Stream
-from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget, stored_options
+from armnesia.vault.configuration import (
+    Configuration,
+    check_joint,
+    make_unlearner,
+    meaningful_budget,
+    stored_options,
+)
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
 from armnesia.vault.ledger.commitments import commit_to
-from armnesia.vault.results import Forgotten, Preview
+from armnesia.vault.results import Forgotten, Preview, TouchedDecision
 from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.records import DeletedRecords, SourceRows
+from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decision_table import (
+    joint_request,
+    key_dict,
+    put_decisions,
+    read_decisions,
+    stacked,
+    unstacked,
+)
+from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
+from armnesia.vault.state.records import DecisionSums, DeletedRecords, SourceRows
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
 from armnesia.vault.state.suppression import RequestHistory
@@ -83,10 +97,11 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         repeated=False,
         named=len(target.names),
         held=len(answer.deleted.held),
-        counts=counts_by_action(before, answer.deleted.request),
+        counts=counts_by_action(before, answer.request),
         served_before=before.served_action,
         served=state.served_action,
         release=answer.release,
+        decisions=answer.decisions,
         head=state.head,
         certificate=answer.draft.issue(
             keyring, head=state.head, erasure="complete" if erased else "pending", opening=answer.opening
@@ -105,13 +120,14 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         resolved = options.resolve(state.configuration)
         target = target.normalised(state.configuration.user_type)
         history = RequestHistory.read(transaction, target)
-        deleted = connection.records.find(transaction, target, lookup)
+        sums = connection.records.find(transaction, target, lookup)
         held = _names_with_records(transaction, target)
         if not history.answered_before and not options.exactly:
             refuse_similar_names(transaction, target, held, history.suppressed)
+        touched = _touched(transaction, sums)
     unlearner, release, fallback_because = None, None, None
-    if deleted is not None:
-        used, release, _ = _release(state, deleted, resolved)
+    if touched is not None:
+        used, release, _ = _release(state.configuration, touched, resolved)
         unlearner, fallback_because = used.unlearner.name, used.fallback_because
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in held)
@@ -120,11 +136,12 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         named=len(target.names),
         held=len(held),
         unlearner=unlearner,
-        counts=counts_by_action(state, deleted),
+        counts=counts_by_action(state, None if touched is None else touched.request),
         served=state.served_action,
         release=release,
         not_held=() if history.answered_before else not_held,
         fallback_because=fallback_because,
+        decisions=_described(state, touched) if state.configuration.by else None,
     )
 
 
@@ -143,6 +160,7 @@ def _repeated(connection: VaultConnection, state: State, target: ErasureTarget) 
         release=None,
         head=state.head,
         certificate=certificate,
+        decisions=() if state.configuration.by else None,
         pending_because=connection.database.erasure_obstacle if pending else None,
         erasure_steps=connection.database.erasure_steps if pending else None,
     )
@@ -152,7 +170,10 @@ class _Answer(NamedTuple):
     """A request that was answered in this transaction."""
 
     deleted: DeletedRecords
-    release: Release | None
+    request: DeletionRequest | None
+    release: Release | JointRelease | None
+    decisions: tuple[TouchedDecision, ...] | None
+    """Those that were touched; None in a vault without keys."""
     fallback_because: str | None
     draft: CertificateDraft
     opening: Mapping[str, Any] | None
@@ -173,10 +194,58 @@ def _answer(
     deleted = connection.records.delete(transaction, target, lookup)
     if not resolved.exactly:
         refuse_similar_names(transaction, target, deleted.held, history.suppressed)
-    outcome = _decide(transaction.state, deleted.request, resolved)
+    touched = _touched(transaction, deleted.sums)
+    outcome = _decide(transaction, touched, resolved)
     covers = connection.erasure_covers(outcome.kind)
-    draft, opening = _store(transaction, target, deleted, history, outcome, covers)
-    return _Answer(deleted, outcome.release, outcome.fallback_because, draft, opening)
+    state, draft, opening = transaction.state, *_store(transaction, target, deleted, history, outcome, covers)
+    decisions = _described(state, touched, outcome.served) if state.configuration.by else None
+    request = None if touched is None else touched.request
+    return _Answer(deleted, request, outcome.release, decisions, outcome.fallback_because, draft, opening)
+
+
+class Touched(NamedTuple):
+    """The decisions that a request takes records from, and these records."""
+
+    decisions: list[VaultDecision]
+    stream: Stream
+    """Their records; in a vault with keys the decisions are on its first axis."""
+    request: DeletionRequest
+
+
+def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
+    """Read the decisions that a request takes records from; None if it takes none."""
+    if not sums:
+        return None
+    state = transaction.state
+    if state.configuration.by:
+        decisions = read_decisions(transaction, sums)
+        request = joint_request([each.number for each in decisions], sums, state.configuration)
+        return Touched(decisions, stacked(decisions, state.configuration), request)
+    stream = state.require_stream()
+    alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
+    assert state.decision is not None  # which has the stream
+    return None if alone is None else Touched([state.decision], stream, alone)
+
+
+def _described(
+    state: State, touched: Touched | None, served: Sequence[Hashable] | None = None
+) -> tuple[TouchedDecision, ...]:
+    """What a request does in each decision that it touches; `served` are the released arms."""
+    if touched is None:
+        return ()
+    columns, actions = state.configuration.key_columns, state.actions
+    after = [None] * len(touched.decisions) if served is None else served
+    return tuple(
+        TouchedDecision(
+            key=key_dict(columns, decision.key),
+            counts=dict(zip(actions, counts, strict=True)),
+            served_before=None if decision.served is None else actions[decision.served],
+            served=arm,
+        )
+        for decision, counts, arm in zip(
+            touched.decisions, touched.request.counts.tolist(), after, strict=True
+        )
+    )
 
 
 class Outcome(NamedTuple):
@@ -185,20 +254,71 @@ class Outcome(NamedTuple):
     kind: str
     facts: Mapping[str, Any]
     state: State
-    release: Release | None
+    release: Release | JointRelease | None
+    served: Sequence[Hashable] = ()
+    """The released arms, of each touched decision."""
     fallback_because: str | None = None
 
 
-def _decide(before: State, deleted: DeletionRequest | None, resolved: ResolvedRequest) -> Outcome:
-    """Release an arm and roll the statistics back, if there were records."""
-    if deleted is None:
+def _decide(transaction: Transaction, touched: Touched | None, resolved: ResolvedRequest) -> Outcome:
+    """Release an arm in each decision and roll the statistics back, if there were records."""
+    before = transaction.state
+    if touched is None:
         return Outcome("nothing_held", {}, before, None)
-    used, release, stream = _release(before, deleted, resolved)
-    released = release.draw()
-    served = stream.statistics.actions.index(released)
-    state = replace(before, stream=stream, served_arm=served, served_by="release")
-    facts = _ledger_facts(before, deleted, release, used, released)
-    return Outcome("forget", facts, state, release, used.fallback_because)
+    used, release, stream = _release(before.configuration, touched, resolved)
+    if isinstance(release, JointRelease):
+        served = release.draw()
+        state = _with_released(transaction, touched, release, stream, served)
+        facts = _joint_facts(before, touched, release, used, served)
+    else:
+        served = [release.draw()]
+        arm = before.actions.index(served[0])
+        state = replace(before, decision=VaultDecision(FIRST, (), ArmSums.of(stream), arm, RELEASE))
+        facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
+        if release.guarantee.level.sees_shape:
+            facts["counts"] = list(touched.request.counts.tolist())
+    return Outcome("forget", facts, state, release, served, used.fallback_because)
+
+
+def _with_released(
+    transaction: Transaction,
+    touched: Touched,
+    release: JointRelease,
+    stream: Stream,
+    served: Sequence[Hashable],
+) -> State:
+    """Store the touched decisions, which serve the released arms.
+
+    Where the level conceals which decisions were touched, so does what is said to have chosen their arms.
+    """
+    decisions, state = touched.decisions, transaction.state
+    arms = [state.actions.index(action) for action in served]
+    if release.guarantee.level.sees_shape:
+        by = [RELEASE] * len(decisions)
+    else:
+        by = [DEFAULT if empty else LEARNER for empty in stream.decision().no_data.tolist()]
+    return put_decisions(transaction, state, unstacked(decisions, stream, arms, by))
+
+
+def _joint_facts(
+    state: State,
+    touched: Touched,
+    release: JointRelease,
+    used: ResolvedRequest,
+    served: Sequence[Hashable],
+) -> dict[str, Any]:
+    """What the ledger says of a deletion in many decisions: which they are only if that is public."""
+    configuration = state.configuration
+    facts = _ledger_facts(configuration, release.guarantee, used) | {"by": list(configuration.by)}
+    if not release.guarantee.level.sees_shape:
+        return facts
+    columns, counts = configuration.key_columns, touched.request.counts.tolist()
+    each = zip(touched.decisions, counts, served, strict=True)
+    facts["decisions"] = [
+        {"key": key_dict(columns, decision.key), "counts": own, "released": arm}
+        for decision, own, arm in each
+    ]
+    return facts
 
 
 def _store(
@@ -217,7 +337,7 @@ def _store(
     draft = CertificateDraft.of(entry, covers)
     transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
     transaction.add(*deleted.to_tallies)
-    digests = before.digests.update(keyring, "record", deleted.rows)
+    digests = outcome.state.digests.update(keyring, "record", deleted.rows)
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
         digests = digests.update(keyring, "tree", [tree])
@@ -230,28 +350,32 @@ def _store(
 
 
 def _release(
-    state: State, deleted: DeletionRequest, resolved: ResolvedRequest
-) -> tuple[ResolvedRequest, Release, Stream]:
+    configuration: Configuration, touched: Touched, resolved: ResolvedRequest
+) -> tuple[ResolvedRequest, Release | JointRelease, Stream]:
     """The release, within the policy, and the stream without the records.
 
     A request that the policy does not allow, or that touches several arms where the unlearner handles one, is
     refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
     refused: that may depend on the rewards, which must not choose the unlearner.
     """
-    stream, policy = state.require_stream(), state.configuration.policy
+    stream, policy = touched.stream, configuration.policy
+    answer = stream.forget_jointly if configuration.by else stream.forget
+    if configuration.by:
+        check_joint(resolved.unlearner)
+    release: Release | JointRelease
     try:
-        release, later = stream.forget(resolved.unlearner, deleted, resolved.budget)
+        release, later = answer(resolved.unlearner, touched.request, resolved.budget)
         if policy.allows(release.guarantee):
             return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
-        if resolved.unlearner.several_arms or np.count_nonzero(deleted.counts) < 2:
+        if resolved.unlearner.several_arms or touched.request.n_sources.max() < 2:
             raise
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
     exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
-    release, later = stream.forget(exact.unlearner, deleted, exact.budget)
+    release, later = answer(exact.unlearner, touched.request, exact.budget)
     weakest = Level.weakest(resolved.unlearner.level, stream.level)
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
@@ -260,11 +384,10 @@ def _release(
 
 
 def _ledger_facts(
-    state: State, deleted: DeletionRequest, release: Release, resolved: ResolvedRequest, released: Hashable
+    configuration: Configuration, guarantee: Guarantee, resolved: ResolvedRequest
 ) -> dict[str, Any]:
-    """What the ledger says of a deletion: no identifier, no reward, and counts only if they are public."""
-    configuration, guarantee = state.configuration, release.guarantee
-    facts = {
+    """What the ledger says of every deletion: no identifier, no reward, no counts."""
+    return {
         "unlearner": {"name": resolved.unlearner.name, **resolved.options},
         "learner": {
             "name": configuration.learner,
@@ -274,9 +397,7 @@ def _ledger_facts(
         "penalty": configuration.penalty,
         "budget": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
         "level": str(guarantee.level),
-        "released": released,
     }
-    return facts | ({"counts": list(deleted.counts.tolist())} if guarantee.level.sees_shape else {})
 
 
 def _names_with_records(transaction: Transaction, target: ErasureTarget) -> set[bytes]:
@@ -295,6 +416,7 @@ def _refuse_returned_records(transaction: Transaction, target: ErasureTarget) ->
 
 
 def counts_by_action(state: State, deleted: DeletionRequest | None) -> dict[Hashable, int]:
-    """The deleted records per action."""
-    counts = [0] * len(state.actions) if deleted is None else deleted.counts.tolist()
+    """The deleted records per action, of all decisions together."""
+    n_arms = len(state.actions)
+    counts = [0] * n_arms if deleted is None else deleted.counts.reshape(-1, n_arms).sum(axis=0).tolist()
     return dict(zip(state.actions, counts, strict=True))

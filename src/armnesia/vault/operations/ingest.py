@@ -19,6 +19,7 @@ from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
 from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.state.suppression import SuppressionList
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -55,6 +56,7 @@ def ingest(
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     state = _check_before_reading(connection, source, users, other_columns)
+    source = source.keyed_by(state.configuration.key_columns)
     warn_of_propensities(source.varying_propensity(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
@@ -81,6 +83,7 @@ def ingest(
         actions_fixed=actions if fixes_actions else None,
         user_type_fixed=user_type if state.configuration.user_type is None else None,
         dry_run=dry_run,
+        decisions=state.n_decisions if state.configuration.by else None,
     )
     remarks = SourceRemarks(state, source, names)
     if dry_run:
@@ -93,7 +96,7 @@ def ingest(
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
             if not other_columns:
                 refuse_other_columns(transaction.session, source)
-            id_index = IdIndexCheck(_records_in(transaction.state), connection.database.integrity_problems)
+            id_index = IdIndexCheck(_records_in(transaction), connection.database.integrity_problems)
             suppression = SuppressionList.read(transaction, suppression)
             loader = RecordLoader(
                 transaction, connection.records, source, actions, user_type, id_index, suppression
@@ -106,6 +109,7 @@ def ingest(
                     progress(result.rows + loader.n_rows)
             state = loader.store()
         result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
+        result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
     remarks.warn(result)
     return result
 
@@ -162,9 +166,12 @@ def _check_before_reading(
     return transaction.state
 
 
-def _records_in(state: State) -> int:
+def _records_in(transaction: Transaction) -> int:
     """How many records the vault holds."""
-    return 0 if state.stream is None else int(state.stream.statistics.total)
+    if transaction.state.configuration.by:
+        return tables.count_records(transaction.session)
+    decision = transaction.state.decision
+    return 0 if decision is None else sum(decision.statistics.counts)
 
 
 def _refuse_unknown_users(session: Session, users: UserColumn) -> None:

@@ -11,6 +11,8 @@ from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.results import Rebuilt
 from armnesia.vault.state.certificates import redraft_certificates
 from armnesia.vault.state.connection import VaultConnection, older_than
+from armnesia.vault.state.decision_recount import decisions_to_count
+from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState, replace_state
 from armnesia.vault.state.sealed_state import State
@@ -46,11 +48,17 @@ def rebuild(
                 "the suppression list, the answered requests, the commitments or their digests were changed"
                 " by something other than armnesia: run armnesia restore with the latest export"
             )
-        transaction.store(replace(before, digests=scan.digests))
+        tables.rebuild_decision_indexes(session, connection.records.layout)
+        decisions: list[VaultDecision] = []
+        if before.configuration.by:
+            decisions, known = decisions_to_count(transaction, ReplayedState.of(tables.LedgerRows(session)))
+            transaction.intact &= known
+        digests = scan.digests._replace(decision=transaction.state.digests.decision)
+        transaction.store(replace(transaction.state, digests=digests))
         contents = connection.records.content_digest(session, transaction.keyring)
-        state = connection.records.recount(transaction, scan, counter)
+        state = connection.records.recount(transaction, scan, decisions, counter)
         rebuild_tallies(session, transaction.keyring, connection.records.layout)
-        same_statistics = transaction.intact and (before.stream, before.head) == (state.stream, state.head)
+        same_statistics = transaction.intact and before.head == state.head and _same(before, state)
         if same_statistics:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
         unchanged = (
@@ -77,7 +85,7 @@ def _load_or_replay(
     The indexes are made again before anything is looked up by them.
     """
     tables.rebuild_indexes(session)
-    connection.refuse_foreign_schema(session)
+    version = connection.refuse_foreign_schema(session)
     ledger, state = tables.LedgerRows(session), None
     if head_before is not None and tables.last_sequence(session) < head_before.sequence:
         raise older_than(head_before)
@@ -88,4 +96,11 @@ def _load_or_replay(
     refuse_first(problems, "ledger: {}; restore a backup")
     if state is not None:
         return state, True
-    return replace_state(session, connection.all_keys, ReplayedState.of(ledger)), False
+    return replace_state(session, connection.all_keys, ReplayedState.of(ledger), version), False
+
+
+def _same(before: State, after: State) -> bool:
+    """Whether the statistics of all decisions are the same."""
+    if before.configuration.by:
+        return (before.n_decisions, before.digests.decision) == (after.n_decisions, after.digests.decision)
+    return before.stream == after.stream

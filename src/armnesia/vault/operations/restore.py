@@ -16,6 +16,9 @@ from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_recount import decisions_to_count
+from armnesia.vault.state.decision_table import decided, put_all_decisions
+from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState, replace_state
 from armnesia.vault.state.sealed_state import State, empty_stream
@@ -50,6 +53,11 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
             before.digests.record,
             before.digests.source,
         )
+        decisions: list[VaultDecision] = []
+        if before.configuration.by:
+            replayed = ReplayedState.of(tables.stream_ledger(session))
+            decisions, known = decisions_to_count(transaction, replayed)
+            intact = intact and known
         if not intact and not as_it_is:
             raise VaultError(
                 "the rows or the state of this copy were changed by something other than armnesia: restore"
@@ -57,12 +65,15 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
             )
         _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
         missing = export.head.sequence - before.head.sequence
+        if state.configuration.by:  # under the keys that the vault has from now on
+            decisions = _with_later_counts(decisions, ReplayedState.of(export.ledger()))
+            state = put_all_decisions(session, state, keyring, decisions)
         transaction.store(state)  # at the head of the export, which the next entry follows
         entry = transaction.append("restore", replayed=missing, as_it_was=intact)
         digests = compute_digests(session, keyring, connection.records.layout)
-        transaction.store(replace(state, digests=digests))
+        transaction.store(replace(state, digests=digests._replace(decision=state.digests.decision)))
         if scan.needs_recount or not intact:
-            transaction.store(connection.records.recount(transaction, scan))
+            transaction.store(connection.records.recount(transaction, scan, decisions))
         rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.head)
     return Restored(missing, entry.head)
@@ -75,7 +86,7 @@ def _load_copy(
 
     Refused unless the copy's ledger is the beginning of the export's.
     """
-    connection.refuse_foreign_schema(session)
+    version = connection.refuse_foreign_schema(session)
     pinned = connection.pinned_head.read()
     problems = check_chain(export.ledger(), vault=connection.all_keys.vault, head=pinned, end=export.head)
     refuse_first(problems, "the export cannot be used: {}")
@@ -86,7 +97,16 @@ def _load_copy(
         state = connection.load_state(session, head_before)
         if state.head == replayed.head:
             return state, True
-    return replace_state(session, connection.all_keys, replayed), False
+    return replace_state(session, connection.all_keys, replayed, version), False
+
+
+def _with_later_counts(decisions: list[VaultDecision], later: ReplayedState) -> list[VaultDecision]:
+    """The decisions with the deleted counts of the export; those that differ decide again."""
+    known = {each.number: each for each in decisions}
+    found = later.with_deleted(decisions)
+    changed = [each for each in found if each != known.get(each.number)]
+    again = {each.number: each for each in decided(changed, later.configuration)}
+    return [again.get(each.number, each) for each in found]
 
 
 def _is_beginning(own: Iterable[Row], exported: Iterable[Row]) -> bool:

@@ -14,6 +14,8 @@ from armnesia.vault.keys.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyrin
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_table import with_new_tree
+from armnesia.vault.state.decision_tree import build_tree
 from armnesia.vault.state.table_digests import compute_list_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -90,8 +92,9 @@ def rotate_digest_key(connection: VaultConnection, progress: Progress | None = N
 def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> None:
     """Use a new key for everything but the digests of records."""
     session, before, old_keyring = transaction.session, transaction.state, transaction.keyring
+    tree, _ = build_tree(tables.stream_decisions(session), old_keyring)
     lists = compute_list_digests(session, old_keyring)
-    if lists._replace(record=before.digests.record) != before.digests:
+    if lists._replace(record=before.digests.record, decision=tree.root) != before.digests:
         # New digests under the new key would hide the change.
         raise VaultError(
             "rows of the vault were changed by something other than armnesia; run armnesia verify first"
@@ -109,7 +112,9 @@ def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> No
     _reseal_drafts(session, old_keyring, keyring)
     lists = compute_list_digests(session, keyring)
     state = replace(state, digests=lists._replace(record=before.digests.record))
-    transaction.store(state, all_keys=keys)
+    transaction.store(
+        with_new_tree(session, state, keyring) if state.configuration.by else state, all_keys=keys
+    )
 
 
 def _rotate_records(connection: VaultConnection) -> int:

@@ -17,6 +17,7 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         to_reissue = []
         if state.signing_key > 1:  # the ledger is searched for the history of the keys
             to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
+        records = tables.count_records(session) if state.configuration.by else 0
     erased = state.erased_through >= state.head.sequence or connection.erase(state.head)
     stream = state.stream
     return Status(
@@ -24,7 +25,8 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         location=connection.database.location,
         served=Served(state.served_action, state.served_by, state.head),
         configuration=state.configuration,
-        records=0 if stream is None else int(stream.statistics.total),
+        decisions=state.n_decisions if state.configuration.by else None,
+        records=records if stream is None else int(stream.statistics.total),
         suppressed=suppressed,
         head=state.head,
         erasure="complete" if erased or not waiting else "pending",

@@ -7,7 +7,7 @@ from armnesia.vault.state.migrations import migrate, steps_from
 from armnesia.vault.state.sealed_state import changed_outside, check_identity, seal_on
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION
+from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS
 
 
 def upgrade(connection: VaultConnection) -> Upgraded:
@@ -41,4 +41,5 @@ def _checked_version(session: Session, all_keys: Keyring) -> tuple[int, Keyring]
 def _seal_on_tables(session: Session, version: int, keyring: Keyring) -> bytes:
     """The seal that a vault of this version has on its state as it is."""
     columns = tables.read_sealed_columns(session, version)
-    return seal_on(columns, tables.read_arms(session), keyring)
+    arms = tables.read_arms(session) if version < WITH_DECISIONS else None
+    return seal_on(columns, arms, keyring)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
@@ -15,6 +16,8 @@ from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_pr
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_tree import DecisionTree, build_tree
+from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
@@ -22,11 +25,13 @@ from armnesia.vault.state.signing_keys import certificates_to_reissue
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION, WITH_TALLIES
+from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS, WITH_TALLIES
 
-_DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments")
+_DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments", "decisions")
 """The tables of `TableDigests`, in its order, in words."""
 _MOST_LISTED = 20
+_NO_ROOT = -1
+"""Which no decisions have."""
 
 
 def verify(
@@ -107,7 +112,9 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
         except ArmnesiaError as error:
             problems.append(f"state: {error}")
             keyring = connection.all_keys
-        return stored.state(keyring), problems
+        state = stored.state(keyring)
+        assert state.decision is None or state.stream is not None  # this refuses impossible statistics
+        return state, problems
     except (ArmnesiaError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
 
@@ -224,13 +231,41 @@ def _row_problems(
     except VaultError as error:  # a state that was changed may name keys that do not exist
         return [f"state: {error}"], []
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
-    problems = [
+    root, decisions, problems = _decisions(session, state, keyring)
+    digests = scan.digests._replace(decision=root)
+    problems += [
         f"{table}: rows were added, changed or removed by something other than armnesia"
-        for table, stored, computed in zip(_DIGESTED, state.digests, scan.digests, strict=True)
+        for table, stored, computed in zip(_DIGESTED, state.digests, digests, strict=True)
         if stored != computed
     ]
     problems += _tree_problems(session)
     if state.version >= WITH_TALLIES:
         problems += tally_problems(session, scan.tallied, scan.tally_digest)
-    found, notes = connection.records.problems(session, state, keyring, scan, counter)
+    if state.configuration.by and ReplayedState.of(tables.stream_ledger(session)).counts_differ(decisions):
+        problems.append("state: the numbers of deleted records are not those in the ledger")
+    found, notes = connection.records.problems(session, state, keyring, scan, decisions, counter)
     return problems + found, notes
+
+
+def _decisions(
+    session: Session, state: State, keyring: Keyring
+) -> tuple[int, list[VaultDecision], list[str]]:
+    """The digest of the decisions as they are, the decisions, and where their hash tree is not theirs."""
+    if state.version < WITH_DECISIONS:
+        return state.digests.decision, [] if state.decision is None else [state.decision], []
+    rows, problems = list(tables.stream_decisions(session)), []
+    try:
+        tree, nodes = build_tree(rows, keyring)
+    except VaultError:  # their numbers are not 1, 2, 3, …
+        tree, nodes = DecisionTree(keyring, 0, _NO_ROOT), {}
+    if state.configuration.by and nodes != {
+        node: bytes(digests) for node, digests in tables.stream_nodes(session)
+    }:
+        problems.append("decisions: their hash tree was changed by something other than armnesia")
+    if state.n_decisions != len(rows):
+        problems.append(f"decisions: there are {len(rows)}, and the vault has counted {state.n_decisions}")
+    decisions = []
+    for row in rows:
+        with suppress(ValueError, TypeError, LookupError, AttributeError):  # the digest has told of it
+            decisions.append(VaultDecision.of_row(row))
+    return tree.root, decisions, problems

@@ -23,7 +23,7 @@ from armnesia.vault.state.sealed_state import State, StoredState, changed_outsid
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session, database_module, open_database
-from armnesia.vault.storage.schema import OLDEST_READABLE, TABLES, VERSION
+from armnesia.vault.storage.schema import TABLES, VERSION
 
 Accept: TypeAlias = Literal["intact", "damaged", "any"]
 """Which vaults are opened: intact ones; also damaged ones that are not older than their pinned head, for
@@ -189,13 +189,21 @@ class VaultConnection:
         expected = TABLES.get((layout, version), TABLES[layout, VERSION])
         return self.database.schema_problems(session, expected)
 
-    def refuse_foreign_schema(self, session: Session) -> None:
-        """Refuse tables that no readable version of armnesia creates: a trigger, say, could copy rows."""
-        problems = [self.schema_problems(session, version) for version in (VERSION, OLDEST_READABLE)]
-        if all(problems):
-            raise VaultError(
-                f"{problems[0][0]}; repair it by the database's own tools, then run the command again"
-            )
+    def refuse_foreign_schema(self, session: Session) -> int:
+        """Refuse tables that no readable version of armnesia creates: a trigger, say, could copy rows.
+
+        Returns the newest version that creates such tables.
+        """
+        versions = sorted(
+            (version for layout, version in TABLES if layout == self.records.layout), reverse=True
+        )
+        problems = []
+        for version in versions:
+            found = self.schema_problems(session, version)
+            if not found:
+                return version
+            problems += found
+        raise VaultError(f"{problems[0]}; repair it by the database's own tools, then run the command again")
 
     def erasure_covers(self, kind: str) -> str:
         """The files that erasure is about, in words, for a ledger entry of this kind."""
@@ -272,15 +280,17 @@ def _identify(session: Session) -> tuple[str, int, Records]:
     with suppress(IndexError, ValueError, TypeError, KeyError):
         vault, version, text = tables.read_identity(session)[0]
         if type(vault) is str and type(version) is int:
-            known = {"vault": vault, "version": version, "mode": json.loads(text)["mode"]}
+            known = {"vault": vault, "version": version, "configuration": json.loads(text)}
     with suppress(ValueError, TypeError, KeyError):
         text, _ = tables.read_entry(session, 1) or ("", "")
         entry = json.loads(text)
         known = {"vault": entry["vault"], "version": VERSION} | known
-        known["mode"] = entry["configuration"]["mode"]
+        known["configuration"] = entry["configuration"]
     try:
-        return known["vault"], known["version"], RECORDS[known["mode"]]
-    except (KeyError, TypeError):
+        configuration = known["configuration"]
+        records = RECORDS[configuration["mode"], bool(configuration.get("by"))]
+        return known["vault"], known["version"], records
+    except (KeyError, TypeError, AttributeError):
         raise changed_outside() from None
 
 

@@ -4,12 +4,13 @@ from armnesia.core.errors import VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import check_chain
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
+from armnesia.vault.state.decision_tree import build_tree
 from armnesia.vault.state.owner_tallies import TallyObserver, tally_problems
 from armnesia.vault.state.sealed_state import StoredState
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import WITH_TALLIES, RecordLayout
+from armnesia.vault.storage.schema import WITH_DECISIONS, WITH_TALLIES, RecordLayout
 
 
 def has_changed_values(session: Session, all_keys: Keyring, layout: RecordLayout) -> bool:
@@ -30,7 +31,11 @@ def _is_intact(session: Session, all_keys: Keyring, layout: RecordLayout) -> boo
     state, observer = stored.state(keyring), TallyObserver(keyring)
     if any(check_chain(tables.LedgerRows(session), vault=all_keys.vault, end=state.head)):
         return False
-    if compute_digests(session, keyring, layout, observers=[observer]) != state.digests:
+    computed = compute_digests(session, keyring, layout, observers=[observer])
+    root = state.digests.decision
+    if state.version >= WITH_DECISIONS:
+        root = build_tree(tables.stream_decisions(session), keyring)[0].root
+    if computed._replace(decision=root) != state.digests:
         return False
     if state.version >= WITH_TALLIES and tally_problems(session, observer.number, observer.digest):
         return False

@@ -1,16 +1,15 @@
 """External records: the rows stay at their sources; the vault holds keyed digests of them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
-
-import numpy as np
 
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.core.progress import RowCounter
-from armnesia.core.request import DeletionRequest
 from armnesia.core.units import UNIT
 from armnesia.logs import Rows, Source, reopen_source, source_name
 from armnesia.logs.identities import identities
@@ -18,10 +17,19 @@ from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
+from armnesia.vault.state.decision_table import (
+    DecisionNumbers,
+    decided,
+    put_all_decisions,
+    put_decisions,
+    read_all_decisions,
+)
+from armnesia.vault.state.decisions import FIRST, VaultDecision
 from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user_type_for
 from armnesia.vault.state.records import (
+    DecisionSums,
     DeletedRecords,
     Records,
     RecordScan,
@@ -68,7 +76,12 @@ def _contents(transaction: Transaction, target: ErasureTarget) -> dict[bytes, by
 
 
 def _rows_at(
-    sources: list[dict[str, Any]], state: State, keyring: Keyring, target: ErasureTarget, every_spelling: bool
+    session: Session,
+    sources: list[dict[str, Any]],
+    state: State,
+    keyring: Keyring,
+    target: ErasureTarget,
+    every_spelling: bool,
 ) -> SourceRows:
     """Read the rows of a request at their sources.
 
@@ -76,32 +89,43 @@ def _rows_at(
     """
     found: SourceRows = {}
     for description in sources:
-        source, statistics = _reopened(description), state.require_stream().statistics
+        source = _reopened(description).keyed_by(state.configuration.key_columns)
+        numbers = DecisionNumbers(session, state) if state.configuration.by else None
         if (source.columns.user if target.users else source.columns.id) is None:
             continue  # no row of this source can be named by the request
         for rows in source.rows(
-            statistics.actions,
-            statistics.reward_range,
+            state.require_actions(),
+            state.configuration.reward_range,
             users=target.users or None,
             ids=target.records or None,
             user_names=user_names_of(state),
             every_spelling=every_spelling,
             plain_booleans=state.configuration.plain_booleans,
         ):
+            decisions = _decisions_of(numbers, rows)
             for place, identity in enumerate(identities(keyring.record_identity, rows)):
-                arm, units = rows.arms[place], rows.units[place]
-                content = keyring.record_content(identity, rows.users[place], arm, units)
-                found[identity] = (content, arm, units)
+                arm, units, decision = rows.arms[place], rows.units[place], decisions[place]
+                content = keyring.record_content(identity, rows.users[place], arm, units, decision)
+                found[identity] = (content, arm, units, decision or FIRST)
     return found
+
+
+def _decisions_of(numbers: DecisionNumbers | None, rows: Rows) -> list[int | None]:
+    """The decision of each row; None in a vault without keys."""
+    if numbers is None:
+        return [None] * len(rows)
+    return [*numbers.of_rows(rows, range(len(rows)))]
 
 
 class ExternalRecords(Records):
     """The table `record` holds keyed digests of rows that stay at their sources."""
 
-    layout: ClassVar[RecordLayout] = EXTERNAL_LAYOUT
     erasure_excludes: ClassVar[str] = (
         "; not the source of the records, where they stay until they are deleted there"
     )
+
+    def __init__(self, layout: RecordLayout = EXTERNAL_LAYOUT) -> None:
+        self.layout = layout
 
     def look_up(
         self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
@@ -111,19 +135,35 @@ class ExternalRecords(Records):
             state, keyring = transaction.state, transaction.keyring
             target = target.normalised(state.configuration.user_type)
             sources, held = _sources(transaction, target), _contents(transaction, target).keys()
-        found = _rows_at(sources, state, keyring, target, every_spelling=False)
+        find = partial(_rows_at, sources=sources, state=state, keyring=keyring, target=target)
+        found = self._found(reading, state, partial(find, every_spelling=False))
         if not held <= found.keys():
-            found |= _rows_at(sources, state, keyring, target, every_spelling=True)
+            found |= self._found(reading, state, partial(find, every_spelling=True))
         return found
+
+    @staticmethod
+    def _found(
+        reading: Callable[[], AbstractContextManager[Transaction]],
+        state: State,
+        find: Callable[..., SourceRows],
+    ) -> SourceRows:
+        """Read at the sources; only the keys of decisions need the vault meanwhile."""
+        if not state.configuration.by:
+            return find(None)
+        with reading() as transaction:
+            return find(transaction.session)
 
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
-    ) -> DeletionRequest | None:
+    ) -> DecisionSums:
         """Compare what the vault counted with the rows at the sources, and add them up."""
         state, held, at_source = transaction.state, _contents(transaction, target), lookup or {}
-        if not held.keys() <= at_source.keys():  # another process may have ingested meanwhile
+        known = {identity: content for identity, (content, *_) in at_source.items() if identity in held}
+        if known != held:  # another process may have ingested meanwhile, also a key that was new
             sources = _sources(transaction, target)
-            at_source = at_source | _rows_at(sources, state, transaction.keyring, target, every_spelling=True)
+            at_source = at_source | _rows_at(
+                transaction.session, sources, state, transaction.keyring, target, every_spelling=True
+            )
         missing = sum(identity not in at_source for identity in held)
         changed = sum(
             at_source[identity][0] != content for identity, content in held.items() if identity in at_source
@@ -134,9 +174,10 @@ class ExternalRecords(Records):
                 f" longer at their source and {changed} have changed there: forget before deleting at the"
                 " source; now run armnesia rebuild"
             )
-        found = (at_source[identity][1:] for identity in held)
-        sums = ((arm, 1, units, units in (0, UNIT)) for arm, units in found)
-        return DeletionRequest.from_sums(state.require_stream().statistics, sums) if held else None
+        sums: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
+        for _, arm, units, decision in map(at_source.__getitem__, held):
+            sums[decision].append((arm, 1, units, units in (0, UNIT)))
+        return sums
 
     def delete(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
@@ -166,11 +207,21 @@ class ExternalRecords(Records):
         return source.description
 
     def incoming_row(
-        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self,
+        keyring: Keyring,
+        rows: Rows,
+        place: int,
+        identity: bytes,
+        owner: bytes | None,
+        source: int,
+        decision: int,
     ) -> Row:
-        """Identity, owner, content digest and source; arm and units are only added up."""
+        """Identity, owner, content digest and source; arm, units and decision are only added up."""
         user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
-        return (identity, owner, keyring.record_content(identity, user, arm, units), source, arm, units)
+        of_keys = decision if self.layout.keyed else None
+        content = keyring.record_content(identity, user, arm, units, of_keys)
+        row = (identity, owner, content, source, arm, units)
+        return (*row, decision) if self.layout.keyed else row
 
     def contradicts(self, incoming: Row, held: Row) -> bool:
         """Whether the content digests differ."""
@@ -193,7 +244,13 @@ class ExternalRecords(Records):
         return RecordScan(digests, needs_recount=True, tallied=tallies.number, tally_digest=tallies.digest)
 
     def problems(
-        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
+        self,
+        session: Session,
+        state: State,
+        keyring: Keyring,
+        scan: RecordScan,
+        decisions: Iterable[VaultDecision],
+        counter: RowCounter,
     ) -> tuple[list[str], list[str]]:
         """Compare with the sources as they are now, without the rows of forgotten people."""
         problems: list[str] = []
@@ -219,8 +276,8 @@ class ExternalRecords(Records):
                 notes.append(
                     f"{where}: {counts.forgotten} rows of forgotten people are still present; delete them"
                 )
-        found = {arm: (int(count), int(total)) for arm, (count, total) in enumerate(comparison.sums)}
-        return problems + statistics_problems(state, found, "the sources' rows"), notes
+        found = {place: (count, total) for place, (count, total) in comparison.sums.items()}
+        return problems + statistics_problems(decisions, state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Whether no digest of a row was changed; sources may have been dropped just now."""
@@ -231,23 +288,36 @@ class ExternalRecords(Records):
         rows = (row[:_SOURCE] for row in tables.stream_records(session, self.layout))
         return TableDigests().update(keyring, "record", rows).record
 
-    def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
+    def recount(
+        self,
+        transaction: Transaction,
+        scan: RecordScan,
+        decisions: Sequence[VaultDecision] = (),
+        counter: RowCounter | None = None,
+    ) -> State:
         """Read every source again, in this transaction."""
-        if transaction.state.stream is None:
-            return transaction.state
-        session, state, stream = transaction.session, transaction.state, transaction.state.stream
+        session, state = transaction.session, transaction.state
+        actions = state.configuration.actions
+        if actions is None:
+            return state
         tables.delete_all_records(session)
-        nothing = stream.statistics.without(stream.statistics)
-        digests = state.digests._replace(record=0)
-        transaction.store(replace(state, stream=replace(stream, statistics=nothing), digests=digests))
+        state = replace(state, digests=state.digests._replace(record=0))
+        if state.configuration.by:
+            empty = [_without_records(decision, len(actions)) for decision in decisions]
+            empty = decided(empty, state.configuration)
+            transaction.store(put_all_decisions(session, state, transaction.keyring, empty))
+        else:
+            stream = state.require_stream()
+            nothing = stream.statistics.without(stream.statistics)
+            transaction.store(state.with_stream(replace(stream, statistics=nothing)))
         for _, description in _descriptions(session):
-            source = _reopened(description)
+            source = _reopened(description).keyed_by(state.configuration.key_columns)
             user_type = user_type_for(transaction.state, source)
-            loader = RecordLoader(transaction, self, source, nothing.actions, user_type)
+            loader = RecordLoader(transaction, self, source, actions, user_type)
             names = UserNames.of(user_type)
             for rows in source.rows(
-                nothing.actions,
-                nothing.reward_range,
+                actions,
+                state.configuration.reward_range,
                 user_names=names,
                 plain_booleans=state.configuration.plain_booleans,
             ):
@@ -255,7 +325,18 @@ class ExternalRecords(Records):
                 if counter is not None:
                     counter.add(len(rows))
             loader.store()
+        if state.configuration.by:
+            return self._with_arms_kept(transaction, decisions)
         return transaction.state
+
+    @staticmethod
+    def _with_arms_kept(transaction: Transaction, before: Sequence[VaultDecision]) -> State:
+        """Let decisions whose statistics are as before serve what they served."""
+        state = transaction.state
+        now = read_all_decisions(transaction.session, state, transaction.keyring)
+        pairs = zip(before, now, strict=False)
+        same = [old for old, new in pairs if old != new and old.statistics == new.statistics]
+        return put_decisions(transaction, state, same)
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """Each source, and how many records it brought."""
@@ -290,6 +371,11 @@ def _reopened(description: Mapping[str, Any]) -> Source:
         raise changed_values() from None
 
 
+def _without_records(decision: VaultDecision, n_arms: int) -> VaultDecision:
+    nothing = (0,) * n_arms
+    return replace(decision, statistics=replace(decision.statistics, counts=nothing, units=nothing))
+
+
 @dataclass
 class _RowCounts:
     """The rows of a source against what the vault counted of it.
@@ -308,20 +394,24 @@ class _SourceComparison:
 
     def __init__(self, session: Session, state: State, keyring: Keyring) -> None:
         self._session, self._state, self._keyring = session, state, keyring
-        n_arms = 0 if state.stream is None else state.stream.statistics.n_actions
-        self.sums = np.zeros((n_arms, 2), dtype=object)
-        """Per arm, the count and the units of all rows that the vault counted."""
+        self._numbers = DecisionNumbers(session, state) if state.configuration.by else None
+        self.sums: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+        """Per decision and arm, the count and the units of all rows that the vault counted."""
 
     def read(
         self, number: int, description: Mapping[str, Any], counts: _RowCounts, counter: RowCounter
     ) -> None:
         """Read a source and compare each of its rows."""
-        statistics = self._state.require_stream().statistics
-        for rows in _reopened(description).rows(
-            statistics.actions,
-            statistics.reward_range,
-            user_names=user_names_of(self._state),
-            plain_booleans=self._state.configuration.plain_booleans,
+        configuration = self._state.configuration
+        for rows in (
+            _reopened(description)
+            .keyed_by(configuration.key_columns)
+            .rows(
+                self._state.require_actions(),
+                configuration.reward_range,
+                user_names=user_names_of(self._state),
+                plain_booleans=self._state.configuration.plain_booleans,
+            )
         ):
             names = identities(self._keyring.record_identity, rows)
             # An id that occurred before names the same row again.
@@ -336,16 +426,19 @@ class _SourceComparison:
         users = {user: keyring.user_digest(user) for user in set(rows.users) if user is not None}
         records = {name: keyring.suppressed_record_digest(name) for name in names.values()}
         suppressed = tables.suppressed_among(session, [*users.values(), *records.values()])
+        decisions = _decisions_of(self._numbers, rows)
         for place, name in names.items():
             user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
             if name in held:
                 owner, content, source = held[name]
                 true_owner = None if user is None else keyring.owner_digest(user)
-                true_content = keyring.record_content(name, user, arm, units)
+                true_content = keyring.record_content(name, user, arm, units, decisions[place])
                 counts.changed += (owner, content) != (true_owner, true_content)
                 if source == number:
                     counts.present += 1
-                    self.sums[arm] += (1, units)
+                    sums = self.sums[decisions[place] or FIRST, arm]
+                    sums[0] += 1
+                    sums[1] += units
             elif (user is not None and users[user] in suppressed) or records[name] in suppressed:
                 counts.forgotten += 1
             else:

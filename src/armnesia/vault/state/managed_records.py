@@ -1,24 +1,23 @@
 """Managed records: the rows are in the vault, with the action, the reward and a digest of the user."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import RowCounter
-from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import Rows, Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
+from armnesia.vault.state.decision_table import decided, put_all_decisions, stacked
+from armnesia.vault.state.decisions import FIRST, VaultDecision
 from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.records import (
+    DecisionSums,
     DeletedRecords,
     Records,
     RecordScan,
@@ -41,7 +40,8 @@ _AT_ONCE = 10_000
 class ManagedRecords(Records):
     """The rows themselves are in the table `record`."""
 
-    layout: ClassVar[RecordLayout] = MANAGED_LAYOUT
+    def __init__(self, layout: RecordLayout = MANAGED_LAYOUT) -> None:
+        self.layout = layout
 
     def look_up(
         self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
@@ -50,24 +50,21 @@ class ManagedRecords(Records):
 
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
-    ) -> DeletionRequest | None:
+    ) -> DecisionSums:
         """Add the rows up."""
         keys = target.row_keys(transaction.keyring)
-        sums = tables.sum_records(transaction.session, target.row_column, keys)
-        if not sums:
-            return None
-        found = ((arm, n, int(total), bool(binary)) for arm, n, total, binary in sums)
-        return DeletionRequest.from_sums(transaction.state.require_stream().statistics, found)
+        found: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
+        sums = tables.sum_records(transaction.session, self.layout, target.row_column, keys)
+        for decision, arm, n, total, binary in sums:
+            found[decision].append((arm, n, int(total), bool(binary)))
+        return found
 
     def delete(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
     ) -> DeletedRecords:
         """Delete the rows, check them against the tallies, and add them up."""
         rows, held, to_tallies = delete_and_check(transaction, self.layout, target)
-        sums = ((arm, 1, units, units in (0, UNIT)) for *_, arm, units in rows)
-        statistics = transaction.state.require_stream().statistics if rows else None
-        request = None if statistics is None else DeletionRequest.from_sums(statistics, sums)
-        return DeletedRecords(request, rows, held, to_tallies)
+        return DeletedRecords(_sums(rows), rows, held, to_tallies)
 
     def check_source(self, session: Session, source: Source) -> None:
         """Rows may come from any source."""
@@ -77,13 +74,21 @@ class ManagedRecords(Records):
         return {"columns": columns_of(source)}
 
     def incoming_row(
-        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self,
+        keyring: Keyring,
+        rows: Rows,
+        place: int,
+        identity: bytes,
+        owner: bytes | None,
+        source: int,
+        decision: int,
     ) -> Row:
-        """Identity, owner, arm and units."""
-        return (identity, owner, rows.arms[place], rows.units[place])
+        """Identity, owner, arm and units, and with keys the decision."""
+        row = (identity, owner, rows.arms[place], rows.units[place])
+        return (*row, decision) if self.layout.keyed else row
 
     def contradicts(self, incoming: Row, held: Row) -> bool:
-        """Whether owner, arm or units differ."""
+        """Whether owner, arm, units or decision differ."""
         owner = None if held[1] is None else bytes(held[1])
         return (owner, *held[2:]) != tuple(incoming[1:])
 
@@ -101,53 +106,75 @@ class ManagedRecords(Records):
         digests = compute_digests(
             session, digest_keyring or keyring, self.layout, counter=counter, observers=[observer, tallies]
         )
-        sums = {arm: (count, total) for arm, (count, total) in observer.sums.items()}
+        sums = {place: (count, total) for place, (count, total) in observer.sums.items()}
         forgotten = tuple(observer.forgotten)
         return RecordScan(digests, bool(forgotten), sums, forgotten, tallies.number, tallies.digest)
 
     def problems(
-        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
+        self,
+        session: Session,
+        state: State,
+        keyring: Keyring,
+        scan: RecordScan,
+        decisions: Iterable[VaultDecision],
+        counter: RowCounter,
     ) -> tuple[list[str], list[str]]:
         """Compare the sums of the rows with the statistics."""
-        problems = statistics_problems(state, scan.sums, "the vault's rows")
+        problems = statistics_problems(decisions, state, scan.sums, "the vault's rows")
         if scan.forgotten:
             problems.append(f"records: {len(scan.forgotten)} rows of forgotten people or records are present")
         return problems, []
 
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Whether no row was changed."""
-        return scan.digests == state.digests
+        return scan.digests == state.digests._replace(decision=0)
 
-    def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
+    def recount(
+        self,
+        transaction: Transaction,
+        scan: RecordScan,
+        decisions: Sequence[VaultDecision] = (),
+        counter: RowCounter | None = None,
+    ) -> State:
         """Take the statistics from the scan; delete the records of forgotten people."""
         state = transaction.state
-        if state.stream is None:
-            return state
-        statistics = _statistics(scan, state.stream.statistics)
-        digests, sums = state.digests, []
+        digests, sums = state.digests, dict(scan.sums)
         for start in range(0, len(scan.forgotten), _AT_ONCE):
             some = scan.forgotten[start : start + _AT_ONCE]
             deleted = tables.delete_records(transaction.session, self.layout, "identity", some)
             digests = digests.update(transaction.keyring, "record", deleted)
-            sums += _sums(deleted)
-        forgotten = DeletionRequest.from_sums(statistics, sums)
-        if forgotten is not None:
-            statistics = statistics.without(forgotten)
-            state = replace(state, digests=digests)
-        return state.with_stream(replace(state.require_stream(), statistics=statistics))
+            for number, own in _sums(deleted).items():
+                for arm, count, total, _ in own:
+                    before = sums.get((number, arm), (0, 0))
+                    sums[number, arm] = (before[0] - count, before[1] - total)
+        state = replace(state, digests=digests)
+        if state.configuration.by:
+            counted = [_counted(decision, sums, len(state.actions)) for decision in decisions]
+            _refuse_unknown({place for place, own in sums.items() if own != (0, 0)}, counted, state)
+            changed = zip(decisions, counted, strict=True)
+            again = [new for old, new in changed if new.statistics != old.statistics]
+            return put_all_decisions(
+                transaction.session, state, transaction.keyring, decided(again, state.configuration)
+            )
+        if state.decision is None:
+            return state
+        counted_one = _counted(state.decision, sums, len(state.actions))
+        _refuse_unknown({place for place, own in sums.items() if own != (0, 0)}, [counted_one], state)
+        return state.with_stream(counted_one.statistics.stream(state.configuration))
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """None: the rows are here."""
         return ()
 
 
-def _sums(rows: Iterable[Row]) -> list[tuple[int, int, int, bool]]:
-    """Per arm: how many rows, the sum of their units, and whether all are the lowest or the highest."""
-    found: dict[int, tuple[int, int, bool]] = {}
-    for *_, arm, units in rows:
-        count, total, binary = found.get(arm, (0, 0, True))
-        found[arm] = (count + 1, total + units, binary and units in (0, UNIT))
-    return [(arm, *numbers) for arm, numbers in found.items()]
+def _sums(rows: Iterable[Row]) -> dict[int, list[tuple[int, int, int, bool]]]:
+    """Per decision and arm: how many rows, the sum of their units, and whether all are 0 or 1."""
+    found: dict[int, dict[int, tuple[int, int, bool]]] = {}
+    for _, _, arm, units, *decision in rows:
+        own = found.setdefault(decision[0] if decision else FIRST, {})
+        count, total, binary = own.get(arm, (0, 0, True))
+        own[arm] = (count + 1, total + units, binary and units in (0, UNIT))
+    return {number: [(arm, *sums) for arm, sums in own.items()] for number, own in found.items()}
 
 
 class _RecordObserver:
@@ -155,14 +182,14 @@ class _RecordObserver:
 
     def __init__(self, keyring: Keyring, suppressed: Suppressed) -> None:
         self._keyring, self._users, self._records = keyring, suppressed["user"], suppressed["record"]
-        self.sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+        self.sums: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self.forgotten: list[bytes] = []
 
     def observe(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the same rows."""
         for row in rows:
-            identity, owner, arm, units = row
-            sums = self.sums[arm]
+            identity, owner, arm, units, *decision = row
+            sums = self.sums[decision[0] if decision else FIRST, arm]
             sums[0] += 1
             sums[1] += units
             if self._is_forgotten(identity, owner):
@@ -175,14 +202,21 @@ class _RecordObserver:
         return bool(self._records) and self._keyring.suppressed_record_digest(identity) in self._records
 
 
-def _statistics(scan: RecordScan, like: ArmStatistics) -> ArmStatistics:
-    """The statistics that all records add up to."""
-    counts, sums = zip(*(scan.sums.get(arm, (0, 0)) for arm in range(like.n_actions)), strict=True)
-    try:
-        if set(scan.sums) <= set(range(like.n_actions)):
-            return ArmStatistics(like.actions, np.array(counts), np.array(sums), like.reward_range)
-    except InvalidInputError:
-        pass
+def _counted(
+    decision: VaultDecision, sums: Mapping[tuple[int, int], tuple[int, int]], n_arms: int
+) -> VaultDecision:
+    """The decision with the statistics that its records add up to; what was deleted before stays."""
+    own = [sums.get((decision.number, arm), (0, 0)) for arm in range(n_arms)]
+    counts, units = zip(*own, strict=True)
+    return replace(decision, statistics=replace(decision.statistics, counts=counts, units=units))
+
+
+def _refuse_unknown(places: set[tuple[int, int]], decisions: Sequence[VaultDecision], state: State) -> None:
+    """Refuse sums that no records can have, and records of decisions or arms that there are not."""
+    known = {(decision.number, arm) for decision in decisions for arm in range(len(state.actions))}
+    with suppress(InvalidInputError):
+        if places <= known and (not decisions or stacked(decisions, state.configuration)):
+            return
     raise VaultError(
         "the vault has rows that no ingest stored, with arms or rewards that do not exist: restore a backup"
     )

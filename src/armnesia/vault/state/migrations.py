@@ -11,6 +11,7 @@ from armnesia.core.errors import VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.state.owner_tallies import rebuild_tallies
+from armnesia.vault.state.sealed_state import replace_old_rows
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -38,10 +39,16 @@ def _add_tallies(session: Session, keyring: Keyring, layout: RecordLayout) -> No
     rebuild_tallies(session, keyring, layout)
 
 
+def _one_row_per_decision(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
+    """From 4 to 5: the statistics of a decision are one value; records stay as they are."""
+    replace_old_rows(session, keyring)
+
+
 STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {
     2: _add_table_digests,
     3: _allow_drafts,
     4: _add_tallies,
+    5: _one_row_per_decision,
 }
 """What makes version n from version n − 1."""
 

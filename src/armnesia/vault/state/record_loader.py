@@ -1,5 +1,6 @@
 """Loading rows into a vault, chunk by chunk, in one transaction."""
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,9 @@ from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames, first_user_type
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decision_table import DecisionNumbers, decided, put_decisions, read_decisions
+from armnesia.vault.state.decisions import DEFAULT, FIRST, VaultDecision
 from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State, empty_stream
@@ -37,6 +41,8 @@ class RecordComparison:
         self._layout = records.layout
         self._keyring: Keyring = transaction.keyring
         self._suppressed = (suppression or SuppressionList.read(transaction)).digests
+        state = transaction.state
+        self._numbers = DecisionNumbers(self._session, state) if state.configuration.by else None
         self._user_column, self._source = source.columns.user, 0
         self.n_rows = self.added = self.already_there = self.suppressed = 0
 
@@ -98,12 +104,14 @@ class RecordComparison:
         owners = {
             user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
         }
+        places = [place for place in range(len(names)) if place not in forgotten]
+        # Not of rows that are left out: the keys are public, and theirs must not appear.
+        numbers = [FIRST] * len(places) if self._numbers is None else self._numbers.of_rows(rows, places)
         return [
             self._records.incoming_row(
-                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source
+                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source, number
             )
-            for place in range(len(names))
-            if place not in forgotten
+            for place, number in zip(places, numbers, strict=True)
         ]
 
     def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
@@ -155,8 +163,10 @@ class RecordLoader(RecordComparison):
         self._before, self._id_index = transaction.state, id_index
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._source, self._digests = records.register_source(transaction, source)
-        self._counts = np.zeros(len(actions), dtype=np.int64)
-        self._sums = np.zeros(len(actions), dtype=object)
+        self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
+            lambda: ([0] * len(actions), [0] * len(actions))
+        )
+        """By decision, the counts and the units of the added rows, per arm."""
         tables.create_incoming(self._session, self._layout)
 
     def add(self, rows: Rows) -> None:
@@ -171,9 +181,10 @@ class RecordLoader(RecordComparison):
         self._refuse_contradictions(tables.contradicted_identities(session, layout), rows, names)
         if tables.drop_known_incoming(session):
             new = {identity: new[identity] for identity in tables.incoming_identities(session)}
-        for arm, count, total in tables.sum_incoming(session):
-            self._counts[arm] += count
-            self._sums[arm] += int(total)
+        for decision, arm, count, total in tables.sum_incoming(session, layout):
+            counts, units = self._sums[decision]
+            counts[arm] += count
+            units[arm] += int(total)
         width = len(layout.columns.split(","))
         records = [row[:width] for row in new.values()]
         self._digests = self._digests.update(self._keyring, "record", records)
@@ -187,10 +198,13 @@ class RecordLoader(RecordComparison):
     def store(self) -> State:
         """Store the new statistics and let the learner decide again."""
         state, transaction = replace(self._state, digests=self._digests), self._transaction
-        if self.added:
+        if self._numbers is not None:
+            state = self._with_decisions(state, self._numbers)
+        elif self.added:
             stream = state.require_stream()
+            counts, units = self._sums[FIRST]
             new = ArmStatistics(
-                stream.statistics.actions, self._counts, self._sums, stream.statistics.reward_range
+                stream.statistics.actions, np.array(counts), np.array(units), stream.statistics.reward_range
             )
             state = state.with_stream(stream.add(new))
         if self._before.configuration.actions is None:
@@ -203,6 +217,17 @@ class RecordLoader(RecordComparison):
         tables.drop_incoming(self._session)
         return transaction.state
 
+    def _with_decisions(self, state: State, numbers: DecisionNumbers) -> State:
+        """Add the rows to their decisions, which decide again; others stay as they are."""
+        configuration = state.configuration
+        old = read_decisions(self._transaction, self._sums.keys() - numbers.new.keys())
+        empty = ArmSums.empty(len(state.actions), configuration.penalty)
+        new = [VaultDecision(number, key, empty, None, DEFAULT) for number, key in numbers.new.items()]
+        filled = [
+            replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in (*old, *new)
+        ]
+        return put_decisions(self._transaction, state, decided(filled, configuration))
+
 
 def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
     """Fix the actions if they are not fixed yet; refuse if another ingest has fixed others meanwhile."""
@@ -211,8 +236,9 @@ def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
         configuration = configuration.with_actions(actions)
     elif configuration.actions != actions:
         raise VaultError("another ingest has fixed the vault's actions meanwhile; ingest again")
-    stream = empty_stream(configuration) if state.stream is None else state.stream
-    return replace(state, configuration=configuration, stream=stream)
+    fixed = replace(state, configuration=configuration)
+    stream = empty_stream(configuration)
+    return fixed if state.decision is not None or stream is None else fixed.with_stream(stream)
 
 
 def _with_user_type(state: State, user_type: UserType | None) -> State:

@@ -4,21 +4,21 @@ Both are classes of one base class, chosen once when the vault is opened.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
-from armnesia.core.request import DeletionRequest
 from armnesia.logs import Rows, Source
 from armnesia.logs.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.canonical_json import canonical, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.sealed_state import State, arm_rows
+from armnesia.vault.state.decisions import VaultDecision
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
@@ -26,15 +26,21 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import RecordLayout
 
-SourceRows: TypeAlias = dict[bytes, tuple[bytes, int, int]]
-"""By identity, the content digest, arm and units of rows at their sources."""
+SourceRows: TypeAlias = dict[bytes, tuple[bytes, int, int, int]]
+"""By identity, the content digest, arm, units and decision of rows at their sources."""
+
+_MOST_PROBLEMS = 20
+
+
+DecisionSums: TypeAlias = Mapping[int, list[tuple[int, int, int, bool]]]
+"""By the number of a decision, what records add up to: (arm, count, units, whether all are 0 or 1)."""
 
 
 class DeletedRecords(NamedTuple):
     """The rows of a request that were deleted."""
 
-    request: DeletionRequest | None
-    """What they add up to; None if there were none."""
+    sums: DecisionSums
+    """What they add up to; empty if there were none."""
     rows: list[Row]
     held: set[bytes]
     """The row keys of those names of the request that had records."""
@@ -49,8 +55,8 @@ class RecordScan:
     digests: TableDigests
     needs_recount: bool
     """Whether the statistics may count rows that they must not count; always true of external records."""
-    sums: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """Per arm, how many records there are and the sum of their units; empty if records are external."""
+    sums: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """Per decision and arm, how many records there are and the sum of their units; empty if external."""
     forgotten: tuple[bytes, ...] = ()
     """The identities of records that belong to forgotten people, or were forgotten themselves."""
     tallied: int = 0
@@ -62,7 +68,7 @@ class RecordScan:
 class Records(ABC):
     """All records of a vault."""
 
-    layout: ClassVar[RecordLayout]
+    layout: RecordLayout
     erasure_excludes: ClassVar[str] = ""
     """What erasure does not cover, in words that follow the database's own in a certificate."""
 
@@ -75,8 +81,8 @@ class Records(ABC):
     @abstractmethod
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
-    ) -> DeletionRequest | None:
-        """Add up the records of a request, which is spelled as the vault does; None if there are none."""
+    ) -> DecisionSums:
+        """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
 
     @abstractmethod
     def delete(
@@ -102,7 +108,14 @@ class Records(ABC):
 
     @abstractmethod
     def incoming_row(
-        self, keyring: Keyring, rows: Rows, place: int, identity: bytes, owner: bytes | None, source: int
+        self,
+        keyring: Keyring,
+        rows: Rows,
+        place: int,
+        identity: bytes,
+        owner: bytes | None,
+        source: int,
+        decision: int,
     ) -> Row:
         """The row at a place of a chunk, as `layout.incoming` holds it."""
 
@@ -128,9 +141,15 @@ class Records(ABC):
 
     @abstractmethod
     def problems(
-        self, session: Session, state: State, keyring: Keyring, scan: RecordScan, counter: RowCounter
+        self,
+        session: Session,
+        state: State,
+        keyring: Keyring,
+        scan: RecordScan,
+        decisions: Iterable[VaultDecision],
+        counter: RowCounter,
     ) -> tuple[list[str], list[str]]:
-        """Compare the records with the statistics: problems, and notes."""
+        """Compare the records with the statistics of all decisions: problems, and notes."""
 
     @abstractmethod
     def matches(self, scan: RecordScan, state: State) -> bool:
@@ -141,8 +160,18 @@ class Records(ABC):
         return 0
 
     @abstractmethod
-    def recount(self, transaction: Transaction, scan: RecordScan, counter: RowCounter | None = None) -> State:
-        """Compute the statistics again from the records, without those of forgotten people."""
+    def recount(
+        self,
+        transaction: Transaction,
+        scan: RecordScan,
+        decisions: Sequence[VaultDecision] = (),
+        counter: RowCounter | None = None,
+    ) -> State:
+        """Compute the statistics again from the records, without those of forgotten people.
+
+        `decisions` are all decisions of a vault with keys, by their numbers; one whose statistics stay the
+        same keeps its served arm.
+        """
 
     @abstractmethod
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
@@ -161,18 +190,32 @@ def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
     )
 
 
-def statistics_problems(state: State, found: Mapping[int, tuple[int, int]], source: str) -> list[str]:
-    """Where the statistics differ from the sums of the records, (count, units) per arm."""
-    problems = []
-    arms = [] if state.stream is None else arm_rows(state.stream)
-    for arm in arms:
-        records, units = found.get(arm.position, (0, 0))
-        if (arm.records, arm.units) != (records, units):
-            problems.append(
-                f"statistics of action {arm.label}: the vault has {arm.records} records with reward units"
-                f" {arm.units}, {source} give {records} with {units}"
-            )
-    unknown = {arm for arm, sums in found.items() if sums != (0, 0)} - {arm.position for arm in arms}
+def statistics_problems(
+    decisions: Iterable[VaultDecision],
+    state: State,
+    found: Mapping[tuple[int, int], tuple[int, int]],
+    source: str,
+) -> list[str]:
+    """Where the statistics differ from the sums of the records, (count, units) per decision and arm."""
+    problems: list[str] = []
+    known: set[tuple[int, int]] = set()
+    differing = 0
+    for decision in decisions:
+        sums = decision.statistics
+        of_key = f" in decision {text_of_plain(decision.key)}" if state.configuration.by else ""
+        for arm, (count, total) in enumerate(zip(sums.counts, sums.units, strict=True)):
+            records, units = found.get((decision.number, arm), (0, 0))
+            known.add((decision.number, arm))
+            if (count, total) != (records, units):
+                differing += 1
+                if differing <= _MOST_PROBLEMS:
+                    problems.append(
+                        f"statistics of action {canonical(state.actions[arm])}{of_key}: the vault has {count}"
+                        f" records with reward units {total}, {source} give {records} with {units}"
+                    )
+    if differing > _MOST_PROBLEMS:
+        problems.append(f"statistics: {differing - _MOST_PROBLEMS} more differences of the same kind")
+    unknown = {place for place, sums in found.items() if sums != (0, 0)} - known
     if unknown:
         problems.append(f"records: rows of {len(unknown)} arms that the vault does not have")
     return problems

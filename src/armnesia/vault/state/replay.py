@@ -1,7 +1,7 @@
 """Replaying the ledger: the state that its entries imply, where the stored state cannot be trusted."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +14,13 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import KEY_KINDS, SigningKey, key_history
+from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decisions import DEFAULT, VaultDecision
 from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.schema import WITH_DECISIONS
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,9 @@ class ReplayedState:
     digest_key_checks: Mapping[int, str]
     """The check value of each digest key, as far as the ledger has it."""
     deleted_counts: IntArray
-    """How many records of each arm were deleted, as far as that is public."""
+    """How many records of each arm were deleted, as far as that is public; without keys."""
+    deleted_by_key: Mapping[tuple[str, ...], tuple[int, ...]]
+    """The same by the keys of the decisions."""
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> "ReplayedState":
@@ -40,6 +45,7 @@ class ReplayedState:
         key_entries: list[dict[str, Any]] = []
         checks: dict[int, str] = {}
         digest_key, deleted, head = 1, np.zeros(1, dtype=np.int64), None
+        by_key: list[dict[str, Any]] = []
         for sequence, text, hash_ in rows:
             entry, head = json.loads(text), Head(sequence, hash_)
             kind = entry["kind"]
@@ -54,9 +60,11 @@ class ReplayedState:
                 key_entries.append(entry)
             digest_key += kind == "rotate_digest"
             deleted = deleted + np.array(entry.get("counts", 0), dtype=np.int64)
+            by_key += entry.get("decisions", [])
         assert head is not None  # a ledger begins with init
         known = Configuration.from_dict(configuration)
-        return cls(known, head, digest_key, key_history(key_entries), checks, deleted)
+        in_decisions = _added_up(by_key, [column.name for column in known.key_columns])
+        return cls(known, head, digest_key, key_history(key_entries), checks, deleted, in_decisions)
 
     @property
     def public_keys(self) -> tuple[str, ...]:
@@ -83,10 +91,39 @@ class ReplayedState:
             yield "the keys in use are not those in the ledger"
         if state.stream is not None:
             deleted = state.stream.deleted_counts
-            if state.stream.statistics.actions != self.configuration.actions:
-                yield "the labels of the arms are not the actions in the ledger"
-            elif deleted is not None and (deleted != self.deleted_counts).any():
+            if deleted is not None and (deleted != self.deleted_counts).any():
                 yield "the numbers of deleted records are not those in the ledger"
+
+    def counts_differ(self, decisions: Iterable[VaultDecision]) -> bool:
+        """Whether decisions have other numbers of deleted records than the ledger; only with keys."""
+        if self.configuration.penalty != "frozen":
+            return False
+        found = {
+            each.key: each.statistics.deleted for each in decisions if any(each.statistics.deleted or ())
+        }
+        return found != {key: counts for key, counts in self.deleted_by_key.items() if any(counts)}
+
+    def with_deleted(self, decisions: Iterable[VaultDecision]) -> list[VaultDecision]:
+        """The decisions with the numbers of deleted records that the ledger has, where the penalty is frozen.
+
+        Those that had records when the ledger was written, and that there are not, are added without records.
+        """
+        found = list(decisions)
+        if self.configuration.penalty != "frozen":
+            return found
+        empty = ArmSums.empty(len(self.configuration.actions or ()), "frozen")
+        missing = [key for key in self.deleted_by_key if key not in {each.key for each in found}]
+        found += [
+            VaultDecision(number, key, empty, None, DEFAULT)
+            for number, key in enumerate(missing, len(found) + 1)
+        ]
+        return [
+            replace(
+                each,
+                statistics=replace(each.statistics, deleted=self.deleted_by_key.get(each.key, empty.deleted)),
+            )
+            for each in found
+        ]
 
     def key_problems(self, keyring: Keyring) -> Iterator[str]:
         """Keys of this keyring that are not those of the ledger: a sentence each.
@@ -108,16 +145,28 @@ class ReplayedState:
                 )
 
 
-def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState) -> State:
+def _added_up(
+    decisions: Iterable[Mapping[str, Any]], names: Sequence[str]
+) -> dict[tuple[str, ...], tuple[int, ...]]:
+    """The counts of each key in entries of the ledger."""
+    found: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for each in decisions:
+        key, counts = tuple(each["key"][name] for name in names), each["counts"]
+        before = found.get(key, (0,) * len(counts))
+        found[key] = tuple(old + more for old, more in zip(before, counts, strict=True))
+    return found
+
+
+def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState, version: int) -> State:
     """Store the replayed state in the place of a broken one; it counts no records yet.
 
-    The new seal is on the keys, too: they must be those of the ledger.
+    The new seal is on the keys, too: they must be those of the ledger. `version` is that of the tables.
     """
     refuse_first(replayed.key_problems(all_keys))
-    for version in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
-        if version not in replayed.digest_key_checks:
+    for number in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
+        if number not in replayed.digest_key_checks:
             raise VaultError(
-                f"the ledger, written by an older armnesia, cannot confirm digest key {version}: restore a"
+                f"the ledger, written by an older armnesia, cannot confirm digest key {number}: restore a"
                 " backup"
             )
     nothing_known = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
@@ -127,8 +176,14 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState) 
         masked, _, _ = found[0][0].partition(ROTATED_BELOW)
         digests = TableDigests.unmasked(masked, state.keyring_in_use(all_keys), state.head)
         state = replace(state, digests=digests)
-    tables.delete_arms(session)
-    before = replace(state, stream=None) if found else None
-    statements, _ = store_statements(before, state, all_keys)
+    if version < WITH_DECISIONS:
+        tables.replace_state_tables(session)
+        found = []
+    elif state.configuration.by:  # which are needed: they say which records belong to which decision
+        state = replace(state, n_decisions=tables.count_decisions(session))
+    else:
+        tables.delete_decisions(session)
+    before = replace(state, decision=None) if found else None
+    statements, _, state = store_statements(before, state, all_keys)
     session.execute_together(statements)
     return state

@@ -1,47 +1,53 @@
-"""The state of a vault: one row and the arms, under a seal, so that outside changes are noticed."""
+"""The state of a vault: one row under a seal, and the decisions under a digest in it.
+
+So a change by anything else is noticed, also if an old row is put back.
+"""
 
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import VaultError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import canonical, text_of_plain
+from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, VaultDecision, digest_of_decision
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session, Statement
-from armnesia.vault.storage.schema import OLDEST_READABLE, VERSION, WITH_TALLIES, ArmRow, VaultRow
+from armnesia.vault.storage.schema import (
+    OLDEST_READABLE,
+    VERSION,
+    WITH_TALLIES,
+    ArmRow,
+    DecisionRow,
+    OldVaultRow,
+    VaultRow,
+)
 
 ROTATED_BELOW = "."
 """Separates the table digests from how far they are rotated, in the column that holds both."""
-
-LARGEST = 2**63 - 1
-"""Counts and sums are stored as 64-bit integers: 9.2·10⁹ rows per arm."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
     """Everything that a decision and a deletion need, read in one transaction.
 
-    `stream` is None until the actions are known; `served_arm` is the position of the served arm, and
-    `served_by` says what chose it: "default", "learner" or "release".
+    `decision` is the one decision of a vault without keys, None until the actions are known. The decisions of
+    a vault with keys are read when they are needed; see `state/decision_table.py`.
     """
 
     vault: str
     version: int
     configuration: Configuration
-    stream: Stream | None
-    served_arm: int | None
-    served_by: str
+    decision: VaultDecision | None
     head: Head
     erased_through: int
     digest_key: int
@@ -49,6 +55,8 @@ class State:
     digests: TableDigests
     rotated_below: bytes | None = None
     """While the digest key is rotated: how far the digests of records are; see `Keyring.rotated_below`."""
+    n_decisions: int = 0
+    """How many decisions there are."""
 
     @classmethod
     def initial(
@@ -62,14 +70,12 @@ class State:
         digests: TableDigests | None = None,
         deleted_counts: IntArray | None = None,
     ) -> "State":
-        """The state of a vault without records."""
+        """The state of a vault without records; with keys it has no decisions yet."""
         state = cls(
             vault=vault,
             version=VERSION,
             configuration=configuration,
-            stream=None,
-            served_arm=None,
-            served_by="default",
+            decision=None,
             head=head,
             erased_through=0,
             digest_key=digest_key,
@@ -79,11 +85,22 @@ class State:
         stream = empty_stream(configuration, deleted_counts)
         return state if stream is None else state.with_stream(stream)
 
+    @cached_property
+    def stream(self) -> Stream | None:
+        """The records of the decision, as a stream that goes on; None while the vault has no actions."""
+        return None if self.decision is None else self.decision.statistics.stream(self.configuration)
+
     def require_stream(self) -> Stream:
-        """The stream; refused while the vault has no actions."""
+        """The stream of the one decision; refused while the vault has no actions."""
         if self.stream is None:
-            raise VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
+            raise no_actions()
         return self.stream
+
+    def require_actions(self) -> tuple[Hashable, ...]:
+        """The actions; refused while the vault has none."""
+        if self.configuration.actions is None:
+            raise no_actions()
+        return self.configuration.actions
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
@@ -93,7 +110,13 @@ class State:
     @property
     def served_action(self) -> Any:
         """The label of the served arm; None while there is none."""
-        return None if self.served_arm is None else self.require_stream().statistics.actions[self.served_arm]
+        arm = None if self.decision is None else self.decision.served
+        return None if arm is None else self.actions[arm]
+
+    @property
+    def served_by(self) -> str:
+        """What chose the served arm."""
+        return DEFAULT if self.decision is None else self.decision.served_by
 
     def keyring_in_use(self, all_keys: Keyring) -> Keyring:
         """The keys that this state uses, of those in the keys' file."""
@@ -106,16 +129,16 @@ class State:
     def with_stream(self, stream: Stream) -> "State":
         """The state with other records: the learner decides again."""
         decision = stream.decision()
-        by = "default" if decision.no_data.all() else "learner"
-        return replace(self, stream=stream, served_arm=int(decision.index), served_by=by)
+        by = DEFAULT if decision.no_data.all() else LEARNER
+        return replace(self, decision=VaultDecision(FIRST, (), ArmSums.of(stream), int(decision.index), by))
 
 
 def empty_stream(configuration: Configuration, deleted_counts: IntArray | None = None) -> Stream | None:
-    """The stream of a vault without records; None while its actions are not known.
+    """The stream of a vault without records; None while its actions are not known, and with keys.
 
     With a frozen penalty it keeps the counts of records deleted so far.
     """
-    if configuration.actions is None:
+    if configuration.actions is None or configuration.by:
         return None
     nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
     stream = Stream(configuration.make_learner(), nothing, configuration.penalty)
@@ -126,10 +149,14 @@ def empty_stream(configuration: Configuration, deleted_counts: IntArray | None =
 
 @dataclass(frozen=True)
 class StoredState:
-    """The state as the tables hold it: its one row, with the seal, and the arms."""
+    """The state as the tables hold it: its one row, with the seal, and the decision.
 
-    row: VaultRow
-    arms: list[ArmRow]
+    Before version 5 the arms stood in the place of the decision, and the seal was on them, too.
+    """
+
+    row: VaultRow | OldVaultRow
+    decision: DecisionRow | None
+    arms: list[ArmRow] | None = None
 
     @property
     def head(self) -> Head:
@@ -139,10 +166,19 @@ class StoredState:
     @classmethod
     def read(cls, session: Session) -> "StoredState":
         """Read the rows of the state."""
-        rows = tables.read_vault(session)
-        if len(rows) != 1:
+        try:
+            (row,) = tables.read_vault(session)
+        except (ValueError, TypeError):  # no row, several, or one with other columns
+            raise changed_outside() from None
+        if isinstance(row, OldVaultRow):
+            arms = tables.read_arms(session)
+            return cls(row, _decision_of_arms(row, arms), arms)
+        if row.decisions not in (0, 1):  # they are checked when they are read
+            return cls(row, None)
+        decisions = tables.read_first_decisions(session, 2)
+        if len(decisions) != row.decisions:
             raise changed_outside()
-        return cls(rows[0], tables.read_arms(session))
+        return cls(row, decisions[0] if decisions else None)
 
     def check_seal(self, all_keys: Keyring) -> Keyring:
         """Refuse another version, other keys, and rows that do not match the seal; return the keys in use."""
@@ -150,7 +186,11 @@ class StoredState:
         try:
             keyring = self.keyring_in_use(all_keys)
             # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
-            if seal_on(self.row[:-1], self.arms, keyring) == bytes(self.row.seal):
+            if seal_on(self.row[:-1], self.arms, keyring) == bytes(self.row.seal) and (
+                self.arms is not None
+                or self.row.decisions > 1  # type: ignore[union-attr]
+                or self._digests(keyring).decision == digest_of_decision(self.decision, keyring)
+            ):
                 return keyring
         except (ValueError, TypeError, AttributeError):
             pass
@@ -165,23 +205,31 @@ class StoredState:
             rotated_below=bytes.fromhex(below) if rotating else None,
         )
 
+    def _digests(self, keyring: Keyring) -> TableDigests:
+        masked, _, _ = self.row.tallies.partition(ROTATED_BELOW)
+        digests = TableDigests.unmasked(masked, keyring, self.head)
+        if self.arms and self.decision is not None:  # as version 5 will have it
+            row = VaultDecision.of_row(self.decision).row(keyring)
+            return digests._replace(decision=digest_of_decision(row, keyring))
+        return digests
+
     def state(self, keyring: Keyring) -> State:
         """The state that the rows mean."""
-        row, head = self.row, self.head
-        configuration = Configuration.from_text(row.configuration)
-        masked, rotating, below = row.tallies.partition(ROTATED_BELOW)
+        row, configuration = self.row, Configuration.from_text(self.row.configuration)
+        _, rotating, below = row.tallies.partition(ROTATED_BELOW)
+        only = None if configuration.by else self.decision
+        number = int(self.decision is not None) if isinstance(row, OldVaultRow) else row.decisions
         return State(
             vault=row.id,
             version=row.schema_version,
             configuration=configuration,
-            stream=_stream(configuration, self.arms) if self.arms else None,
-            served_arm=row.served,
-            served_by=row.served_by,
-            head=head,
+            decision=None if only is None else VaultDecision.of_row(only),
+            n_decisions=number,
+            head=self.head,
             erased_through=row.erased_through,
             digest_key=row.digest_key,
             signing_key=row.signing_key,
-            digests=TableDigests.unmasked(masked, keyring, head),
+            digests=self._digests(keyring),
             rotated_below=bytes.fromhex(below) if rotating else None,
         )
 
@@ -189,12 +237,14 @@ class StoredState:
 _VERSION = VaultRow._fields.index("schema_version")
 
 
-def seal_on(columns: Sequence[Any], arms: Sequence[ArmRow], keyring: Keyring) -> bytes:
-    """The seal on every column of the state but the seal itself, on the arms, and on every key in use.
+def seal_on(columns: Sequence[Any], arms: Sequence[ArmRow] | None, keyring: Keyring) -> bytes:
+    """The seal on every column of the state but the seal itself, and on every key in use.
 
-    Before version 4 it did not cover the keys: one that had been replaced was not noticed.
+    Before version 5 it was also on the arms. Before version 4 it did not cover the keys: one that had been
+    replaced was not noticed.
     """
-    sealed = [columns, arms, *([keyring.checks()] if columns[_VERSION] >= WITH_TALLIES else [])]
+    sealed = [columns, *([] if arms is None else [arms])]
+    sealed += [keyring.checks()] if columns[_VERSION] >= WITH_TALLIES else []
     return keyring.seal(text_of_plain(sealed))  # as the database holds them: plain values
 
 
@@ -215,6 +265,11 @@ def check_identity(vault: str, version: int, keyring: Keyring) -> None:
         raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
 
 
+def no_actions() -> VaultError:
+    """The vault does not know its actions before its first ingest."""
+    return VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
+
+
 def changed_outside() -> VaultError:
     """The seal does not match: nothing may be decided from such statistics."""
     return VaultError(
@@ -223,62 +278,71 @@ def changed_outside() -> VaultError:
     )
 
 
-def arm_rows(stream: Stream) -> list[ArmRow]:
-    """The arms as the table holds them."""
-    statistics = stream.statistics
-    deleted = [0] * statistics.n_actions if stream.deleted_counts is None else stream.deleted_counts.tolist()
-    columns = (
-        map(_label_text, statistics.actions),
-        statistics.counts.tolist(),
-        statistics.sums.tolist(),
-        deleted,
-    )
-    return [ArmRow(position, *row) for position, row in enumerate(zip(*columns, strict=True))]
+def _decision_of_arms(row: OldVaultRow, arms: Sequence[ArmRow]) -> DecisionRow | None:
+    """The decision that the rows of an older version mean; None if they mean none.
 
-
-@lru_cache(maxsize=4096, typed=True)
-def _label_text(label: Hashable) -> str:
-    return canonical(label)
-
-
-def _stream(configuration: Configuration, arms: list[ArmRow]) -> Stream:
-    statistics = ArmStatistics(
-        tuple(json.loads(arm.label) for arm in arms),
-        np.array([arm.records for arm in arms], dtype=np.int64),
-        np.array([arm.units for arm in arms], dtype=np.int64),
-        configuration.reward_range,
-    )
-    deleted = np.array([arm.deleted for arm in arms], dtype=np.int64)
-    frozen = deleted if configuration.penalty == "frozen" else None
-    return Stream(configuration.make_learner(), statistics, configuration.penalty, frozen)
+    Rows that were changed may mean anything: their seal is checked next.
+    """
+    if not arms:
+        return None
+    numbers = [(arm.records, arm.units, arm.deleted) for arm in arms]
+    counts, units, deleted = (tuple(column) for column in zip(*numbers, strict=True))
+    try:
+        frozen = json.loads(row.configuration)["penalty"] == "frozen"
+    except (ValueError, TypeError, KeyError):
+        frozen = False
+    sums = ArmSums(counts, units, deleted if frozen else None)
+    return DecisionRow(FIRST, "[]", sums.text, row.served, row.served_by, b"")
 
 
 def store_statements(
     before: State | None, state: State, all_keys: Keyring
-) -> tuple[list[Statement], StoredState]:
-    """The statements that store a new state (the arms that changed, and the sealed row), and its rows."""
+) -> tuple[list[Statement], StoredState, State]:
+    """The statements that store a new state: the decision, if it changed, and the sealed row.
+
+    Also returns the rows, and the state with the digest of its decision. The decisions of a vault with keys
+    are stored before, and their digest is in the state.
+    """
     keyring = state.keyring_in_use(all_keys)
-    old = set() if before is None or before.stream is None else set(arm_rows(before.stream))
-    arms = [] if state.stream is None else arm_rows(state.stream)
-    new = [arm for arm in arms if arm not in old]
-    if any(max(arm.records, arm.units, arm.deleted) > LARGEST for arm in new):
-        raise VaultError("a vault holds up to 9.2 billion rows per arm; this would be more")
-    statements = [tables.update_arm(arm) if old else tables.insert_arm(arm) for arm in new]
+    decision = None if state.decision is None else state.decision.row(keyring)
+    unchanged = before is not None and before.decision == state.decision
+    statements = [] if decision is None or unchanged else [tables.put_decision(decision)]
     rotation = "" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()
+    if not state.configuration.by:
+        digests = state.digests._replace(decision=digest_of_decision(decision, keyring))
+        state = replace(state, digests=digests, n_decisions=int(decision is not None))
     row = VaultRow(
         id=state.vault,
         schema_version=VERSION,
         configuration=state.configuration.text,
-        served=state.served_arm,
-        served_by=state.served_by,
         ledger_length=state.head.sequence,
         ledger_head=state.head.hash,
         erased_through=state.erased_through,
         digest_key=state.digest_key,
         signing_key=state.signing_key,
+        decisions=state.n_decisions,
         tallies=state.digests.masked(keyring, state.head) + rotation,
         seal=b"",
     )
-    row = row._replace(seal=seal_on(row[:-1], arms, keyring))
+    row = row._replace(seal=seal_on(row[:-1], None, keyring))
     statements.append(tables.insert_vault(row) if before is None else tables.update_vault(row))
-    return statements, StoredState(row, arms)
+    return statements, StoredState(row, decision), state
+
+
+def replace_old_rows(session: Session, keyring: Keyring) -> None:
+    """From 4 to 5: one row per decision in the place of the arms; the caller seals the state anew."""
+    (old,) = tables.read_vault(session)
+    assert isinstance(old, OldVaultRow)
+    found = _decision_of_arms(old, tables.read_arms(session))
+    decision = None if found is None else VaultDecision.of_row(found).row(keyring)
+    head = Head(old.ledger_length, old.ledger_head)
+    masked, rotating, below = old.tallies.partition(ROTATED_BELOW)
+    digests = TableDigests.unmasked(masked, keyring, head)._replace(
+        decision=digest_of_decision(decision, keyring)
+    )
+    values = {name: value for name, value in old._asdict().items() if name in VaultRow._fields}
+    values |= {"decisions": int(decision is not None)}
+    row = VaultRow(**values | {"tallies": digests.masked(keyring, head) + rotating + below})
+    tables.replace_state_tables(session)
+    to_decisions = [] if decision is None else [tables.put_decision(decision)]
+    session.execute_together([tables.insert_vault(row), *to_decisions])

@@ -21,7 +21,7 @@ class SourceRemarks:
     most, fewest, share = 10_000, 20, 0.9
 
     def __init__(self, state: State, source: Source, names: UserNames) -> None:
-        filled = state.stream is not None and state.stream.statistics.total > 0
+        filled = state.n_decisions > 0 and (state.decision is None or any(state.decision.statistics.counts))
         self._source, self._names = source, names
         self._asked = filled and source.columns.id is None and source.columns.user is not None
         self._people: set[str] = set()

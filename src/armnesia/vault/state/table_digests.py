@@ -26,6 +26,8 @@ class TableDigests(NamedTuple):
     request: int = 0
     source: int = 0
     tree: int = 0
+    decision: int = 0
+    """Of the decisions; older versions have none."""
 
     def update(self, keyring: Keyring, table: str, rows: Iterable[Row]) -> "TableDigests":
         """The digests after these rows were added to a table, or removed from it.
@@ -60,15 +62,16 @@ class TableDigests(NamedTuple):
         """Read what `masked` wrote at the same head of the ledger.
 
         >>> keyring, head = Keyring.create("v-1"), Head(0, "ab" * 32)
-        >>> TableDigests.unmasked(TableDigests(1, 2, 3, 4, 5).masked(keyring, head), keyring, head)
-        TableDigests(record=1, suppressed=2, request=3, source=4, tree=5)
+        >>> TableDigests.unmasked(TableDigests(1, 2, 3, 4, 5, 6).masked(keyring, head), keyring, head)
+        TableDigests(record=1, suppressed=2, request=3, source=4, tree=5, decision=6)
         """
         size = DIGEST_BYTES
         values = bytes.fromhex(text)
-        if len(values) != size * (1 + len(cls._fields)):
-            raise ValueError(f"table digests have {size * (1 + len(cls._fields))} bytes; got {len(values)}")
         nonce, *masked = (values[at : at + size] for at in range(0, len(values), size))
-        return cls(*cls(*map(int.from_bytes, masked))._xor(keyring, nonce, head))
+        if len(values) % size or len(masked) not in (len(cls._fields), len(cls._fields) - 1):
+            raise ValueError(f"table digests have {size * (1 + len(cls._fields))} bytes; got {len(values)}")
+        found = cls(*cls(*map(int.from_bytes, masked))._xor(keyring, nonce, head))
+        return found if len(masked) == len(cls._fields) else found._replace(decision=0)
 
     def _xor(self, keyring: Keyring, nonce: bytes, head: Head) -> list[int]:
         mask = keyring.hasher(b"tally mask")
@@ -96,7 +99,7 @@ def compute_digests(
     counter: RowCounter | None = None,
     observers: Sequence[RowObserver] = (),
 ) -> TableDigests:
-    """Compute the digests from the rows that the tables hold now."""
+    """Compute the digests from the rows that the tables hold now; that of the decisions is left out."""
     counter = counter or RowCounter()
     records = counter.counted(tables.stream_records(session, layout))
     for observer in observers:
@@ -109,7 +112,7 @@ def compute_digests(
 def compute_list_digests(
     session: Session, keyring: Keyring, counter: RowCounter | None = None
 ) -> TableDigests:
-    """Compute the digests of all tables but `record`, which is by far the largest."""
+    """Compute the digests of the lists: of all tables but the records and the decisions."""
     counter, digests = counter or RowCounter(), TableDigests()
     for table in COLUMNS:
         digests = digests.update(keyring, table, counter.counted(tables.stream_table(session, table)))

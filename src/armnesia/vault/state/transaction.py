@@ -60,7 +60,7 @@ class Transaction:
         """Store a new state, at the head of the appended entries; `all_keys` has keys that are new in it."""
         state = replace(state, version=VERSION, head=self._appended or state.head)
         self.all_keys = all_keys or self.all_keys
-        statements, self.stored = store_statements(self.state, state, self.all_keys)
+        statements, self.stored, state = store_statements(self.state, state, self.all_keys)
         self.session.execute_together([*self.collected, *statements])
         self.state, self.collected, self._appended = state, [], None
 

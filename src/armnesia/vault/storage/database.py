@@ -36,7 +36,9 @@ class Dialect:
     insert_all: str = "INSERT INTO"
     """How one statement inserts many rows, none of which is expected to fail."""
     rebuild_indexes: tuple[str, ...] = ()
-    """The statements that make all indexes of a vault again."""
+    """The statements that make all indexes of a vault again, of whatever version."""
+    rebuild_decision_indexes: str | None = None
+    """What they leave out, for each table of decisions: older versions do not have these."""
 
 
 class Session(Protocol):

@@ -25,7 +25,14 @@ from armnesia.vault.storage.database import (
     database_error,
 )
 from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
-from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_TABLE, TABLES, VERSION, Table
+from armnesia.vault.storage.schema import (
+    DECISION_TABLE,
+    MANAGED_LAYOUT,
+    OWNER_TABLE,
+    TABLES,
+    VERSION,
+    Table,
+)
 
 _CHUNK = 10_000
 _OLDER_VIEWS = """SELECT count(*) FROM (
@@ -37,8 +44,9 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
 _INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
-_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "vault")
-"""The tables with personal data, and with statistics that deletions change."""
+_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "decision", "decision_node", "vault")
+"""The tables, of all versions, with personal data, and with statistics that deletions change."""
+_PRESENT = "SELECT relname FROM pg_class WHERE relnamespace = ?::regnamespace AND relname = ANY (?)"
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
     WHERE relnamespace = ?::regnamespace AND relname = ANY (?)
@@ -73,10 +81,13 @@ def _translated(sql: str) -> str:
 DIALECT = Dialect(
     blob="BYTEA",
     delete_all="TRUNCATE",
-    # Not of the tallies, which are made again as a whole.
+    # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
     rebuild_indexes=tuple(
-        f"REINDEX TABLE {table.name}" for table in TABLES[MANAGED_LAYOUT, VERSION] if table is not OWNER_TABLE
+        f"REINDEX TABLE {table.name}"
+        for table in TABLES[MANAGED_LAYOUT, VERSION]
+        if table not in (OWNER_TABLE, DECISION_TABLE)
     ),
+    rebuild_decision_indexes="REINDEX TABLE {}",
 )
 
 
@@ -244,7 +255,7 @@ class PostgresDatabase(Database):
             if not (self._wait_for_older_snapshots() and self._drop_samples()):
                 self.erasure_obstacle = "another transaction can still see deleted rows"
                 return False
-            for table in _REWRITTEN:
+            for (table,) in self._query_catalogue(_PRESENT, self.schema, list(_REWRITTEN)):
                 self._connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
             # Without the privilege the server does it by itself within checkpoint_timeout.
             with suppress(self._psycopg.errors.InsufficientPrivilege):

@@ -7,7 +7,7 @@ vault's own schema could otherwise stand in for one of PostgreSQL's, and hide wh
 from collections.abc import Callable, Iterator
 
 from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import DIGESTS_COLUMN, KEY, OWNER_INDEX, Column, Table
+from armnesia.vault.storage.schema import DIGESTS_COLUMN, KEY, OWNER_INDEX, UNIQUE, Column, Table
 
 CatalogueQuery = Callable[..., list[Row]]
 """Runs a query with its parameters, where only names of `pg_catalog` are found."""
@@ -118,6 +118,10 @@ def _expected(tables: tuple[Table, ...]) -> Iterator[tuple[tuple[str, str, str],
         yield ("constraint", table.name, ""), f"PRIMARY KEY ({key})"
         for column in table.columns:
             yield ("column", table.name, column.name), _description(column)
+            if column.constraint == UNIQUE:
+                name = f"{table.name}_{column.name}_key"
+                yield ("index", table.name, name), f"btree ({column.name}) UNIQUE"
+                yield ("constraint", table.name, name), f"UNIQUE ({column.name})"
 
 
 def _description(column: Column) -> str:

@@ -1,13 +1,14 @@
 """The tables of a vault, and their version."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-VERSION = 4
+VERSION = 5
 """The version that this code writes.
 
 In version 3 a certificate may be stored as a draft. In version 4 the seal covers every key, and the table
-`owner` has a tally of each person's records.
+`owner` has a tally of each person's records. In version 5 the table `decision` has one row per decision, with
+its statistics as one value, in the place of the table `arm`.
 """
 
 OLDEST_READABLE = 2
@@ -15,6 +16,9 @@ OLDEST_READABLE = 2
 
 WITH_TALLIES = 4
 """The first version with the table `owner`, and with a seal that covers every key."""
+
+WITH_DECISIONS = 5
+"""The first version with the table `decision`."""
 
 COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",
@@ -31,6 +35,25 @@ class VaultRow(NamedTuple):
     id: str
     schema_version: int
     configuration: str
+    ledger_length: int
+    ledger_head: str
+    erased_through: int
+    digest_key: int
+    signing_key: int
+    decisions: int
+    """How many decisions there are."""
+    tallies: str
+    """The table digests, under their mask."""
+    seal: bytes
+    """On all columns before it, and on the keys in use."""
+
+
+class OldVaultRow(NamedTuple):
+    """The one row of the table `vault` in versions 2 to 4; the seal is also on the arms."""
+
+    id: str
+    schema_version: int
+    configuration: str
     served: int | None
     served_by: str
     ledger_length: int
@@ -39,13 +62,11 @@ class VaultRow(NamedTuple):
     digest_key: int
     signing_key: int
     tallies: str
-    """The table digests, under their mask."""
     seal: bytes
-    """On all columns before it, and on the arms."""
 
 
 class ArmRow(NamedTuple):
-    """A row of the table `arm`, whose last columns are named `count`, `total` and `gone`."""
+    """A row of the table `arm` before version 5; its last columns are named `count`, `total` and `gone`."""
 
     position: int
     label: str
@@ -54,8 +75,26 @@ class ArmRow(NamedTuple):
     deleted: int
 
 
+class DecisionRow(NamedTuple):
+    """A row of the table `decision`."""
+
+    number: int
+    """From 1 on, in the order in which decisions appeared."""
+    key: str
+    """The values of the key columns, as canonical JSON; an empty list in a vault with one decision."""
+    statistics: str
+    """The statistics as canonical JSON."""
+    served: int | None
+    """The position of the served arm."""
+    served_by: str
+    seal: bytes
+    """On the number and the key, which never change; a digest of the whole row is under the vault's seal."""
+
+
 VAULT_COLUMNS = ", ".join(VaultRow._fields)
+OLD_VAULT_COLUMNS = ", ".join(OldVaultRow._fields)
 ARM_COLUMNS = "position, label, count, total, gone"
+DECISION_COLUMNS = ", ".join(DecisionRow._fields)
 
 
 class Column(NamedTuple):
@@ -106,6 +145,8 @@ class RecordLayout:
     """The columns of incoming rows: those of a record, and what is needed to add them up."""
     differs: str
     """Where an incoming row `i` contradicts the record `r` of the same identity, in SQL."""
+    keyed: bool = False
+    """Whether rows belong to decisions by their keys; such vaults exist from version 5 on."""
 
 
 MANAGED_LAYOUT = RecordLayout(
@@ -121,6 +162,15 @@ EXTERNAL_LAYOUT = RecordLayout(
     differs="r.content <> i.content",
 )
 
+KEYED_MANAGED_LAYOUT = RecordLayout(
+    columns=f"{MANAGED_LAYOUT.columns}, decision",
+    own=(*MANAGED_LAYOUT.own, Column("decision", "INTEGER")),
+    incoming=f"{MANAGED_LAYOUT.incoming}, decision",
+    differs=f"r.decision <> i.decision OR {MANAGED_LAYOUT.differs}",
+    keyed=True,
+)
+KEYED_EXTERNAL_LAYOUT = replace(EXTERNAL_LAYOUT, incoming=f"{EXTERNAL_LAYOUT.incoming}, decision", keyed=True)
+
 INCOMING_TYPES = {
     "identity": "{blob} PRIMARY KEY",
     "owner": "{blob}",
@@ -128,9 +178,10 @@ INCOMING_TYPES = {
     "source": "INTEGER",
     "arm": "INTEGER",
     "units": "BIGINT",
+    "decision": "INTEGER",
 }
 
-KEY = "PRIMARY KEY"
+KEY, UNIQUE = "PRIMARY KEY", "NOT NULL UNIQUE"
 TREE_TABLE = Table("tree", (Column("sequence", "BIGINT", KEY), Column("leaves", "{blob}")))
 OWNER_TABLE = Table(
     "owner", (Column("owner", "{blob}", KEY), Column("records", "BIGINT"), Column("digest", "{blob}"))
@@ -139,7 +190,37 @@ DIGESTS_COLUMN = Column("tallies", "TEXT", "NOT NULL DEFAULT ''")
 """The column of table digests, as an upgrade from version 1 adds it to the table `vault`."""
 OWNER_INDEX = Index("record_owner", "record", "owner")
 
-_VAULT_TABLE = Table(
+DECISION_TABLE = Table(
+    "decision",
+    (
+        Column("number", "INTEGER", KEY),
+        Column("key", "TEXT", UNIQUE),
+        Column("statistics", "TEXT"),
+        Column("served", "INTEGER", ""),
+        Column("served_by", "TEXT"),
+        Column("seal", "{blob}"),
+    ),
+)
+NODE_TABLE = Table("decision_node", (Column("node", "INTEGER", KEY), Column("digests", "{blob}")))
+"""The hash tree over the decisions of a vault with keys."""
+VAULT_TABLE = Table(
+    "vault",
+    (
+        Column("one", "INTEGER", f"{KEY} CHECK (one = 1)"),
+        Column("id", "TEXT"),
+        Column("schema_version", "INTEGER"),
+        Column("configuration", "TEXT"),
+        Column("ledger_length", "BIGINT"),
+        Column("ledger_head", "TEXT"),
+        Column("erased_through", "BIGINT"),
+        Column("digest_key", "INTEGER"),
+        Column("signing_key", "INTEGER"),
+        Column("decisions", "BIGINT"),
+        Column("tallies", "TEXT"),
+        Column("seal", "{blob}"),
+    ),
+)
+_OLD_VAULT_TABLE = Table(
     "vault",
     (
         Column("one", "INTEGER", f"{KEY} CHECK (one = 1)"),
@@ -157,17 +238,17 @@ _VAULT_TABLE = Table(
         Column("seal", "{blob}"),
     ),
 )
-_OTHER_TABLES = (
-    Table(
-        "arm",
-        (
-            Column("position", "INTEGER", KEY),
-            Column("label", "TEXT"),
-            Column("count", "BIGINT"),
-            Column("total", "BIGINT"),
-            Column("gone", "BIGINT"),
-        ),
+_ARM_TABLE = Table(
+    "arm",
+    (
+        Column("position", "INTEGER", KEY),
+        Column("label", "TEXT"),
+        Column("count", "BIGINT"),
+        Column("total", "BIGINT"),
+        Column("gone", "BIGINT"),
     ),
+)
+_OTHER_TABLES = (
     Table("source", (Column("number", "INTEGER", KEY), Column("description", "TEXT"))),
     Table(
         "suppressed",
@@ -194,20 +275,21 @@ def _tables(layout: RecordLayout, version: int) -> tuple[Table, ...]:
     identity, owner = Column("identity", "{blob}", f"NOT NULL {KEY}"), Column("owner", "{blob}", "")
     record = Table("record", (identity, owner, *layout.own))
     later = (OWNER_TABLE,) if version >= WITH_TALLIES else ()
-    return (_VAULT_TABLE, record, *_OTHER_TABLES, *later)
+    state = (VAULT_TABLE, DECISION_TABLE) if version >= WITH_DECISIONS else (_OLD_VAULT_TABLE, _ARM_TABLE)
+    return (*state, *([NODE_TABLE] if layout.keyed else []), record, *_OTHER_TABLES, *later)
 
 
 TABLES = {
     (layout, version): _tables(layout, version)
-    for layout in (MANAGED_LAYOUT, EXTERNAL_LAYOUT)
-    for version in range(OLDEST_READABLE, VERSION + 1)
+    for layout in (MANAGED_LAYOUT, EXTERNAL_LAYOUT, KEYED_MANAGED_LAYOUT, KEYED_EXTERNAL_LAYOUT)
+    for version in range(WITH_DECISIONS if layout.keyed else OLDEST_READABLE, VERSION + 1)
 }
 """The tables of a vault, by the layout of its records and its version."""
 
 
 def upgraded_from_1(table: Table) -> Table:
     """The table as an upgrade from version 1 leaves it: the column of table digests is added at the end."""
-    if table is not _VAULT_TABLE:
+    if table is not _OLD_VAULT_TABLE:
         return table
     others = (column for column in table.columns if column.name != DIGESTS_COLUMN.name)
     return Table(table.name, (*others, DIGESTS_COLUMN))

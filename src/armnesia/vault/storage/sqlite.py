@@ -40,7 +40,7 @@ from armnesia.vault.storage.database import (
     database_error,
     unknown_address,
 )
-from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, Table, upgraded_from_1
+from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
 from armnesia.vault.storage.sqlite_unused_space import SharedFile, pages_with_leftovers
@@ -586,7 +586,8 @@ def _spaceless(statement: object) -> object:
 def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str, str], set[object]]:
     """The statements that may have created each object, by its type, name and table.
 
-    SQLite makes the index of a primary key by itself, without a statement; an integer key needs none.
+    SQLite makes the indexes of primary keys and of unique columns by itself, without a statement; an integer
+    key needs none.
     """
     statements: dict[tuple[str, str, str], set[object]] = {
         ("index", OWNER_INDEX.name, OWNER_INDEX.table): {_spaceless(OWNER_INDEX.statement)}
@@ -595,8 +596,9 @@ def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str, str], set[obj
         statements["table", table.name, table.name] = {
             _spaceless(variant.statement(DIALECT.blob)) for variant in (table, upgraded_from_1(table))
         }
-        if table.columns[0].type != "INTEGER":
-            statements["index", f"sqlite_autoindex_{table.name}_1", table.name] = {None}
+        unique = [column for column in table.columns if column.constraint == UNIQUE]
+        for number in range(len(unique) + (table.columns[0].type != "INTEGER")):
+            statements["index", f"sqlite_autoindex_{table.name}_{number + 1}", table.name] = {None}
     return statements
 
 

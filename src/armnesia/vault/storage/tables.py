@@ -11,15 +11,22 @@ from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import (
     ARM_COLUMNS,
     COLUMNS,
+    DECISION_COLUMNS,
+    DECISION_TABLE,
     DIGESTS_COLUMN,
     INCOMING_TYPES,
+    NODE_TABLE,
+    OLD_VAULT_COLUMNS,
     OWNER_INDEX,
     OWNER_TABLE,
     TABLES,
     TREE_TABLE,
     VAULT_COLUMNS,
+    VAULT_TABLE,
     VERSION,
     ArmRow,
+    DecisionRow,
+    OldVaultRow,
     RecordLayout,
     VaultRow,
 )
@@ -35,7 +42,7 @@ def create_tables(session: Session, layout: RecordLayout) -> None:
     session.execute(OWNER_INDEX.statement)
 
 
-# The state: one row of `vault`, and the arms.
+# The state: one row of `vault`, and the decisions.
 
 
 def read_identity(session: Session) -> list[Row]:
@@ -43,9 +50,21 @@ def read_identity(session: Session) -> list[Row]:
     return session.query("SELECT id, schema_version, configuration FROM vault")
 
 
-def read_vault(session: Session) -> list[VaultRow]:
-    """The row of the state; a damaged vault may have none, or several."""
-    return [VaultRow(*row) for row in session.query(f"SELECT {VAULT_COLUMNS} FROM vault")]
+def read_vault(session: Session) -> list[VaultRow | OldVaultRow]:
+    """The row of the state, of any version that can be read; a damaged vault may have none, or several.
+
+    Which columns there are depends on the version, which is one of them: all are read at once.
+    """
+    found: list[VaultRow | OldVaultRow] = []
+    for _, *values in session.query("SELECT * FROM vault"):
+        if len(values) == len(VaultRow._fields):
+            found.append(VaultRow(*values))
+            continue
+        row = OldVaultRow(*values)
+        if isinstance(row.seal, str):  # an upgrade from version 1 has added `tallies` at the end
+            row = row._replace(tallies=row.seal, seal=row.tallies)
+        found.append(row)
+    return found
 
 
 def read_stored_digests(session: Session) -> list[Row]:
@@ -72,9 +91,9 @@ def read_sealed_columns(session: Session, version: int) -> Row:
 
 
 _SEALED_COLUMNS = {
-    1: "id, schema_version, configuration, served, served_by, ledger_length, ledger_head, erased_through,"
-    " digest_key, signing_key",
-    **dict.fromkeys((2, 3, 4), VAULT_COLUMNS.removesuffix(", seal")),
+    1: OLD_VAULT_COLUMNS.removesuffix(", tallies, seal"),
+    **dict.fromkeys((2, 3, 4), OLD_VAULT_COLUMNS.removesuffix(", seal")),
+    5: VAULT_COLUMNS.removesuffix(", seal"),
 }
 
 
@@ -102,22 +121,92 @@ def read_arms(session: Session) -> list[ArmRow]:
     return [ArmRow(*row) for row in session.query(f"SELECT {ARM_COLUMNS} FROM arm ORDER BY position")]
 
 
-def insert_arm(arm: ArmRow) -> Statement:
-    """Store a new arm."""
-    return f"INSERT INTO arm ({ARM_COLUMNS}) VALUES (?, ?, ?, ?, ?)", arm
+def replace_state_tables(session: Session) -> None:
+    """Put the tables of the state, without rows, in the place of those before version 5."""
+    session.execute("DROP TABLE arm")
+    session.execute("DROP TABLE vault")
+    for table in (VAULT_TABLE, DECISION_TABLE):
+        session.execute(table.statement(session.dialect.blob))
 
 
-def update_arm(arm: ArmRow) -> Statement:
-    """Store the numbers of an arm."""
+def count_decisions(session: Session) -> int:
+    """How many decisions there are."""
+    ((number,),) = session.query("SELECT count(*) FROM decision")
+    return int(number)
+
+
+def read_first_decisions(session: Session, number: int) -> list[DecisionRow]:
+    """So many decisions, in any order."""
+    return [
+        DecisionRow(*row) for row in session.query(f"SELECT {DECISION_COLUMNS} FROM decision LIMIT ?", number)
+    ]
+
+
+def stream_decisions(session: Session) -> Iterator[DecisionRow]:
+    """All decisions, one by one, by their numbers."""
+    for row in session.stream(f"SELECT {DECISION_COLUMNS} FROM decision ORDER BY number"):
+        yield DecisionRow(*row)
+
+
+def put_decision(row: DecisionRow) -> Statement:
+    """Store a decision, or put it in the old one's place."""
+    return _PUT_DECISION, row
+
+
+_PUT_DECISION = (
+    f"INSERT INTO decision ({DECISION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+    " key = excluded.key, statistics = excluded.statistics, served = excluded.served,"
+    " served_by = excluded.served_by, seal = excluded.seal"
+)
+
+
+def read_decisions(session: Session, numbers: Sequence[int]) -> list[DecisionRow]:
+    """The decisions with these numbers."""
+    found = _with_keys(session, f"SELECT {DECISION_COLUMNS} FROM decision WHERE ", "number", numbers)
+    return [DecisionRow(*row) for row in found]
+
+
+def numbers_of_keys(session: Session, keys: Sequence[str]) -> dict[str, int]:
+    """By key, the numbers of those decisions that there are."""
+    return dict(_with_keys(session, "SELECT key, number FROM decision WHERE ", "key", keys))
+
+
+def delete_decisions(session: Session) -> None:
+    """Delete all decisions."""
+    session.execute("DELETE FROM decision")
+
+
+def rebuild_decision_indexes(session: Session, layout: RecordLayout) -> None:
+    """Make the indexes of the decisions again."""
+    statement = session.dialect.rebuild_decision_indexes
+    if statement is not None:
+        for table in (DECISION_TABLE, *([NODE_TABLE] if layout.keyed else [])):
+            session.execute(statement.format(table.name))
+
+
+def read_nodes(session: Session, nodes: Sequence[int]) -> dict[int, bytes]:
+    """Nodes of the hash tree over the decisions."""
+    found = _with_keys(session, "SELECT node, digests FROM decision_node WHERE ", "node", nodes)
+    return {node: bytes(digests) for node, digests in found}
+
+
+def stream_nodes(session: Session) -> Iterator[Row]:
+    """All nodes of the hash tree, as (node, digests)."""
+    return session.stream("SELECT node, digests FROM decision_node ORDER BY node")
+
+
+def put_node(node: int, digests: bytes) -> Statement:
+    """Store a node, or put it in the old one's place."""
     return (
-        "UPDATE arm SET count = ?, total = ?, gone = ? WHERE position = ?",
-        (arm.records, arm.units, arm.deleted, arm.position),
+        "INSERT INTO decision_node (node, digests) VALUES (?, ?)"
+        " ON CONFLICT (node) DO UPDATE SET digests = excluded.digests",
+        (node, digests),
     )
 
 
-def delete_arms(session: Session) -> None:
-    """Delete all arms."""
-    session.execute("DELETE FROM arm")
+def delete_nodes(session: Session) -> None:
+    """Delete the whole hash tree."""
+    session.execute("DELETE FROM decision_node")
 
 
 # The ledger and the certificates.
@@ -509,10 +598,15 @@ def delete_records(session: Session, layout: RecordLayout, column: str, keys: Se
     return _with_keys(session, "DELETE FROM record WHERE ", column, keys, f" RETURNING {layout.columns}")
 
 
-def sum_records(session: Session, column: str, keys: Sequence[bytes]) -> list[Row]:
-    """Add these records up: (arm, count, sum of units, whether all are 0 or 1), several rows per arm."""
+def sum_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:
+    """Add these records up: (decision, arm, count, sum of units, whether all are 0 or 1).
+
+    There may be several rows per arm. Without keys all records are of decision 1.
+    """
+    group = "decision, arm" if layout.keyed else "arm"
     sums = f"arm, count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
-    return _with_keys(session, f"SELECT {sums} FROM record WHERE ", column, keys, " GROUP BY arm")
+    sums = f"{'decision' if layout.keyed else '1'}, {sums}"
+    return _with_keys(session, f"SELECT {sums} FROM record WHERE ", column, keys, f" GROUP BY {group}")
 
 
 def keys_with_records(session: Session, column: str, keys: Sequence[bytes]) -> set[bytes]:
@@ -630,9 +724,10 @@ def count_of_incoming_owners(session: Session) -> tuple[int, int]:
     return int(found), int(again)
 
 
-def sum_incoming(session: Session) -> list[Row]:
-    """Add the incoming rows up: (arm, count, sum of units)."""
-    return session.query("SELECT arm, count(*), sum(units) FROM incoming GROUP BY arm")
+def sum_incoming(session: Session, layout: RecordLayout) -> list[Row]:
+    """Add the incoming rows up: (decision, arm, count, sum of units); without keys they are of decision 1."""
+    decision, group = ("decision", "decision, arm") if layout.keyed else ("1", "arm")
+    return session.query(f"SELECT {decision}, arm, count(*), sum(units) FROM incoming GROUP BY {group}")
 
 
 def insert_incoming(session: Session, layout: RecordLayout) -> int:
@@ -652,7 +747,7 @@ def drop_incoming(session: Session) -> None:
 
 
 def _with_keys(
-    session: Session, before: str, column: str, keys: Sequence[bytes], after: str = ""
+    session: Session, before: str, column: str, keys: Sequence[bytes | str | int], after: str = ""
 ) -> list[Row]:
     """Run a statement for a few hundred keys at a time."""
     found: list[Row] = []

@@ -1,0 +1,256 @@
+"""The decisions of a vault with keys: read and checked when they are needed, and stored with their tree."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import listed
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.logs import Rows
+from armnesia.logs.key_columns import KeyCodes, KeyColumn
+from armnesia.unlearners.stream import Stream
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.keys.canonical_json import text_of_plain
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decision_tree import DecisionTree, changed_decisions, replace_tree
+from armnesia.vault.state.decisions import DEFAULT, LEARNER, VaultDecision
+from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Session
+
+LONGEST_KEY = 1000
+"""Bytes in the text of a key: databases index no longer texts."""
+_AT_ONCE = 1000
+
+
+def read_decisions(transaction: Transaction, numbers: Iterable[int]) -> list[VaultDecision]:
+    """The decisions with these numbers, in their order; refuse one that is not what was stored last."""
+    wanted = sorted(numbers)
+    rows = sorted(tables.read_decisions(transaction.session, wanted), key=lambda row: row.number)
+    if [row.number for row in rows] != wanted:
+        raise changed_decisions()
+    tree_of(transaction.state, transaction.keyring).check(transaction.session, rows)
+    return list(map(VaultDecision.of_row, rows))
+
+
+def read_all_decisions(session: Session, state: State, keyring: Keyring) -> list[VaultDecision]:
+    """All decisions by their numbers; refuse them if they are not what was stored last."""
+    rows = list(tables.stream_decisions(session))
+    for start in range(0, len(rows), _AT_ONCE):
+        tree_of(state, keyring).check(session, rows[start : start + _AT_ONCE])
+    if len(rows) != state.n_decisions:
+        raise changed_decisions()
+    return list(map(VaultDecision.of_row, rows))
+
+
+def put_decisions(transaction: Transaction, state: State, decisions: Sequence[VaultDecision]) -> State:
+    """Store decisions, in this transaction; the state with their tree, which the caller stores."""
+    if not decisions:
+        return state
+    keyring = transaction.keyring
+    size = max(state.n_decisions, *(decision.number for decision in decisions))
+    rows = [decision.row(keyring) for decision in decisions]
+    tree, statements = tree_of(state, keyring).put(transaction.session, rows, size)
+    transaction.session.execute_together(statements)
+    return _with_tree(state, tree)
+
+
+def put_all_decisions(
+    session: Session, state: State, keyring: Keyring, decisions: Iterable[VaultDecision]
+) -> State:
+    """Put decisions in the place of those with the same numbers, and make the whole tree again."""
+    session.execute_together([tables.put_decision(decision.row(keyring)) for decision in decisions])
+    return with_new_tree(session, state, keyring)
+
+
+def with_new_tree(session: Session, state: State, keyring: Keyring) -> State:
+    """Make the whole tree again over the decisions as they are; the caller has checked them."""
+    return _with_tree(state, replace_tree(session, tables.stream_decisions(session), keyring))
+
+
+def tree_of(state: State, keyring: Keyring) -> DecisionTree:
+    """The tree over the decisions of a state."""
+    return DecisionTree(keyring, state.n_decisions, state.digests.decision)
+
+
+def _with_tree(state: State, tree: DecisionTree) -> State:
+    return replace(state, n_decisions=tree.size, digests=state.digests._replace(decision=tree.root))
+
+
+def read_sealed_keys(session: Session, keyring: Keyring) -> list[VaultDecision]:
+    """All decisions, of which only the numbers and the keys are believed: their own seals confirm these.
+
+    For a rebuild: the statistics are counted again from the records.
+    """
+    found = []
+    for number, row in enumerate(tables.stream_decisions(session), 1):
+        if row.number != number or row.seal != keyring.decision_seal(number, str(row.key)):
+            raise VaultError(
+                "keys of decisions were changed by something other than armnesia, so that nobody knows which"
+                " records belong to which decision: restore a backup"
+            )
+        found.append(VaultDecision.of_row(row._replace(statistics=_NOTHING)))
+    return found
+
+
+_NOTHING = ArmSums((), ()).text
+
+
+def stacked(decisions: Sequence[VaultDecision], configuration: Configuration) -> Stream:
+    """The records of several decisions as one stream, with the decisions on its first axis."""
+    actions = configuration.actions
+    assert actions is not None  # a decision has records, and they have actions
+    shape = (len(decisions), len(actions))
+    sums = [decision.statistics for decision in decisions]
+    statistics = ArmStatistics(
+        actions,
+        np.array([each.counts for each in sums], dtype=np.int64).reshape(shape),
+        np.array([each.units for each in sums]).reshape(shape),
+        configuration.reward_range,
+    )
+    deleted = None
+    if configuration.penalty == "frozen":
+        deleted = np.array([each.deleted for each in sums], dtype=np.int64).reshape(shape)
+    return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted)
+
+
+def decided(decisions: Sequence[VaultDecision], configuration: Configuration) -> list[VaultDecision]:
+    """The same decisions, in which the learner decides again."""
+    if not decisions:
+        return []
+    found = stacked(decisions, configuration).decision()
+    served = zip(decisions, found.index.tolist(), found.no_data.tolist(), strict=True)
+    return [
+        replace(decision, served=arm, served_by=DEFAULT if no_data else LEARNER)
+        for decision, arm, no_data in served
+    ]
+
+
+def unstacked(
+    decisions: Sequence[VaultDecision], stream: Stream, served: Sequence[int], by: Sequence[str]
+) -> list[VaultDecision]:
+    """The decisions with the records of a stream, which serve these arms."""
+    counts, units = stream.statistics.counts.tolist(), stream.statistics.sums.tolist()
+    deleted = stream.deleted_counts
+    lost = [None] * len(decisions) if deleted is None else [tuple(row) for row in deleted.tolist()]
+    return [
+        replace(decision, statistics=ArmSums(tuple(own), tuple(sums), gone), served=arm, served_by=why)
+        for decision, own, sums, gone, arm, why in zip(
+            decisions, counts, units, lost, served, by, strict=True
+        )
+    ]
+
+
+def joint_request(
+    numbers: Sequence[int],
+    sums: Mapping[int, Iterable[tuple[int, int, int, bool]]],
+    configuration: Configuration,
+) -> DeletionRequest:
+    """A request in several decisions, from sums of its records as `DeletionRequest.from_sums` takes them."""
+    actions = configuration.actions
+    assert actions is not None  # there are records
+    counts = np.zeros((len(numbers), len(actions)), dtype=np.int64)
+    units, binary = [[0] * len(actions) for _ in numbers], True
+    for place, number in enumerate(numbers):
+        for arm, count, total, only_extremes in sums[number]:
+            counts[place, arm] += count
+            units[place][arm] += total
+            binary &= only_extremes
+    return DeletionRequest(
+        ArmStatistics(actions, counts, np.array(units), configuration.reward_range), binary
+    )
+
+
+def key_dict(columns: Sequence[KeyColumn], key: Sequence[str]) -> dict[str, str]:
+    """The key of a decision, as JSON holds it: each column's name with its value."""
+    return dict(zip((column.name for column in columns), key, strict=True))
+
+
+def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple[str, ...]:
+    """The key that names exactly one decision; a number stands for the interval in which it lies."""
+    names = [column.name for column in columns]
+    unknown = [name for name in where if name not in names]
+    if unknown:
+        raise InvalidInputError(
+            f"the decisions of this vault have the keys {listed(names)}; got {unknown[0]!r}"
+        )
+    missing = [name for name in names if name not in where]
+    if missing:
+        raise InvalidInputError(
+            f"a decision of this vault is named by {listed(names)}; {listed(missing)} is missing"
+        )
+    key = []
+    for column in columns:
+        text = str(where[column.name])
+        interval = column.interval_of(text) if column.edges else text
+        if interval is None:
+            raise InvalidInputError(
+                f"key {column.name!r} must be a number or one of {listed(column.intervals)}; got {text!r}"
+            )
+        key.append(interval)
+    return tuple(key)
+
+
+def find_decision(transaction: Transaction, where: Mapping[str, Any]) -> VaultDecision:
+    """The one decision with a key; refuse a key that no row has brought."""
+    columns = transaction.state.configuration.key_columns
+    key = checked_key(columns, where)
+    text = text_of_plain(key)
+    number = tables.numbers_of_keys(transaction.session, [text]).get(text)
+    if number is None:
+        raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
+    (decision,) = read_decisions(transaction, [number])
+    return decision
+
+
+class DecisionNumbers:
+    """Numbers the decisions that rows belong to; new keys get the next numbers, up to the vault's limit."""
+
+    def __init__(self, session: Session, state: State) -> None:
+        self._session, self._size, self._configuration = session, state.n_decisions, state.configuration
+        self._codes = [KeyCodes(column) for column in state.configuration.key_columns]
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self.new: dict[int, tuple[str, ...]] = {}
+        """By number, the keys that the vault does not have yet."""
+
+    def of_rows(self, rows: Rows, places: Sequence[int]) -> list[int]:
+        """The number of each row at these places."""
+        if not places:
+            return []
+        columns, positions = [], [rows.positions[place] for place in places]
+        for code, values in zip(self._codes, rows.keys, strict=True):
+            codes = code.encode([values[place] for place in places], positions)
+            columns.append([code.texts[each] for each in codes.tolist()])
+        keys = list(zip(*columns, strict=True))
+        self._look_up([key for key in dict.fromkeys(keys) if key not in self._numbers])
+        return [self._numbers[key] for key in keys]
+
+    def _look_up(self, keys: list[tuple[str, ...]]) -> None:
+        texts = {key: text_of_plain(key) for key in keys}
+        for text in texts.values():
+            if len(text.encode()) > LONGEST_KEY:
+                raise InvalidInputError(
+                    f"the key of a decision must have at most {LONGEST_KEY:,} bytes; got {text[:40]!r}…;"
+                    " nothing was ingested"
+                )
+        known = tables.numbers_of_keys(self._session, list(texts.values()))
+        most = self._configuration.most_decisions
+        for key, text in texts.items():
+            number = known.get(text)
+            if number is None:
+                number = self._size + len(self.new) + 1
+                if number > most:
+                    names = listed([column.name for column in self._configuration.key_columns])
+                    raise InvalidInputError(
+                        f"the keys {names} make more than {most} decisions, the vault's limit"
+                        " (--most-decisions of armnesia init): is one of them the wrong column? Nothing was"
+                        " ingested"
+                    )
+                self.new[number] = key
+            self._numbers[key] = number

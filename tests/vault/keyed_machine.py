@@ -1,0 +1,205 @@
+"""Random histories of a vault with many decisions beside a vault in plain Python."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, release_jointly
+from armnesia.privacy import Level
+from armnesia.vault import Configuration, Forgotten, Policy, UserType, Vault
+from tests.databases import fresh_place
+from tests.vault.machine import ACTIONS, USERS, records, user_requests
+from tests.vault.plain_vault import (
+    PlainVault,
+    Record,
+    columns_of,
+    has_ids,
+    observed,
+    statistics_of,
+    write_csv,
+)
+
+CONFIDENCE = 0.5
+"""Low, so that a few records decide."""
+ANSWERS: tuple[dict[str, Any], ...] = (
+    {"unlearner": "rollback"},
+    {"unlearner": "frozen_rollback", "penalty": "frozen"},
+    {"unlearner": "tilt", "epsilon": 1.0, "delta": 0.01},
+    {"unlearner": "gaussian", "epsilon": 1.0, "delta": 0.01},
+)
+
+
+class KeyedMachine(RuleBasedStateMachine):
+    """The rules; subclasses say on which database, and where the rows are."""
+
+    database: ClassVar[str]
+    mode: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.vault: Vault | None = None
+        self.sent: list[list[Record]] = []
+
+    def teardown(self) -> None:
+        if self.vault is not None:
+            assert self.vault.verify().problems == ()
+            self.vault.close()
+        shutil.rmtree(self.folder)
+
+    @property
+    def _vault(self) -> Vault:
+        assert self.vault is not None
+        return self.vault
+
+    @initialize(answer=st.sampled_from(ANSWERS))
+    def create(self, answer: dict[str, Any]) -> None:
+        self.place = fresh_place(self.database, self.folder)
+        configuration = Configuration(
+            actions=ACTIONS,
+            user_type=UserType.TEXT,
+            by=("page",),
+            mode=self.mode,
+            confidence=CONFIDENCE,
+            policy=Policy(1.0, 0.1, tuple(Level)),
+            **answer,
+        )
+        self.vault = self.place.create(configuration)
+        frozen = configuration.penalty == "frozen"
+        self.model = PlainVault(ACTIONS, managed=self.mode == "managed", frozen=frozen, keyed=True)
+        self.served: dict[str, str] = {}
+
+    @rule(batch=records())
+    def ingest(self, batch: list[Record]) -> None:
+        source: Any = columns_of(batch)
+        if self.mode == "external":
+            source = str(self.folder / f"batch-{len(self.sent)}.csv")
+            write_csv(Path(source), batch)
+        self.sent.append(batch)
+        before = {page: self._statistics(page) for page in self.model.pages}
+        done = self._vault.ingest(source, user="user", id="id" if has_ids(batch) else None)
+        assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch)
+        for page in self.model.pages:
+            if before.get(page) != self._statistics(page):
+                self.served[page] = self._decision(page)
+
+    @rule(users=user_requests)
+    def forget(self, users: list[str]) -> None:
+        request = ("users", tuple(sorted(users)))
+        lost = [self.model.records[identity] for identity in self.model.held(request)]
+        repeated = self.model.is_repeated(request)
+        touched = sorted({record.page for record in lost})
+        possible = self._possible(touched, lost) if touched and not repeated else {}
+        done = self._vault.forget(users=users, exactly=True)
+        assert {action: n for action, n in done.counts.items() if n} == self.model.forget(request)
+        assert done.repeated is repeated
+        assert done.decisions is not None
+        assert {each.key["page"] for each in done.decisions} == set(possible)
+        for each in done.decisions:
+            page = each.key["page"]
+            own = [record for record in lost if record.page == page]
+            assert dict(each.counts) == {a: sum(r.action == a for r in own) for a in ACTIONS}
+            assert each.served_before == self.served[page]
+            assert each.served in possible[page]
+            self.served[page] = each.served
+        self._ledger_tells_nothing_more(done)
+
+    def _possible(self, pages: list[str], lost: list[Record]) -> dict[str, set[Any]]:
+        """The arms that each touched decision may release, by the library on the model's records."""
+        configuration = self._vault.configuration
+        parts = [[r for r in lost if r.page == page] for page in pages]
+        request = DeletionRequest(
+            _stacked([statistics_of(ACTIONS, part) for part in parts]),
+            all(r.quarters in (0, 4) for r in lost),
+        )
+        release = release_jointly(
+            configuration.make_unlearner(),
+            self._learner(pages),
+            _stacked([self._statistics(page) for page in pages]),
+            request,
+            Budget(epsilon=configuration.epsilon, delta=configuration.delta),
+        )
+        return {
+            page: {action for action, p in zip(ACTIONS, row, strict=True) if p > 0}
+            for page, row in zip(pages, release.probabilities.tolist(), strict=True)
+        }
+
+    def _learner(self, pages: list[str]) -> Any:
+        learner = LCB(confidence=CONFIDENCE)
+        if not self.model.frozen:
+            return learner
+        gone = [[self.model.gone[page, action] for action in ACTIONS] for page in pages]
+        return learner.with_frozen_penalty(gone)
+
+    def _statistics(self, page: str) -> ArmStatistics:
+        return statistics_of(ACTIONS, [r for r in self.model.records.values() if r.page == page])
+
+    def _decision(self, page: str) -> Any:
+        return self._learner([page]).decide(_stacked([self._statistics(page)])).action[0]
+
+    @rule(users=user_requests, erase=st.booleans())
+    def readmit(self, users: list[str], erase: bool) -> None:
+        known = [user for user in users if ("users", user) in self.model.suppressed]
+        if known and self.mode == "managed":
+            self._vault.readmit(users=known, erase=erase)
+            self.model.readmit(("users", tuple(sorted(known))), erase=erase)
+
+    @rule(which=st.sampled_from(["digest", "signing"]))
+    def rotate(self, which: str) -> None:
+        getattr(self._vault, f"rotate_{which}_key")()
+        self.model.note(f"rotate_{which}")
+
+    @rule()
+    def rebuild(self) -> None:
+        assert not self._vault.rebuild().changed
+        self.model.note("rebuild")
+
+    @rule()
+    def reopen(self) -> None:
+        self._vault.close()
+        self.vault = self.place.open()
+
+    @rule()
+    def verify(self) -> None:
+        found = self._vault.verify()
+        assert found.problems == ()
+        assert found.records == len(self.model.records)
+
+    @rule()
+    def restore_what_is_not_old(self) -> None:
+        export = self.folder / "restore.json"
+        self._vault.export(export, for_restore=True)
+        self._vault.close()
+        assert Vault.restore(self.place.url, export, keys=self.place.keys).replayed == 0
+        self.model.note("restore")
+        self.vault = self.place.open()
+        if self.mode == "external":  # its sources were read again
+            self.served = {page: self.served[page] for page in self.model.pages}
+
+    @invariant()
+    def holds_what_the_model_holds(self) -> None:
+        if self.vault is None:
+            return
+        assert observed(self.vault) == self.model.expected()
+        found = self.vault.decisions()
+        assert dict(zip((key["page"] for key in found.keys), found.actions, strict=True)) == self.served
+        for page, action in self.served.items():
+            assert self.vault.decide(where={"page": page}).action == action
+
+    def _ledger_tells_nothing_more(self, done: Forgotten) -> None:
+        """No id, no reward; decisions only where the level makes them public."""
+        entry = self._vault.certificate_of_entry(done.certificate.body["sequence"]).body["entry"]
+        text = str(entry)
+        assert not any(name in text for name in (*USERS, "record-"))
+        if entry["kind"] == "forget":
+            assert ("decisions" in entry) == Level.named(entry["level"]).sees_shape
+            assert ("page " in text) == ("decisions" in entry)
+
+
+def _stacked(each: list[ArmStatistics]) -> ArmStatistics:
+    return ArmStatistics(ACTIONS, np.array([s.counts for s in each]), np.array([s.sums for s in each]))

@@ -1,0 +1,593 @@
+"""Vaults with many decisions: keys, what is served, one request in all of them, and what is noticed."""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armnesia as am
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError, VaultError
+from armnesia.vault import Configuration, Served, SignedDecisions, Vault
+from armnesia.vault.keys.canonical_json import text_of_plain
+from armnesia.vault.ledger.ledger_copy import LedgerCopy
+from armnesia.vault.state.decision_table import put_decisions, read_decisions
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Session, Statement
+from armnesia.vault.storage.schema import DecisionRow
+from tests.databases import Place
+from tests.vault.raw_vaults import TABLES, Snapshot, arms_in, change, values
+
+ACTIONS = ("A", "B", "C")
+BY = ("country", "age:18,30,50")
+COLUMNS: dict[str, Any] = {"user": "user", "id": "id"}
+TILT: dict[str, Any] = {"unlearner": "tilt", "epsilon": 1.0, "delta": 1e-5}
+FROZEN: dict[str, Any] = {"unlearner": "frozen_rollback", "penalty": "frozen"}
+
+
+def visits(rows: int = 400, *, countries: int = 5, seed: int = 1) -> dict[str, list[Any]]:
+    draw = random.Random(seed)
+    return {
+        "action": [draw.choice(ACTIONS) for _ in range(rows)],
+        "reward": [draw.choice([0, 1, 1, 0.5]) for _ in range(rows)],
+        "user": [f"u{draw.randrange(20)}" for _ in range(rows)],
+        "id": [f"r{row}" for row in range(rows)],
+        "country": [f"C{draw.randrange(countries)}" for _ in range(rows)],
+        "age": [draw.randrange(14, 80) for _ in range(rows)],
+    }
+
+
+LOG = visits()
+
+
+def without(log: dict[str, list[Any]], user: str) -> dict[str, list[Any]]:
+    kept = [row for row, name in enumerate(log["user"]) if name != user]
+    return {name: [column[row] for row in kept] for name, column in log.items()}
+
+
+def created(place: Place, **options: Any) -> Vault:
+    return place.create(Configuration(**{"actions": ACTIONS, "by": BY, **options}))
+
+
+def filled(place: Place, log: dict[str, list[Any]] = LOG, **options: Any) -> Vault:
+    vault = created(place, **options)
+    assert vault.ingest(log, **COLUMNS).added == len(log["id"])
+    return vault
+
+
+def csv_file(path: Path, log: dict[str, list[Any]]) -> Path:
+    lines = [",".join(map(str, row)) for row in zip(*log.values(), strict=True)]
+    path.write_text("\n".join([",".join(log), *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def held(vault: Vault) -> dict[tuple[str, ...], list[tuple[int, int, int]]]:
+    """By key, (count, units, deleted) of each arm."""
+    rows = values(vault, "SELECT key, statistics FROM decision")
+    return {tuple(json.loads(key)): arms_in(statistics) for key, statistics in rows}
+
+
+def served(vault: Vault) -> dict[tuple[str, ...], tuple[Any, str]]:
+    found = vault.decisions()
+    each = zip(found.keys, found.actions, found.chosen_by, strict=True)
+    return {tuple(key.values()): (action, by) for key, action, by in each}
+
+
+def in_log(log: dict[str, list[Any]] = LOG) -> am.Decisions:
+    read = am.read_log(log, action="action", reward="reward", user="user", actions=ACTIONS)
+    return read.by(*BY)
+
+
+def sums_in(decisions: am.Decisions) -> dict[tuple[str, ...], list[tuple[int, int, int]]]:
+    counts, sums = decisions.statistics.counts.tolist(), decisions.statistics.sums.tolist()
+    each = zip(decisions.keys, counts, sums, strict=True)
+    return {key: [(n, total, 0) for n, total in zip(own, totals, strict=True)] for key, own, totals in each}
+
+
+# Keys, and what is served.
+
+
+def test_a_vault_has_the_decisions_of_its_log(place: Place) -> None:
+    decisions = in_log()
+    found = am.LCB(confidence=0.001).decide(decisions.statistics).action
+    with filled(place) as vault:
+        assert held(vault) == sums_in(decisions)
+        assert served(vault) == {
+            key: (action, "learner") for key, action in zip(decisions.keys, found, strict=True)
+        }
+        assert vault.status().decisions == len(decisions) == 20
+        assert vault.status().records == 400
+        assert vault.verify().problems == ()
+        again = vault.ingest(LOG, **COLUMNS)
+        assert (again.already_there, again.decisions) == (400, 20)
+
+
+def test_rows_come_in_parts_as_they_come_at_once(place: Place, tmp_path: Path) -> None:
+    halves: list[dict[str, list[Any]]] = [
+        {name: column[part] for name, column in LOG.items()} for part in (slice(150), slice(150, None))
+    ]
+    with created(place) as vault:
+        vault.ingest(halves[0], **COLUMNS)
+        vault.ingest(str(csv_file(tmp_path / "log.csv", halves[1])), **COLUMNS, batch_rows=70)
+        assert held(vault) == sums_in(in_log())
+        assert vault.verify().problems == ()
+
+
+def test_without_ids_equal_rows_of_other_decisions_are_other_rows(place: Place) -> None:
+    log: dict[str, list[Any]] = {"action": ["A"] * 4, "reward": [1] * 4, "user": ["ann"] * 4}
+    log |= {"page": ["x", "y", "x", "y"]}
+    with place.create(Configuration(actions=("A", "B"), by=("page",))) as vault:
+        assert vault.ingest(log, user="user").added == 4
+        turned = {name: column[::-1] for name, column in log.items()}
+        assert vault.ingest(turned, user="user").already_there == 4
+        assert [own[0][0] for own in held(vault).values()] == [2, 2]
+
+
+def test_one_decision_is_named_by_its_whole_key(place: Place) -> None:
+    with filled(place) as vault:
+        all_served = served(vault)
+        for age, interval in ((17, "<18"), (18, "18..30"), ("30..50", "30..50"), ("50", ">=50")):
+            found = vault.decide(where={"country": "C1", "age": age})
+            assert isinstance(found, Served)
+            assert (found.action, found.by) == all_served["C1", interval]
+            assert found.to_dict()["key"] == {"country": "C1", "age": interval}
+        for where, sentence in (
+            ({"country": "C1"}, "named by 'country', 'age'; 'age' is missing"),
+            ({"country": "C9", "age": 20}, "no decision with the key {'country': 'C9', 'age': '18..30'}"),
+            ({"country": "C1", "age": "old"}, r"key 'age' must be a number or one of '<18', .*; got 'old'"),
+            ({"country": "C1", "age": 20, "page": 1}, "have the keys 'country', 'age'; got 'page'"),
+        ):
+            with pytest.raises(InvalidInputError, match=sentence):
+                vault.decide(where=where)
+        with pytest.raises(InvalidInputError, match="has decisions by 'country', 'age': name one of them"):
+            vault.decide()
+
+
+def test_a_vault_without_keys_is_named_by_none(place: Place) -> None:
+    with place.create(Configuration(actions=ACTIONS)) as vault:
+        with pytest.raises(InvalidInputError, match="the vault has one decision, without keys"):
+            vault.decide(where={"country": "DE"})
+        assert "decisions" not in vault.status().to_dict()
+        assert "by" not in vault.configuration.to_dict()
+        assert vault.decisions().to_dict()["decisions"] == [{"key": {}, "action": "A", "by": "default"}]
+
+
+def test_more_decisions_than_the_limit_are_refused_and_nothing_is_ingested(place: Place) -> None:
+    with created(place, most_decisions=20) as vault:
+        vault.ingest(LOG, **COLUMNS)
+        before = {table: values(vault, f"SELECT * FROM {table}") for table in TABLES}
+        new = {**visits(5, seed=2), "id": list("vwxyz"), "country": ["DE"] * 5}
+        for dry_run in (True, False):
+            with pytest.raises(InvalidInputError, match="make more than 20 decisions, the vault's limit"):
+                vault.ingest(new, **COLUMNS, dry_run=dry_run)
+        assert {table: values(vault, f"SELECT * FROM {table}") for table in TABLES} == before
+
+
+def test_an_id_in_another_decision_is_refused(place: Place) -> None:
+    with filled(place) as vault:
+        moved = {name: column[:1] for name, column in LOG.items()} | {"country": ["C9"]}
+        for dry_run in (True, False):
+            with pytest.raises(VaultError, match="an id that the vault holds with another action"):
+                vault.ingest(moved, **COLUMNS, dry_run=dry_run)
+        twice = {"action": ["A"] * 2, "reward": [1] * 2, "user": ["x"] * 2, "id": ["n"] * 2, "age": [20] * 2}
+        with pytest.raises(InvalidLogError, match="id"):
+            vault.ingest(twice | {"country": ["C1", "C2"]}, **COLUMNS)
+        assert vault.verify().problems == ()
+
+
+def test_a_missing_or_long_key_is_refused(place: Place) -> None:
+    with created(place) as vault:
+        one = {name: column[:1] for name, column in LOG.items()}
+        with pytest.raises(InvalidLogError, match="key column 'country' must have a value in every row"):
+            vault.ingest(one | {"country": [None]}, **COLUMNS)
+        with pytest.raises(InvalidInputError, match="the key of a decision must have at most 1,000 bytes"):
+            vault.ingest(one | {"country": ["x" * 1000]}, **COLUMNS)
+        assert vault.status().decisions == 0
+
+
+def test_keys_of_forgotten_people_do_not_appear(place: Place) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["u3"])
+        new = {"action": ["A", "A"], "reward": [1, 1], "user": ["u3", "u4"], "id": ["n1", "n2"]}
+        done = vault.ingest(new | {"country": ["Secret", "Public"], "age": [20, 20]}, **COLUMNS)
+        assert (done.added, done.suppressed, done.decisions) == (1, 1, 21)
+        assert {country for country, _ in held(vault)} == {*(f"C{n}" for n in range(5)), "Public"}
+
+
+def test_keys_are_checked_when_a_vault_is_created(place: Place) -> None:
+    for by, sentence in (
+        (("country", "country"), "keys must be different columns"),
+        ("country", "by must be a list of key columns; got the text 'country'"),
+        ((am.KeyColumn("a:1"),), "whose name does not end like edges"),
+        (("age:30,18",), "must rise"),
+    ):
+        with pytest.raises(InvalidInputError, match=sentence):
+            Configuration(actions=ACTIONS, by=by)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="most_decisions must be a whole number from 1"):
+        Configuration(actions=ACTIONS, by=BY, most_decisions=0)
+    with pytest.raises(UnsupportedError, match="tilt at level retained cannot answer requests in many"):
+        Configuration(actions=ACTIONS, by=BY, unlearner_options={"assumed_share": 0.5}, **TILT)
+
+
+# One request in all decisions.
+
+
+def test_after_a_request_the_vault_is_as_if_the_person_had_never_been_there(
+    place: Place, tmp_path: Path
+) -> None:
+    expected = sums_in(in_log(without(LOG, "u7")))
+    decisions = in_log()
+    touched = (decisions.request(user="u7").counts.sum(axis=-1) > 0).tolist()
+    with filled(place) as vault:
+        before = served(vault)
+        done = vault.forget(users=["u7"])
+        assert done.decisions is not None
+        left = held(vault)
+        assert {key: left[key] for key in expected} == expected
+        assert len(done.decisions) == sum(touched)
+        assert {tuple(each.key.values()) for each in done.decisions} == {
+            key for key, lost in zip(decisions.keys, touched, strict=True) if lost
+        }
+        learner = am.LCB(confidence=0.001)
+        fewer = in_log(without(LOG, "u7"))
+        arms = dict(zip(fewer.keys, learner.decide(fewer.statistics).action, strict=True))
+        after = served(vault)
+        for each in done.decisions:
+            key = tuple(each.key.values())
+            assert each.served_before == before[key][0]
+            assert each.served == after[key][0]
+            assert key not in arms or each.served == arms[key]
+        untouched = [key for key, lost in zip(decisions.keys, touched, strict=True) if not lost]
+        assert {key: after[key] for key in untouched} == {key: before[key] for key in untouched}
+        assert sum(done.counts.values()) == done.records == LOG["user"].count("u7")
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["u7"]).repeated
+
+
+def test_at_retained_nothing_says_which_decisions_were_touched(place: Place) -> None:
+    with filled(place) as vault:
+        done = vault.forget(users=["u7"])
+        entry = vault.ledger()[-1]
+        assert entry.fields["level"] == "retained"
+        assert not {"decisions", "counts", "released"} & entry.fields.keys()
+        text = done.certificate.to_json()
+        assert "C1" not in text
+        assert "18..30" not in text
+        assert {by for _, by in served(vault).values()} <= {"learner", "default"}
+        assert "all of them together, with (ε = 0, δ = 0) at level retained" in done.certificate.words()
+        assert done.certificate.verify(vault.public_key()) == []
+
+
+@pytest.mark.parametrize(
+    "options", [TILT, FROZEN, {**TILT, "unlearner": "gaussian"}], ids=["tilt", "frozen", "gaussian"]
+)
+def test_where_the_shape_is_public_the_ledger_lists_the_decisions(
+    place: Place, options: dict[str, Any]
+) -> None:
+    decisions = in_log()
+    request = decisions.request(user="u7")
+    with filled(place, **options) as vault:
+        shown = vault.preview(users=["u7"])
+        done = vault.forget(users=["u7"])
+        entry = vault.ledger()[-1].fields
+        assert entry["level"] == "request_shape"
+        assert "in each decision were deleted is not" in done.certificate.body["claims"]["guarantee"]
+        counts = {(each["key"]["country"], each["key"]["age"]): each["counts"] for each in entry["decisions"]}
+        expected = dict(zip(decisions.keys, request.counts.tolist(), strict=True))
+        assert counts == {key: own for key, own in expected.items() if any(own)}
+        after = served(vault)
+        for each in entry["decisions"]:
+            assert after[each["key"]["country"], each["key"]["age"]] == (each["released"], "release")
+        assert entry["budget"] == {
+            "epsilon": options.get("epsilon", 0.0),
+            "delta": options.get("delta", 0.0),
+        }
+        unlearner = vault.configuration.make_unlearner()
+        joint = am.release_jointly(
+            unlearner, am.LCB(confidence=0.001), decisions.statistics, request, vault.configuration.budget
+        )
+        probabilities = dict(zip(decisions.keys, joint.probabilities, strict=True))
+        assert shown.decisions is not None
+        for own, each in zip(shown.to_dict()["decisions"], shown.decisions, strict=True):
+            key = tuple(each.key.values())
+            np.testing.assert_allclose(list(own["probabilities"].values()), probabilities[key], atol=1e-12)
+        assert vault.verify().problems == ()
+
+
+def test_an_unlearner_that_would_reveal_how_many_decisions_it_answers_is_refused(place: Place) -> None:
+    with filled(place, **TILT) as vault:
+        head = vault.head
+        for ask in (vault.forget, vault.preview):
+            with pytest.raises(UnsupportedError, match="that level conceals how many there are; use roll"):
+                ask(users=["u7"], options={"assumed_share": 0.5})
+        assert vault.head == head
+
+
+def test_a_request_for_several_arms_falls_back_in_all_decisions(place: Place) -> None:
+    policy = {"unlearner": "mixing", "epsilon": 1.0, "delta": 1e-5}
+    log = LOG | {"reward": [int(reward) for reward in LOG["reward"]]}
+    with filled(place, log, **policy) as vault:
+        with pytest.raises(UnsupportedError):
+            vault.forget(users=["u7"])
+        vault.change_policy(beyond="rollback")
+        done = vault.forget(users=["u7"])
+        assert done.fallback_because is not None
+        assert vault.ledger()[-1].fields["unlearner"]["name"] == "rollback"
+        assert vault.verify().problems == ()
+
+
+def test_a_request_reads_and_writes_the_touched_decisions_only(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = visits(3000, countries=300)
+    with filled(sqlite_place, log) as vault:
+        assert (vault.status().decisions or 0) > 800
+        read: list[int] = []
+        written: list[int] = []
+        read_decisions, put_decision = tables.read_decisions, tables.put_decision
+
+        def reading(session: Session, numbers: Sequence[int]) -> list[DecisionRow]:
+            read.extend(numbers)
+            return read_decisions(session, numbers)
+
+        def putting(row: DecisionRow) -> Statement:
+            written.append(row.number)
+            return put_decision(row)
+
+        monkeypatch.setattr(tables, "read_decisions", reading)
+        monkeypatch.setattr(tables, "put_decision", putting)
+        monkeypatch.setattr(tables, "stream_decisions", None)  # nobody reads them all
+        done = vault.forget(records=["r1", "r2", "r3"])
+        assert done.decisions is not None
+        assert len(read) == len(written) == len(done.decisions) <= 3
+
+
+def test_no_file_of_an_sqlite_vault_has_statistics_or_digests_from_before(sqlite_place: Place) -> None:
+    """Their difference to those of now is what was deleted; a digest could be compared with a guess."""
+
+    def stored(vault: Vault) -> set[bytes]:
+        texts = {text.encode() for (text,) in values(vault, "SELECT statistics FROM decision")}
+        nodes = [digests for (digests,) in values(vault, "SELECT digests FROM decision_node")]
+        return texts | {node[at : at + 16] for node in nodes for at in range(0, len(node), 16)}
+
+    with filled(sqlite_place, visits(3000, countries=40)) as vault:
+        before = stored(vault)
+        for user in ("u7", "u8", "u9"):
+            assert vault.forget(users=[user]).certificate.erasure == "complete"
+            now = stored(vault)
+            files = b"".join(path.read_bytes() for path in sqlite_place.path.parent.iterdir())
+            assert len(before - now) > 100
+            assert all(each in files for each in now)
+            assert not [each for each in before - now if each in files]
+            before = now
+
+
+# What is noticed.
+
+
+def test_an_old_row_that_is_put_back_is_refused_where_it_is_read(place: Place) -> None:
+    with filled(place) as vault:
+        old = dict(values(vault, "SELECT number, statistics FROM decision"))
+        done = vault.forget(users=["u7"])
+        assert done.decisions is not None
+        key = dict(done.decisions[0].key)
+        text = text_of_plain([*key.values()])
+        ((number,),) = values(vault, "SELECT number FROM decision WHERE key = ?", text)
+        ((now,),) = values(vault, "SELECT statistics FROM decision WHERE number = ?", number)
+        assert now != old[number]
+        change(vault, "UPDATE decision SET statistics = ? WHERE number = ?", old[number], number)
+    with place.open() as vault:  # the others can be decided
+        other = next(each for each in vault_keys(vault) if each != key)
+        assert vault.decide(where=other).action in ACTIONS
+        people = {user for user, at in zip(LOG["user"], LOG["country"], strict=True) if at == key["country"]}
+        for asked in (
+            lambda: vault.decide(where=key),
+            vault.decisions,
+            lambda: vault.forget(users=sorted(people - {"u7"})),
+            vault.rotate_digest_key,
+        ):
+            with pytest.raises(VaultError, match="changed by something other than armnesia"):
+                asked()
+        assert any("decisions: rows were added" in problem for problem in vault.verify().problems)
+        assert any(f"in decision {text}: the vault has" in problem for problem in vault.verify().problems)
+        assert vault.rebuild().changed
+        assert vault.verify().problems == ()
+        left = sums_in(in_log(without(LOG, "u7")))
+        assert {key: own for key, own in held(vault).items() if key in left} == left
+
+
+def vault_keys(vault: Vault) -> list[dict[str, str]]:
+    rows = values(vault, "SELECT key FROM decision ORDER BY number")
+    return [dict(zip(("country", "age"), json.loads(key), strict=True)) for (key,) in rows]
+
+
+CHANGES = {
+    "number": "UPDATE decision SET number = 99 WHERE number = 7",
+    "key": """UPDATE decision SET key = '["DE","<18"]' WHERE number = 7""",
+    "statistics": "UPDATE decision SET statistics = replace(statistics, 'units', 'unit') WHERE number = 7",
+    "served": "UPDATE decision SET served = 1 - served % 2 WHERE number = 7",
+    "served by": "UPDATE decision SET served_by = 'chance' WHERE number = 7",
+    "seal": "UPDATE decision SET seal = x'00' WHERE number = 7",
+    "removed": "DELETE FROM decision WHERE number = 7",
+    "last one removed": "DELETE FROM decision WHERE number = 20",
+    "tree": "UPDATE decision_node SET digests = substr(digests, 1, 16)",
+    "tree removed": "DELETE FROM decision_node",
+    "records moved": "UPDATE record SET decision = 8 WHERE decision = 7",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_of_decisions_is_found(sqlite_place: Place, what: str) -> None:
+    with filled(sqlite_place) as vault:
+        assert change(vault, CHANGES[what]) >= 1
+        problems = vault.verify().problems
+        assert any(problem.startswith(("decisions:", "records:")) for problem in problems)
+        if what == "records moved":
+            return
+        with pytest.raises(VaultError, match="changed by something other than armnesia"):
+            vault.decisions()
+
+
+@pytest.mark.parametrize("options", [{}, FROZEN], ids=["retained", "frozen"])
+@pytest.mark.parametrize("what", ["statistics", "served", "tree", "tree removed"])
+def test_rebuild_counts_changed_decisions_again(place: Place, what: str, options: dict[str, Any]) -> None:
+    with filled(place, **options) as vault:
+        vault.forget(users=["u7"])
+        before, arms = held(vault), served(vault)
+        sql = CHANGES[what].replace("substr(digests, 1, 16)", "substring(digests from 1 for 16)")
+        change(vault, CHANGES[what] if place.url.startswith("sqlite") else sql)
+        assert vault.rebuild().changed
+        assert held(vault) == before
+        assert vault.verify().problems == ()
+        if not options:
+            assert served(vault) == arms
+        assert not vault.rebuild().changed
+
+
+@pytest.mark.parametrize("what", ["key", "seal", "removed"])
+def test_rebuild_refuses_keys_that_were_changed(sqlite_place: Place, what: str) -> None:
+    with filled(sqlite_place) as vault:
+        change(vault, CHANGES[what])
+        with pytest.raises(
+            VaultError, match="keys of decisions were changed by something other than armnesia"
+        ):
+            vault.rebuild()
+
+
+def test_a_broken_state_is_made_anew_from_the_ledger_and_the_keys(place: Place) -> None:
+    with filled(place, **FROZEN) as vault:
+        vault.forget(users=["u7"])
+        vault.rotate_digest_key()
+        before = held(vault)
+        change(vault, "UPDATE vault SET erased_through = 99")
+    with place.open(accept="damaged") as vault:
+        assert vault.rebuild().changed
+        assert held(vault) == before
+        assert vault.verify().problems == ()
+
+
+def test_deleted_counts_that_the_ledger_does_not_have_are_found(place: Place) -> None:
+    """Whoever has the keys could store them."""
+    with filled(place, **FROZEN) as vault:
+        vault.forget(users=["u7"])
+        with vault._connection.writing() as transaction:
+            (first,) = read_decisions(transaction, [1])
+            other = replace(first, statistics=replace(first.statistics, deleted=(9, 9, 9)))
+            transaction.store(put_decisions(transaction, transaction.state, [other]))
+        assert vault.verify().problems == (
+            "state: the numbers of deleted records are not those in the ledger",
+        )
+
+
+# Keys, backups and exports.
+
+
+@pytest.mark.parametrize("options", [{}, TILT, FROZEN], ids=["retained", "tilt", "frozen"])
+def test_a_backup_is_brought_up_to_date(place: Place, tmp_path: Path, options: dict[str, Any]) -> None:
+    vault = filled(place, **options)
+    backup = Snapshot(place, vault, tmp_path)
+    new = {"action": ["A"], "reward": [1], "user": ["u7"], "id": ["n1"], "country": ["New"], "age": [20]}
+    vault.ingest(new, **COLUMNS)
+    vault.forget(users=["u7"])
+    vault.rotate_digest_key()
+    vault.forget(users=["u8", "nobody"])
+    expected = held(vault)
+    vault.export(tmp_path / "export.json", for_restore=True)
+    vault.close()
+    backup.put_back()
+    assert Vault.restore(place.url, tmp_path / "export.json", keys=place.keys).replayed == 3
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        restored = held(vault)
+        assert restored == {key: own for key, own in expected.items() if key in restored}
+        assert expected.keys() - restored.keys() <= {("New", "18..30")}
+        if options == FROZEN:  # its deleted record is public, and counts in the penalty
+            assert restored == expected
+        assert vault.forget(users=["u7"]).repeated
+
+
+def test_keys_are_rotated_with_many_decisions(place: Place) -> None:
+    with filled(place) as vault:
+        before, nodes = served(vault), values(vault, "SELECT * FROM decision_node")
+        vault.rotate_digest_key()
+        vault.rotate_signing_key()
+        assert served(vault) == before
+        assert values(vault, "SELECT * FROM decision_node") != nodes
+        assert vault.verify().problems == ()
+        vault.forget(users=["u7"])
+        assert vault.verify().problems == ()
+
+
+# External records.
+
+
+def external(place: Place, tmp_path: Path) -> tuple[Vault, Path]:
+    path = csv_file(tmp_path / "log.csv", LOG)
+    vault = created(place, mode="external")
+    assert vault.ingest(str(path), **COLUMNS).added == 400
+    return vault, path
+
+
+def test_external_records_belong_to_the_decisions_of_their_source(place: Place, tmp_path: Path) -> None:
+    vault, path = external(place, tmp_path)
+    with vault:
+        assert held(vault) == sums_in(in_log())
+        assert vault.verify().problems == ()
+        done = vault.forget(users=["u7"])
+        assert done.records == LOG["user"].count("u7")
+        left = sums_in(in_log(without(LOG, "u7")))
+        assert {key: own for key, own in held(vault).items() if key in left} == left
+        csv_file(path, without(LOG, "u7"))
+        assert vault.verify().problems == ()
+        arms = served(vault)
+        assert not vault.rebuild().changed
+        assert (served(vault), vault.verify().problems) == (arms, ())
+
+
+def test_a_row_that_moves_to_another_decision_at_its_source_is_noticed(place: Place, tmp_path: Path) -> None:
+    vault, path = external(place, tmp_path)
+    with vault:
+        each = zip(LOG["user"], LOG["country"], strict=True)
+        csv_file(path, LOG | {"country": ["C9" if user == "u7" else country for user, country in each]})
+        with pytest.raises(VaultError, match="have changed there"):
+            vault.forget(users=["u7"])
+        assert any("have changed since they were ingested" in problem for problem in vault.verify().problems)
+        assert vault.rebuild().changed
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["u7"]).decisions is not None
+
+
+# What is served, signed.
+
+
+def test_signed_decisions_are_checked_without_the_vault(place: Place, tmp_path: Path) -> None:
+    with filled(place) as vault:
+        signed = vault.signed_decisions()
+        assert {tuple(each["key"].values()): each["action"] for each in signed.body["decisions"]} == {
+            key: action for key, (action, _) in served(vault).items()
+        }
+        assert signed.body["head"] == str(vault.head)
+        vault.forget(users=["u7"])
+        vault.rotate_signing_key(compromised_since=3)
+        vault.export(tmp_path / "export.json")
+        keys, ledger = vault.public_keys(), LedgerCopy.read(tmp_path / "export.json")
+    assert signed.verify(keys) == signed.verify(keys, ledger=ledger) == []
+    changes: list[Callable[[dict[str, Any]], object]] = [
+        lambda body: body["decisions"][0].update(action="Z"),
+        lambda body: body.update(head="9:" + "ab" * 32),
+        lambda body: body.update(more=1),
+    ]
+    for changed in changes:
+        other = json.loads(json.dumps(signed.to_dict()))
+        changed(other["body"])
+        problems = SignedDecisions.from_dict(other).verify(keys)
+        assert "the signature does not match: the served arms have been changed" in problems
+    with place.open() as vault:
+        later = vault.signed_decisions()
+    problems = later.verify(keys, ledger=ledger)
+    assert problems == []
+    assert later.verify(signed.body["signing_key"]["public"]) != []
