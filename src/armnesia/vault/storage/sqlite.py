@@ -180,7 +180,7 @@ class SqliteDatabase(Database):
         if self._is_own:  # a file that is no vault is left as it is
             self._connection.execute("PRAGMA journal_mode = WAL")
         if create:
-            self._set_mark(_CLEAN)
+            self._connection.execute(f"PRAGMA user_version = {_CLEAN}")
         for setting in _SETTINGS:
             self._connection.execute(setting)
         # Reading creates the write-ahead log, which exists from now on.
@@ -305,25 +305,22 @@ class SqliteDatabase(Database):
 
     def _is_erased(self) -> bool:
         """Whether there is nothing to erase: no page is left to be looked at, and the log is empty."""
-        return self._mark() == _CLEAN and self._log_is_empty()
+        return self._version()[0] == _CLEAN and self._log_is_empty()
 
     def _log_is_empty(self) -> bool:
         return os.path.getsize(self._names[1]) == 0
 
-    def _mark(self) -> int:
-        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
-
-    def _set_mark(self, mark: int) -> None:
-        self._connection.execute(f"PRAGMA user_version = {mark}")
-
     def _set_own_mark(self) -> None:
         """Say in this transaction that only this connection knows which pages have copies of cells."""
-        self._set_mark(_FIRST_OWN_MARK + int.from_bytes(secret_bytes(4)) // 4)
+        mark = _FIRST_OWN_MARK + int.from_bytes(secret_bytes(4)) // 4
+        self._connection.execute(f"PRAGMA user_version = {mark}")
         self._known = self._version()
 
     def _version(self) -> tuple[int, int]:
         """The mark, and a number that changes if another connection commits or uses the log again."""
-        return self._mark(), int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        ((mark,),) = self._connection.execute("PRAGMA user_version").fetchall()
+        ((changes,),) = self._connection.execute("PRAGMA data_version").fetchall()
+        return mark, changes
 
     def _note_leftovers(self) -> None:
         """Find out which pages have copies of cells, within a write transaction, before it writes."""
@@ -383,13 +380,13 @@ class SqliteDatabase(Database):
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._note_leftovers()
-            is_marked = self._mark() == _CLEAN
+            is_marked = self._version()[0] == _CLEAN
             is_clean = self._leftovers == set()
             if not is_clean and overwrite and self._log_is_empty():
                 self._file.overwrite_leftovers(self._leftovers)
                 is_clean = True
             if is_clean and not is_marked:
-                self._set_mark(_CLEAN)
+                self._connection.execute(f"PRAGMA user_version = {_CLEAN}")
             elif is_marked and not is_clean:  # another program has written to the file
                 self._set_own_mark()
             self._connection.execute("COMMIT")
@@ -416,7 +413,8 @@ class SqliteDatabase(Database):
         """Rewrite the whole file, then run the checkpoint."""
         with self._translating_errors():
             with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE"):
-                self._set_mark(_UNKNOWN)  # rewriting changes all pages, but no mark
+                # Rewriting changes all pages, but not the mark.
+                self._connection.execute(f"PRAGMA user_version = {_UNKNOWN}")
             if not run_with_temporary_files(self._path, self._uri, _REWRITING, self._timeout):
                 self._connection.execute("VACUUM")
         return self.erase(wait=True)
