@@ -31,7 +31,8 @@ from pathlib import Path
 import duckdb
 
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage.database import Database, open_database
+from armnesia.vault.storage.database import Database
+from armnesia.vault.storage.opening import open_database
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25

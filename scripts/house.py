@@ -127,7 +127,7 @@ class House:
 
     @cached_property
     def imports(self) -> list[Import]:
-        """Every import of a module by another, also in functions and under `if TYPE_CHECKING`."""
+        """Every import of a module by another: also in functions, under `if TYPE_CHECKING`, and by name."""
         return list(dict.fromkeys(found for module in self.modules for found in self._imports_of(module)))
 
     def _imports_of(self, module: str) -> Iterator[Import]:
@@ -141,6 +141,20 @@ class House:
             imported = self._module_of(name)
             if imported not in {None, module}:
                 yield Import(module, str(imported), node.lineno, id(node) in inside)
+        for line, name in self._registered_names(module):
+            yield Import(module, name, line, in_function=False)
+
+    def _registered_names(self, module: str) -> Iterator[tuple[int, str]]:
+        """The texts that name a module of this house, in a module that imports by name: its registries."""
+        nodes = list(ast.walk(self.trees[module]))
+        called = {getattr(node, "attr", getattr(node, "id", None)) for node in nodes}
+        if "import_module" not in called:
+            return
+        for node in nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for name in (node.value, f"{node.value}.__init__"):
+                    if name in self.modules and name != module:
+                        yield node.lineno, name
 
     def _module_of(self, name: str) -> str | None:
         """The module that a name is, or is defined in; nothing if it is of another package."""

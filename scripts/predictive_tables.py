@@ -16,10 +16,9 @@ import numpy as np
 from armnesia import Tilt, Unlearner
 from armnesia.core.arrays import FloatArray, IntArray, one_hot
 from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import UNIT
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
-from armnesia.unlearners.believed_decision import decision_under
+from armnesia.unlearners.believed_decision import decision_under, reward_sums
 from armnesia.unlearners.beta_binomial import Belief, likely_numbers_of_ones
 from armnesia.unlearners.contenders import contenders
 from armnesia.unlearners.predictive import (
@@ -66,7 +65,7 @@ class Outcomes:
             k, (belief[0][data_sets, arm], belief[1][data_sets, arm]), 1e-15
         )
         ones = np.arange(first, first + len(chances))[:, None]
-        means = (retained.sums[data_sets, arm] / UNIT + ones) / before
+        means = (reward_sums(retained)[data_sets, arm] + ones) / before
         scores = learner.lower_bounds(means, before, retained.n_actions)
         return cls(arm, np.argmax(others, axis=-1), scores, others.max(axis=-1), chances)
 
@@ -80,7 +79,7 @@ def by_value(belief_of: BeliefOf) -> Predictive:
     """E[|f − c|·1{π(D) = a}] in place of q: the best reference then has the highest expected score on D."""
 
     def weights(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
-        found = Outcomes.under(belief_of(retained.sums / UNIT, retained.counts), learner, retained, shape)
+        found = Outcomes.under(belief_of(reward_sums(retained), retained.counts), learner, retained, shape)
         gain = found.scores - found.to_beat
         above, below = (found.chances * np.maximum(each, 0.0) for each in (gain, -gain))
         # A small number keeps the weights from being all 0.
@@ -96,7 +95,7 @@ def average(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArr
 
 def between_penalties(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
     """As "flat", with the penalty of the requested arm half-way between b(N) and b(N−k)."""
-    found = Outcomes.under(flat_belief(retained.sums / UNIT, retained.counts), learner, retained, shape)
+    found = Outcomes.under(flat_belief(reward_sums(retained), retained.counts), learner, retained, shape)
     zero = np.zeros(len(retained.counts))
     left, before = (
         learner.lower_bounds(zero, np.take_along_axis(n, found.arm[:, None], -1)[:, 0], len(MEANS))
@@ -110,7 +109,7 @@ def with_prior_times(factor: float) -> Predictive:
     """As "empirical_bayes", with a prior of this many times the records."""
 
     def judge(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
-        sums = retained.sums / UNIT
+        sums = reward_sums(retained)
         ones, zeros = empirical_bayes_belief(sums, retained.counts)
         prior = factor * (ones - sums), factor * (zeros - (retained.counts - sums))
         belief = prior[0] + sums, prior[1] + (retained.counts - sums)
@@ -121,7 +120,7 @@ def with_prior_times(factor: float) -> Predictive:
 
 def knowing_the_means(learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray) -> FloatArray:
     """q if the five means are known, but not which arm has which: all assignments are alike before."""
-    hits = retained.sums / UNIT
+    hits = reward_sums(retained)
     likelihood = hits[..., None] * np.log(MEANS) + (retained.counts - hits)[..., None] * np.log1p(-MEANS)
     by_assignment = np.stack(
         [likelihood[:, ARMS, order].sum(axis=-1) for order in permutations(ARMS)], axis=-1
@@ -209,7 +208,7 @@ def variant_table() -> list[str]:
     found = by_requested_arm(3000, 500, VARIANTS, budget_of(1.0))
     rows = []
     for name, loss in found.items():
-        parts = [loss[:1], loss[1:], loss]
+        parts = _parts(loss)
         errors = [
             standard_error(part - base) for part, base in zip(parts, _parts(found["flat"]), strict=True)
         ]

@@ -293,7 +293,7 @@ def test_a_budget_at_retained_is_refused_or_split_over_all_decisions() -> None:
     (refused,) = (
         c
         for c in compare_jointly(LEARNER, statistics, request, BUDGET, variants=[tilt])
-        if c.refused and c.name == "tilt"
+        if c.refused and c.name == "tilt (retained)"
     )
     assert refused.refused.startswith("tilt at level retained cannot split")
     (compared,) = (
@@ -301,7 +301,7 @@ def test_a_budget_at_retained_is_refused_or_split_over_all_decisions() -> None:
         for c in compare_jointly(
             LEARNER, statistics, request, BUDGET, variants=[tilt], over="all", composition="even"
         )
-        if c.name == "tilt"
+        if c.name == "tilt (retained)"
     )
     found = audit_jointly(tilt, LEARNER, statistics, request, BUDGET, over="all", composition="even")
     assert found.holds

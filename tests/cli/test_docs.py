@@ -95,7 +95,7 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("readmit", "", ("--user", "u1")),
     ("verify", "", ()),
     ("ledger", "", ()),
-    ("ledger", " with `--head`", ("--head",)),
+    ("ledger", " with `--head-only`", ("--head-only",)),
     ("ledger", " with `--export`", ("--export", "ledger.jsonl")),
     ("status", "", ("--scores",)),
     ("certificate show", "", ("--user", "u1")),
@@ -135,8 +135,8 @@ def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> No
     Path("keys.json").write_text(run("public-key", "--json", *MANY).out, encoding="utf-8")
     served = run("certificate", "verify", "served.json", "--public-key", "keys.json", "--json")
     assert_documented("certificate verify", " of served arms", served.json)
-    head = run("ledger", "--head").out.strip()
-    assert_documented("ledger", " with `--check`", run("ledger", "--check", head, "--json").json)
+    head = run("ledger", "--head-only").out.strip()
+    assert_documented("ledger", " with `--head`", run("ledger", "--head", head, "--json").json)
     shutil.copy("old.db", "vault.db")
     assert_documented("restore", "", run("restore", "later.json", "--json").json)
     assert documented_keys("reproduce")["claims"] == {field.name for field in dataclasses.fields(Claim)}

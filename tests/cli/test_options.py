@@ -15,7 +15,16 @@ from tests.cli.examples import BUDGET, COLUMNS, USER_COLUMN, write_clicks
 # Options whose meaning depends on the command.
 SEVERAL_MEANINGS = {
     *("--epsilon", "--delta", "--gamma"),  # in curve and calibrate they are the question itself
-    *("--unlearner", "--head", "--out", "--export", "--protocol", "--datasets", "--n-jobs", "--for-restore"),
+    *(
+        "--unlearner",
+        "--out",
+        "--out-folder",
+        "--export",
+        "--protocol",
+        "--datasets",
+        "--n-jobs",
+        "--for-restore",
+    ),
     "--user-column",  # in join it is that of two tables
     *("--confidence", "--default-action", "--threshold", "--threshold-scale", "--sensitivity"),  # by owners
 }
@@ -29,6 +38,23 @@ def test_an_option_has_the_same_help_in_every_command() -> None:
         for name, option in options(command).items():
             helps[name].add(option.help)
     assert {name for name, texts in helps.items() if len(texts) > 1} <= SEVERAL_MEANINGS
+
+
+def test_a_ledger_entry_and_a_head_are_named_alike_everywhere() -> None:
+    shown = {
+        (command, name): option.metavar
+        for command in commands()
+        for name, option in options(command).items()
+        if name in ("--sequence", "--since", "--compromised-since", "--head")
+    }
+    assert shown == {
+        ("certificate show", "--sequence"): "ENTRY",
+        ("finish", "--since"): "ENTRY",
+        ("rotate-key", "--compromised-since"): "ENTRY",
+        ("verify", "--head"): "HEAD",
+        ("ledger", "--head"): "HEAD",
+        ("certificate verify", "--head"): "HEAD",
+    }
 
 
 def test_every_command_that_reads_a_log_has_its_options() -> None:

@@ -110,10 +110,11 @@ def test_bad_logs_are_refused_and_nothing_is_written(
     assert [path.name for path in folder.iterdir()] == ["log.csv"]
 
 
-def test_without_arguments_the_help_is_printed(run: Any) -> None:
-    printed = run()
-    assert (printed.code, printed.err) == (2, "")
-    assert "unlearn" in printed.out
+@pytest.mark.parametrize(("arguments", "command"), [((), "unlearn"), (("certificate",), "verify")])
+def test_without_a_command_the_help_is_printed(run: Any, arguments: tuple[str, ...], command: str) -> None:
+    printed = run(*arguments)
+    assert (printed.code, printed.err) == (0, "")
+    assert command in printed.out
 
 
 def test_without_the_extra_the_command_says_what_to_install(

@@ -27,6 +27,7 @@ def test_the_help_has_four_panels_with_every_command_on_one_line(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     printed = run("--help").out
+    assert "bool" not in printed.lower()
     assert re.findall(r"╭─ (.*?) ─+╮", printed) == ["Options", *COMMANDS]
     panels = re.split(r"╭─ .*? ─+╮", printed)[2:]
     listed = [re.findall(r"^│ ([a-z-]+) +([A-Z].*?) +│$", panel, re.MULTILINE) for panel in panels]
@@ -57,6 +58,7 @@ def test_every_command_prints_its_help(run: Any, name: str) -> None:
     assert (printed.code, printed.err) == (0, "")
     assert f"Usage: armnesia {name} " in printed.out
     assert "--json" in printed.out
+    assert "bool" not in printed.out.lower()  # a flag takes no value
 
 
 def test_an_unknown_command_is_refused(run: Any) -> None:

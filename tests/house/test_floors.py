@@ -110,6 +110,16 @@ def test_the_small_house_is_in_order(tmp_path: Path) -> None:
         ("core__units", "if TYPE_CHECKING:\n    from house.vault.state import S", "house.vault.state"),
         ("core__units", "from ..vault import state", "house.vault.state"),
         ("core__units", "from house import UNIT", "house.__init__"),
+        (
+            "core__units",
+            "import importlib\nKINDS = [('house.vault.state', 'S')]\nimportlib.import_module(KINDS[0][0])",
+            "house.vault.state",
+        ),
+        (
+            "core__units",
+            "from importlib import import_module\nimport_module('house.cli')",
+            "house.cli.__init__",
+        ),
         ("learners__lcb", "from house.privacy.budget import Budget", "house.privacy.budget"),
         ("vault__keys__ring", "from house.vault.state import State", "house.vault.state"),
         ("vault__keys__ring", "from house.vault import forget", "house.vault.__init__"),
@@ -135,12 +145,18 @@ def test_a_planted_upward_import_is_seen(tmp_path: Path, module: str, line: str,
         "from .results import Result",
         "def late():\n    from house.vault.results import Result",
         "if TYPE_CHECKING:\n    from house.vault.results import Result",
+        "import importlib\nMODULE = 'house.vault.results'\nimportlib.import_module(MODULE)",
     ],
 )
 def test_a_planted_cycle_is_seen(tmp_path: Path, line: str) -> None:
     house = small_house(tmp_path, vault__state=f"{line}\n")
     assert house.upward() == []
     assert house.cycles() == [["house.vault.results", "house.vault.state"]]
+
+
+def test_a_text_is_no_import_where_nothing_is_imported_by_name(tmp_path: Path) -> None:
+    house = small_house(tmp_path, core__units="TEXT = 'house.cli.main'\n")
+    assert house.upward() == []
 
 
 def test_a_cycle_through_a_package_is_seen(tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ def test_values_that_are_no_finite_numbers_are_refused(files: tuple[Path, Path, 
 def test_an_existing_file_is_kept_unless_it_is_to_be_replaced(files: tuple[Path, Path, Path]) -> None:
     exposures, metric, out = files
     out.write_text("mine")
-    with pytest.raises(InvalidInputError, match="exists already"):
+    with pytest.raises(InvalidInputError, match=r"exists already; .* with --replace \(replace=True\)"):
         join_metrics(exposures, metric, window="14d", out=out)
     assert out.read_text() == "mine"
     with pytest.raises(InvalidLogError):

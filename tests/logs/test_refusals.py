@@ -45,7 +45,8 @@ def refusal_of(source: Stored, **names: Any) -> str:
 )
 def test_rewards_outside_the_range(stored: Store, rewards: list[float], got: str) -> None:
     message = refusal_of(stored({"action": ["A"] * 4, "reward": rewards}))
-    assert message == f"reward column 'reward' must lie in reward_range [0.0, 1.0]; got {got}"
+    hint = "reward_range=… (--reward-range) declares another range, in a vault at init"
+    assert message == f"reward column 'reward' must lie in reward_range [0.0, 1.0]; got {got}: {hint}"
 
 
 @SOME_KINDS

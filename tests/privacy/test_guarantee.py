@@ -23,8 +23,12 @@ def test_a_level_says_what_is_not_forgotten() -> None:
 
 @pytest.mark.parametrize("level", list(Level))
 def test_a_guarantee_in_words(level: Level) -> None:
+    """At ε = 3 it said the same as at (0, 0)."""
     guarantee = Guarantee(1.0, 1e-5, level)
-    assert str(guarantee) == f"(ε = 1, δ = 1e-05) at level {level.value}: {level.meaning}"
+    assert str(guarantee) == f"(ε = 1, δ = 1e-05) at level {level.value}: up to (ε, δ), {level.meaning}"
+    for epsilon, delta in ((3.0, 0.0), (0.0, 1e-9)):
+        assert Guarantee(epsilon, delta, level).meaning == f"up to (ε, δ), {level.meaning}"
+    assert Guarantee(0.0, 0.0, level).meaning == level.meaning
     assert not guarantee.is_vacuous
     assert guarantee.to_dict()["reveals"] is None
 
@@ -37,7 +41,7 @@ def test_a_guarantee_of_several_decisions_says_that_their_keys_are_not_concealed
     assert str(shape).endswith("how many records of each arm in each decision were deleted is not")
     assert shape.to_dict()["meaning"] == shape.meaning
     assert str(decision).endswith("and the number of records deleted in each of them are not")
-    assert retained.meaning == Level.RETAINED.meaning
+    assert retained.meaning == f"up to (ε, δ), {Level.RETAINED.meaning}"
 
 
 def test_a_guarantee_says_what_the_learner_took_from_the_log() -> None:

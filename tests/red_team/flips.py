@@ -72,7 +72,7 @@ def _used(path: Path, page: int, size: int) -> list[int]:
 def keys(trials: int, seed: int) -> Iterator[Trial]:
     """Flip one bit of the keys' file."""
     for target, copy, what, victim in _flipped(trials, seed, "vault.db.keys"):
-        if _parsed(Keyring.load, copy.keys) == target.keyring:  # such as the case of a hexadecimal digit
+        if _parsed(Keyring.read, copy.keys) == target.keyring:  # such as the case of a hexadecimal digit
             yield copy.verdict(what, victim)
         else:
             yield _refused_at_opening(copy, what)

@@ -67,7 +67,7 @@ class Target:
     @property
     def keyring(self) -> Keyring:
         """The true keys."""
-        return Keyring.load(self.folder / "vault.db.keys")
+        return Keyring.read(self.folder / "vault.db.keys")
 
     def copy(self, folder: Path) -> "Copy":
         """A copy of the vault, to be attacked."""

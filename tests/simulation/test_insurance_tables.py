@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from armnesia import Budget, Tilt
+from armnesia.paper.settings import DELTA, ENVIRONMENT
+from armnesia.simulation import FixedSample, OneArm, evaluate
 from scripts.insurance_tables import (
     EASY,
     cost_table,
@@ -60,6 +63,23 @@ def test_what_the_guide_says_about_the_cost_of_insurance() -> None:
     assert row["no deletion"] < 1e-6
     assert (n, k, means, epsilon) == (2000, 1500, (0.6, 0.1), 2.0)
     assert f"from 0 to {row['insured'] / 1e5:.3f} at ε = 2 (two arms, means 0.6 and 0.1" in CHOOSING
+
+
+def test_why_the_weaker_level_costs_more_in_one_row() -> None:
+    """It is insured there, and the stricter one is not."""
+    budget, model, request = Budget(epsilon=2.0, delta=DELTA), FixedSample((600,) * 5), OneArm(0, 300)
+    assert max(ENVIRONMENT.means) == ENVIRONMENT.means[0]
+    none, insured, plain = (
+        evaluate(ENVIRONMENT, model, request, unlearner, budget).suboptimality
+        for unlearner in (None, Tilt(), Tilt(insurance=0))
+    )
+    row = next(line for line in THEORY.splitlines() if line.startswith("| 3000, 300 | 2 | "))
+    at_retained, at_shape = row.strip("| ").split(" | ")[3], row.strip("| ").split(" | ")[-1]
+    assert at_shape == f"{insured / none:.2f}"
+    assert at_retained == f"{plain / none:.2f}"
+    sentence = f"({at_retained}) than at the weaker level `request_shape` ({at_shape})"
+    assert sentence in THEORY
+    assert f"With `insurance=0`, tilt at `request_shape` costs {plain / none:.2f} as well" in THEORY
 
 
 @takes_minutes

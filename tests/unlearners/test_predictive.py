@@ -7,18 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import betabinom
 
 from armnesia import KLLCB, LCB, ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import ConfidenceLearner
 from armnesia.unlearners import believed_decision
-from armnesia.unlearners.believed_decision import decision_under, highest_of
-from armnesia.unlearners.beta_binomial import chance_of_at_least, likely_numbers_of_ones, numbers_of_ones
+from armnesia.unlearners.believed_decision import decision_under
 from armnesia.unlearners.predictive import (
     PREDICTIVES,
     empirical_bayes_belief,
-    flat,
     flat_belief,
 )
 from tests.quick import quick_only
@@ -217,45 +214,6 @@ def test_for_many_records_of_several_arms_normal_scores_are_two_points_off_at_mo
     assert np.abs(judged(name, first_only, LEARNERS[learner]) - frequency).max() > 0.02
 
 
-def test_the_highest_of_a_few_values_by_trying_all_outcomes() -> None:
-    """Whole scores, so that there are many ties; of equals the last one wins."""
-    rng = np.random.default_rng(6)
-    scores = np.sort(rng.integers(0, 4, size=(50, 3, 4)), axis=-1).astype(np.float64)
-    chances = rng.dirichlet(np.ones(4), size=(50, 3))
-    brute = np.zeros((50, 3))
-    for outcome in product(range(4), repeat=3):
-        drawn = scores[:, range(3), outcome]
-        winner = 2 - np.argmax(drawn[:, ::-1], axis=-1)
-        brute[np.arange(50), winner] += chances[:, range(3), outcome].prod(axis=-1)
-    np.testing.assert_allclose(highest_of(scores, chances), brute, rtol=0, atol=1e-14)
-
-
-def test_numbers_of_ones_are_beta_binomial() -> None:
-    rng = np.random.default_rng(8)
-    deleted, ones, zeros = (
-        rng.integers(0, 60, size=200),
-        rng.gamma(1, 20, 200) + 0.1,
-        rng.gamma(1, 90, 200) + 0.1,
-    )
-    exact = betabinom.pmf(np.arange(61), deleted[:, None], ones[:, None], zeros[:, None])
-    np.testing.assert_allclose(numbers_of_ones(deleted, (ones, zeros), most=60), exact, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("largest", [400, 499])
-def test_numbers_of_ones_where_most_are_ones_and_the_sizes_differ(largest: int) -> None:
-    """By products, and by logarithms where P(0) is too small; neither overflows."""
-    deleted, ones, zeros = (
-        np.array([1, largest, 30]),
-        np.array([300.0, 30.0, 900.0]),
-        np.array([0.1, 0.3, 40.0]),
-    )
-    for more in (1.0, 40.0):
-        exact = betabinom.pmf(np.arange(largest + 1), deleted[:, None], more * ones[:, None], zeros[:, None])
-        found = numbers_of_ones(deleted, (more * ones, zeros), most=largest)
-        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10)
-        assert np.isfinite(found).all()
-
-
 @pytest.mark.parametrize("name", PREDICTIVES)
 def test_untouched_arms_are_certain_and_ties_go_to_the_first(name: str) -> None:
     arms = [Arm(50, 20, 0), Arm(64, 32, 0), Arm(64, 32, 0)]
@@ -278,31 +236,6 @@ def test_a_batch_is_its_data_sets_one_by_one(name: str, monkeypatch: pytest.Monk
         np.testing.assert_allclose(
             PREDICTIVES[name](learner, alone, shape[row]), together[row], rtol=0, atol=1e-12
         )
-
-
-def test_the_chance_is_the_beta_binomial_one() -> None:
-    rng = np.random.default_rng(4)
-    deleted = rng.integers(0, 400, size=3000)
-    ones, zeros = rng.gamma(1, 20, size=3000) + 0.1, rng.gamma(1, 100, size=3000) + 0.1
-    spread = np.sqrt(deleted + 1) * rng.normal(size=3000)
-    needed = np.round(deleted * ones / (ones + zeros) + spread).astype(np.int64)
-    exact = betabinom.sf(needed - 1, deleted, ones, zeros)
-    assert np.sum((exact > 0.01) & (exact < 0.99)) > 1000
-    np.testing.assert_allclose(chance_of_at_least(needed, deleted, (ones, zeros)), exact, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("deleted", "mean", "records"), [(20_000, 0.1, 1000), (20_000, 0.1, 100_000), (100_000, 0.02, 20_000)]
-)
-def test_where_the_sum_is_long_the_chance_is_off_by_two_thousandths_at_most(
-    deleted: int, mean: float, records: int
-) -> None:
-    """Half a standard deviation would be off by a hundred times as much."""
-    sd = math.sqrt(deleted * mean * (1 - mean) * (records + deleted) / (records + 1))
-    needed = np.round(deleted * mean + sd * np.linspace(-4, 4, 41)).astype(np.int64)
-    belief = np.array(records * mean), np.array(records * (1 - mean))
-    exact = betabinom.sf(needed - 1, deleted, *belief)
-    assert np.abs(chance_of_at_least(needed, np.array(deleted), belief) - exact).max() < 0.002
 
 
 def test_the_fitted_prior_is_that_of_the_arms() -> None:
@@ -345,69 +278,3 @@ def test_an_emptied_arm_is_the_prior_and_others_are_shrunk_to_it() -> None:
     flat_ones, flat_zeros = flat_belief(sums, counts)
     assert flat_ones[0] == flat_zeros[0] == 1.0  # uniform
     assert flat_ones[1] / (flat_ones[1] + flat_zeros[1]) == pytest.approx(0.6, abs=0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("touched", [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
-def test_several_arms_by_trying_all_numbers_of_ones(touched: tuple[int, ...]) -> None:
-    """Few records, so that scores tie often: every number of ones, with scipy's beta-binomial weights."""
-    rng, learner = np.random.default_rng(12), LCB(confidence=0.5)
-    for _ in range(25):
-        counts = rng.integers(1, 8, size=3)
-        sums = rng.integers(0, counts + 1)
-        shape = np.where(np.isin(np.arange(3), touched), rng.integers(1, 6, size=3), 0)
-        retained = ArmStatistics((0, 1, 2), counts, sums * UNIT)
-        ones, zeros = flat_belief(sums.astype(np.float64), counts)
-        expected = np.zeros(3)
-        for g in product(*(range(k + 1) for k in shape)):
-            chance = np.prod([betabinom.pmf(g[a], shape[a], ones[a], zeros[a]) for a in touched])
-            data = ArmStatistics((0, 1, 2), counts + shape, (sums + np.array(g)) * UNIT)
-            expected[int(learner.decide(data).index)] += chance
-        np.testing.assert_allclose(flat(learner, retained, shape), expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("touched", [2, 3])
-def test_a_batch_with_equal_data_sets_is_its_data_sets_one_by_one(touched: int) -> None:
-    """Equal ones are computed once, unless every data set has penalties of its own."""
-    rng = np.random.default_rng(13)
-    counts = rng.choice([20, 30], size=(300, 3))
-    shape = np.where(np.arange(3) < touched, rng.choice([4, 6], size=(300, 3)), 0)
-    retained = ArmStatistics((0, 1, 2), counts, rng.choice([5, 6, 7], size=(300, 3)) * UNIT)
-    for deleted in (rng.integers(0, 40, size=3), rng.integers(0, 40, size=(300, 3))):
-        learner = LCB(confidence=0.1).with_frozen_penalty(deleted)
-        batch = flat(learner, retained, shape)
-        for row in range(0, 300, 7):
-            mine = LCB(confidence=0.1).with_frozen_penalty(np.broadcast_to(deleted, (300, 3))[row])
-            one = ArmStatistics((0, 1, 2), counts[row], retained.sums[row])
-            np.testing.assert_allclose(batch[row], flat(mine, one, shape[row]), rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("fewest_zeros", [0.1, 1.0, 30.0])
-def test_the_likely_numbers_of_ones_are_all_that_are_not_negligible(fewest_zeros: float) -> None:
-    """Many at once, with few and with many ones, few and many deleted: against scipy's distribution."""
-    rng = np.random.default_rng(5)
-    k = rng.integers(0, 60, size=(2, 150))
-    ones: Floats = rng.choice(np.array([0.1, 0.7, 1.0, 3.1, 80.1]), size=k.shape)
-    zeros: Floats = np.asarray(fewest_zeros + rng.integers(0, 90, k.shape), dtype=np.float64)
-    first, found = likely_numbers_of_ones(k, (ones, zeros), 1e-15)
-    expected = np.array(betabinom.pmf(np.arange(k.max() + 1)[:, None, None], k, ones, zeros))
-    np.testing.assert_allclose(found, expected[first : first + len(found)], rtol=1e-9, atol=1e-16)
-    expected[first : first + len(found)] = 0
-    assert expected.max() <= 1.001e-15
-
-
-@pytest.mark.parametrize("n_arms", [2, 3])
-def test_many_data_sets_of_two_touched_arms_are_judged_as_one_by_one(n_arms: int) -> None:
-    """Counts of 1 beside 100,000: one more record of an arm passes no score of the other, or hundreds."""
-    rng = np.random.default_rng(6)
-    counts = 10 ** rng.integers(0, 6, size=(300, n_arms))
-    sums = rng.integers(0, counts * UNIT + 1)
-    shape = rng.integers(1, 200, size=counts.shape)
-    shape[:, 2:] = 0
-    labels, learner = tuple(range(n_arms)), LCB(confidence=0.01)
-    together = flat(learner, ArmStatistics(labels, counts, sums), shape)
-    alone = [
-        flat(learner, ArmStatistics(labels, *row), k) for *row, k in zip(counts, sums, shape, strict=True)
-    ]
-    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-13)
-    assert ((together > 0.01) & (together < 0.99)).any(axis=-1).sum() > 30

@@ -26,7 +26,7 @@ def test_the_same_commands_on_postgresql(
     assert run("init", "--actions", "A,B").code == 0
     assert run("ingest", log, "--user-column", "who", "--json").json["added"] == 120
     assert run("decide", "--json").json["action"] == "A"
-    before = run("ledger", "--head").out
+    before = run("ledger", "--head-only").out
     told = run("forget", "--user", "ann", "--dry-run", "--json").json
     assert told["counts"] == {"A": 30, "B": 0}
     assert told["probabilities"] == {"A": 0.0, "B": 1.0}
@@ -43,7 +43,7 @@ def test_the_same_commands_on_postgresql(
         assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
         assert sentence in refused.err
     assert {path.name for path in tmp_path.iterdir()} == {"log.csv", keys.name, f"{keys.name}.head"}
-    assert run("ledger", "--head").out == before
+    assert run("ledger", "--head-only").out == before
     done = run("forget", "--user", "ann", "--json").json
     assert (done["served"], done["erasure"]) == ("B", "pending")
     assert run("status", "--json").json["erasure"] == "pending"

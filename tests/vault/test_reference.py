@@ -12,7 +12,8 @@ from armnesia.vault import Configuration, Vault, results
 
 PAGE = (Path(__file__).parents[2] / "docs" / "vault-python.md").read_text(encoding="utf-8")
 API = PAGE.split("\n## Python API\n", 1)[1].split("\n## ", 1)[0]
-ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in API.splitlines() if line[:2] == "| "][2:]
+CELLS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in API.splitlines() if line[:2] == "| "]
+ROWS = [cells for cells in CELLS[2:] if len(cells) == 3]  # the values that methods return have two
 KEYS = {row[1].strip("`"): set(re.findall(r"`(\w+)`", row[2])) for row in ROWS if row[2]}
 METHODS = [found for row in ROWS for found in re.findall(r"`(?:Vault\.)?(\w+)(?:\((.*?)\))?`", row[0])]
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from armnesia import Tilt
+from armnesia import Adaptive, Tilt
 from armnesia.core.identifiers import UserType
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Configuration
+from armnesia.vault.configuration import make_unlearner
+from armnesia.vault.operations.forget import RequestOptions
 from tests.databases import fresh_place
 from tests.vault.raw_vaults import filled
 
@@ -75,7 +77,7 @@ def test_the_ledger_says_which_predictive_answered(tmp_path: Path, asked: dict[s
             vault.forget(users=["ann"], **asked)
             used.append(dict(list(vault.ledger())[-1].fields)["unlearner"])
             assert not vault.verify().problems
-    old = {"assumed_share": 0.5} if "options" not in asked else STORED
+    old = {"assumed_share": 0.5} if "options" not in asked else {"assumed_share": 0.5, "predictive": "flat"}
     assert used == [{"name": "tilt", **STORED}, {"name": "tilt", **old}]
 
 
@@ -83,3 +85,40 @@ def test_every_changed_default_is_that_of_a_parameter() -> None:
     for kind in UNLEARNERS.values():
         for name in kind.stored_defaults:
             assert hasattr(kind(), name)
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "used"),
+    [
+        (new(), {"insurance": 0.01}, Tilt(assumed_share=0.5, insurance=0.01)),
+        (new(insurance=0.01), {"assumed_share": 0.9}, Tilt(assumed_share=0.9, insurance=0.01)),
+        (new(insurance=0.01), {"assumed_share": None, "predictive": None}, Tilt(insurance=0.01)),
+        (
+            of_an_old_vault(),
+            {"insurance": 0.01},
+            Tilt(assumed_share=0.5, predictive="flat", insurance=0.01),
+        ),
+        (
+            Configuration(actions=("A", "B"), **SHARE),
+            {"assumed_share": 0.9},
+            Tilt(assumed_share=0.9, predictive="by_counts"),
+        ),
+    ],
+)
+def test_parameters_of_a_request_replace_those_of_the_same_name(
+    made: Configuration, asked: dict[str, Any], used: Tilt
+) -> None:
+    for unlearner in (None, "tilt"):
+        resolved = RequestOptions(unlearner, asked).resolve(made)
+        assert resolved.unlearner.resolved() == used.resolved()
+        by_the_ledger = make_unlearner("tilt", resolved.options, stored=True)
+        assert by_the_ledger.resolved() == used.resolved()
+
+
+def test_another_unlearner_has_its_own_defaults() -> None:
+    gaussian: dict[str, Any] = {"unlearner": "gaussian", "unlearner_options": {"sensitivity": "paper"}}
+    made = Configuration(actions=("A", "B"), epsilon=1.0, delta=1e-5, **gaussian)
+    assert RequestOptions("adaptive").resolve(made).unlearner == Adaptive()
+    assert RequestOptions("adaptive", {"threshold": "paper"}).resolve(made).unlearner == Adaptive(
+        threshold="paper"
+    )

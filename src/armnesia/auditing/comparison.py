@@ -13,7 +13,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import Learner
-from armnesia.privacy import Budget, Guarantee
+from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
 
@@ -22,6 +22,7 @@ class Comparison:
     """What one unlearner would do with a request, or why it refuses it."""
 
     name: str
+    """The unlearner's label: its name, with the level if its parameters have selected another one."""
     actions: tuple[Hashable, ...]
     guarantee: Guarantee | None
     probabilities: FloatArray | None
@@ -63,7 +64,8 @@ def compare(
     """Compare unlearners on a request: strictest level first, then the smallest expected loss.
 
     `unlearners` are names, or instances, also of a class of your own; by default all that armnesia has. Each
-    name stands for its default options, unless `variants` holds another instance of that name.
+    name stands for its default options, unless `variants` holds another instance of that name. A variant at
+    another level than its class's, such as `Tilt(assumed_share=0.95)`, stands beside it: "tilt (retained)".
 
     The loss is judged by the posterior of each arm's mean given D∖U and a uniform prior, whose mean is
     (1 + S′)/(2 + N′) on the [0, 1] scale: it is the best such mean less the average over the release. It is
@@ -85,7 +87,7 @@ def compare(
     posterior = posterior_means(retained)
     found = []
     for unlearner in _instances(unlearners, variants):
-        name = unlearner.name
+        name = unlearner.label
         try:
             release = unlearner.release(learner, statistics, request, budget)
         except ArmnesiaError as reason:
@@ -97,14 +99,14 @@ def compare(
         found.append(
             Comparison(name, release.actions, release.guarantee, p, max(change, 0.0), max(loss, 0.0))
         )
-    return sorted(found, key=_strictest_and_best_first)
+    return sorted(found, key=lambda each: strictest_and_best_first(each.guarantee, each.expected_loss))
 
 
 def _instances(
     unlearners: Iterable[str | Unlearner] | None, variants: Iterable[Unlearner]
 ) -> list[Unlearner]:
     """The unlearners to compare, in order; each name and each variant once."""
-    by_name = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    by_name = {name: kind() for name, kind in UNLEARNERS.items()} | {each.label: each for each in variants}
     if unlearners is None:
         return list(by_name.values())
     asked = [unlearners] if isinstance(unlearners, str | Unlearner) else list(unlearners)
@@ -126,8 +128,7 @@ def posterior_means(retained: ArmStatistics) -> FloatArray:
     return np.asarray((1 + sums) / (2 + retained.counts))
 
 
-def _strictest_and_best_first(found: Comparison) -> tuple[int, float]:
-    if found.guarantee is None:
-        return (9, 0.0)
-    levels = list(type(found.guarantee.level))
-    return (levels.index(found.guarantee.level), found.expected_loss)
+def strictest_and_best_first(guarantee: Guarantee | None, loss: float) -> tuple[int, float]:
+    """The key to sort comparisons by: level, then loss; what has no guarantee is last."""
+    levels = list(Level)
+    return (len(levels), 0.0) if guarantee is None else (levels.index(guarantee.level), loss)

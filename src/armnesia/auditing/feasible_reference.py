@@ -27,6 +27,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import CountsOnlyLearner, Learner
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners import Unlearner
+from armnesia.unlearners.joint import request_of, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +116,8 @@ def feasible_reference(
         n_groups=len(groups),
         branches=dict(zip(names.tolist(), times.tolist(), strict=True)),
         witness=Witness(
-            retained=_pick(retained, worst_group[0]),
-            instances=tuple(
-                (_pick(statistics, i), DeletionRequest(_pick(request.records, i), request.binary))
-                for i in worst_group
-            ),
+            retained=rows_of(retained, worst_group[0]),
+            instances=tuple((rows_of(statistics, i), request_of(request, i)) for i in worst_group),
             releases=releases[worst_group],
             reference=worst_reference,
         ),
@@ -174,9 +172,3 @@ def _worst_group(
     if progress is not None:
         progress(len(groups), len(groups))
     return worst_delta, worst_group, worst_reference
-
-
-def _pick(statistics: ArmStatistics, index: int) -> ArmStatistics:
-    return ArmStatistics(
-        statistics.actions, statistics.counts[index], statistics.sums[index], statistics.reward_range
-    )

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from armnesia.auditing.audit import ROUNDING
-from armnesia.auditing.comparison import posterior_means
+from armnesia.auditing.comparison import posterior_means, strictest_and_best_first
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.request import DeletionRequest
@@ -211,9 +211,10 @@ def compare_jointly(
 ) -> list[JointComparison]:
     """Compare all unlearners on a request in all decisions: strictest level first, then the smallest loss.
 
-    Each has its default options, unless `variants` holds another instance of its name, and each splits its
-    budget over the same decisions: those that lose records, or with `over="all"` all of them. The loss is
-    judged as `compare` judges it; it is an estimate for the operator and must not be published.
+    Each has its default options, unless `variants` holds another instance of its name, or of its name at
+    another level, which stands beside it as in `compare`. Each splits its budget over the same
+    decisions: those that lose records, or with `over="all"` all of them. The loss is judged as `compare`
+    judges it; it is an estimate for the operator and must not be published.
 
     >>> from armnesia import LCB
     >>> ones = np.array([[410, 365]] * 3)
@@ -230,7 +231,7 @@ def compare_jointly(
     low, high = statistics.reward_range
     losses = (high - low) * (posterior.max(axis=-1, keepdims=True) - posterior)
     unchanged = np.take_along_axis(losses, old[:, None], -1)[:, 0]
-    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.name: each for each in variants}
+    unlearners = {name: kind() for name, kind in UNLEARNERS.items()} | {each.label: each for each in variants}
     found = []
     for name, unlearner in unlearners.items():
         try:
@@ -246,7 +247,7 @@ def compare_jointly(
             changes = float((1 - np.take_along_axis(p, old[rows, None], -1)).sum())
             loss += float((p * losses[rows]).sum() - unchanged[rows].sum())
         found.append(JointComparison(name, answers.guarantee, max(changes, 0.0), max(loss, 0.0)))
-    return sorted(found, key=_strictest_and_best_first)
+    return sorted(found, key=lambda each: strictest_and_best_first(each.guarantee, each.expected_loss))
 
 
 def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> JointAudit:
@@ -279,10 +280,3 @@ def _bounded(release: JointRelease, reference: FloatArray, budget: Budget) -> Jo
         delta_at_claim=(max(lowers_at_claim), max(uppers_at_claim)),
         is_exact=False,
     )
-
-
-def _strictest_and_best_first(found: JointComparison) -> tuple[int, float]:
-    if found.guarantee is None:
-        return (9, 0.0)
-    levels = list(type(found.guarantee.level))
-    return (levels.index(found.guarantee.level), found.expected_loss)

@@ -70,8 +70,20 @@ OLD_OPTIONS = {
 """The names of options in 0.1.0. They still work, unless the command has another option of that name."""
 
 
+def hide_types_of_flags(params: list[Any]) -> None:
+    """Keep the help of flags, which take no value, from saying <bool>."""
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+
+
 class Command(TyperCommand):
     """A command whose options can also be given by their old names, which its help does not list."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        hide_types_of_flags(self.get_params(ctx))
+        super().format_help(ctx, formatter)
 
     def make_parser(self, ctx: Any) -> Any:
         """Make the parser, and add the old names to it."""
@@ -123,6 +135,7 @@ class Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with a line for each command."""
+        hide_types_of_flags(self.get_params(ctx))
         for command in self.commands.values():
             if isinstance(command, UnloadedCommand):
                 command.help = command.docstring()

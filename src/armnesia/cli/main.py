@@ -46,8 +46,7 @@ def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) ->
         if not hasattr(error, "format_message"):  # typer's usage errors have it, in every version
             raise
         message = _usage_message(error)
-        # Without a command, the help has been printed and the message is empty.
-        return _report(message) if message else REFUSED
+        return _report(message) if message else 0  # without a command, the help has been printed
     if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this exit code, without a message
         return _report("interrupted; finished work is kept", INTERRUPTED)
     return code if isinstance(code, int) else 0

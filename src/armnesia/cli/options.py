@@ -1,6 +1,6 @@
 """The options that several commands share, and how they become values of the library."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +10,13 @@ import typer
 from armnesia import datasets
 from armnesia.cli.interrupts import import_before_work
 from armnesia.cli.parameters import check_owners, of_kind
+from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import checked_reward_range
 from armnesia.learners import LCB, LEARNERS, Learner
-from armnesia.logs import IF_PRESENT, Log, read_log
+from armnesia.logs import IF_PRESENT, Log, open_source, read_opened, warn_of_experiments
+from armnesia.logs.experiments import EXPERIMENT
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
@@ -83,8 +86,8 @@ class LogOptions:
     reward_range: RewardRange = "0,1"
     where: Where = None
 
-    def read(self, log: str, *, with_users: bool) -> Log:
-        """Read the log that a command names."""
+    def read(self, log: str, *, with_users: bool, by: Sequence[str] | None = None) -> Log:
+        """Read the log that a command names; warn if it mixes experiments that `by` does not part."""
         own = (
             "columns, actions and rewards: leave --table, --action-column, --reward-column, --user-column,"
             " --actions, --actions-file, --reward-range and --where out"
@@ -92,17 +95,22 @@ class LogOptions:
         if is_bundled(log, by_default=self == LogOptions(), own=own):
             return datasets.flights()
         actions = declared_actions(self.actions, self.actions_file)
+        declared = None if actions is None else checked_actions(actions)
+        reward_range = checked_reward_range(two_numbers(self.reward_range))
         import_engine(log)
-        return read_log(
+        opened = open_source(
             log,
             action=self.action_column,
             reward=self.reward_column,
             user=self.user_column or (IF_PRESENT if with_users else None),
             table=self.table,
-            actions=actions,
             where=self.where,
-            reward_range=two_numbers(self.reward_range),
+            whole_rows=False,
         )
+        read = read_opened(opened, declared, reward_range)
+        if EXPERIMENT not in [key.partition(":")[0] for key in by or ()]:
+            warn_of_experiments(opened.mixes_experiments(), stacklevel=2)
+        return read
 
 
 def is_bundled(log: str, *, by_default: bool, own: str) -> bool:

@@ -52,6 +52,40 @@ def read_plain(path: str | PathLike[str], largest: int = 1 << 24) -> bytes:
     return data
 
 
+def check_new_file(path: str | PathLike[str]) -> None:
+    """Refuse a file that exists, or that cannot be made, before an operation does anything.
+
+    >>> check_new_file("no-such-folder/new")
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: the file must be in a folder that exists; no-such-folder does not
+    """
+    file = Path(path)
+    if file.exists():
+        raise InvalidInputError(f"the file must be a new one; {file} exists already")
+    _check_writable(file.parent, "the file")
+
+
+def check_new_folder(path: str | PathLike[str]) -> None:
+    """Refuse a folder that has files, or that cannot be made, before an operation does anything.
+
+    >>> check_new_folder("no-such-folder/new")
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: the new folder must be in a folder that exists; no-such-folder
+    does not
+    """
+    folder = Path(path)
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InvalidInputError(f"the folder must be a new one; {folder} exists already and is not empty")
+    _check_writable(folder if folder.exists() else folder.parent, "the new folder")
+
+
+def _check_writable(parent: Path, what: str) -> None:
+    if not parent.is_dir():
+        raise InvalidInputError(f"{what} must be in a folder that exists; {parent} does not")
+    if not os.access(parent, os.W_OK):
+        raise InvalidInputError(f"{what} must be in a writable folder; {parent} is not writable")
+
+
 @contextmanager
 def atomic_write(path: str | PathLike[str], *, mode: int = 0o666, replace: bool = False) -> Iterator[Path]:
     """Lend an empty temporary file beside `path`; at the end of the block it takes that name in one step.

@@ -381,6 +381,8 @@ def _new_file(path: Path, *, replace: bool) -> Iterator[Path]:
         with atomic_write(path, replace=replace) as temporary:
             yield temporary
     except FileExistsError:
-        raise InvalidInputError(f"{str(path)!r} exists already; choose another file, or replace it") from None
+        raise InvalidInputError(
+            f"{str(path)!r} exists already; choose another file, or replace it with --replace (replace=True)"
+        ) from None
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidInputError(f"the folder of {str(path)!r} does not exist") from None

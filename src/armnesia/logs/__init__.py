@@ -7,12 +7,13 @@ rows a vault reads. Optional dependencies are imported when a source needs them.
 from armnesia.logs.columns import IF_PRESENT, Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions
+from armnesia.logs.experiments import warn_of_experiments
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source, reopen_source, source_name
 from armnesia.logs.propensities import warn_of_propensities
-from armnesia.logs.reading import read_log
+from armnesia.logs.reading import read_log, read_opened
 from armnesia.logs.rows import Rows
 from armnesia.logs.source import Source
 from armnesia.logs.values import label_text, storable_labels
@@ -30,8 +31,10 @@ __all__ = [
     "label_text",
     "open_source",
     "read_log",
+    "read_opened",
     "reopen_source",
     "source_name",
     "storable_labels",
+    "warn_of_experiments",
     "warn_of_propensities",
 ]

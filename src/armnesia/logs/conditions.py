@@ -129,6 +129,8 @@ class Condition:
         name = found["name"] or found["quoted"].replace('""', '"')
         if found["list"] is not None:
             return cls(name, "in", tuple(_literals(found["list"], text)))
+        if found["operator"] == "=" and found["value"].startswith("="):
+            raise InvalidInputError(f"where must be {_EXPECTED}; got {shown(text)}: use = for equality")
         literals = _literals(found["value"], text)
         if len(literals) > 1:
             raise InvalidInputError(

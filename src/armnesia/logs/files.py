@@ -164,6 +164,14 @@ class FileSource(Source):
         sql = f"SELECT DISTINCT {label} AS label FROM {self._table} ORDER BY label"
         return [label for (label,) in self._files.query(sql, **self._where_parameters)]
 
+    def has_several_values(self, name: str) -> bool:
+        """Ask DuckDB."""
+        other = copy.copy(self)
+        (column,) = other._further_columns("key", [name])
+        sql = f"SELECT count(DISTINCT {column.text()}) FROM {other._table}"
+        ((number,),) = other._files.query(sql, **other._where_parameters)
+        return int(number) > 1
+
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows in the order of the files."""
         columns = ", ".join([*self._streamed(), *([self._kept] if self.where else [])])

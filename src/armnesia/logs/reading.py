@@ -69,6 +69,22 @@ def read_log(
         raise InvalidInputError(
             f"columns are for arrays without a source, which has its own; got {listed(columns)} with one"
         )
+    return read_opened(opened, declared, reward_range, stacklevel=3)
+
+
+def read_opened(
+    opened: Source,
+    declared: tuple[Hashable, ...] | None,
+    reward_range: tuple[float, float],
+    *,
+    stacklevel: int = 2,
+) -> Log:
+    """The part of `read_log` after a source was opened and its options were checked.
+
+    >>> source = open_source({"action": ["A"], "reward": [1]}, action="action", reward="reward")
+    >>> read_opened(source, ("A", "B"), (0.0, 1.0))
+    <Log of 1 rows, actions 'A', 'B', reward_range (0.0, 1.0), without users>
+    """
     log = opened.read(declared or opened.declared_actions, reward_range)
     if declared is None and opened.declared_actions is None:
         is_id = "; so many different values are probably ids, not actions" if len(log.actions) > _MANY else ""
@@ -76,9 +92,9 @@ def read_log(
             f"the actions were taken from the log: {listed(log.actions, 10)}{is_id}; declare them with"
             " actions=[...] (--actions), because deleting rows must not change the action set",
             UndeclaredActionsWarning,
-            stacklevel=2,
+            stacklevel=stacklevel,
         )
-    warn_of_propensities(opened.varying_propensity(), stacklevel=3)
+    warn_of_propensities(opened.varying_propensity(), stacklevel=stacklevel + 1)
     return log
 
 

@@ -120,7 +120,8 @@ def check_rewards(
 
     >>> check_rewards(np.array([0.5, 7.0]), "reward", (0.0, 1.0), range(100, 102))
     Traceback (most recent call last):
-    armnesia.core.errors.InvalidLogError: reward must lie in reward_range [0.0, 1.0]; got 7.0 at row 101
+    armnesia.core.errors.InvalidLogError: reward must lie in reward_range [0.0, 1.0]; got 7.0 at row 101:
+    reward_range=… (--reward-range) declares another range, in a vault at init
     """
     low, high = reward_range
     infinite = np.flatnonzero(~np.isfinite(rewards))
@@ -232,7 +233,10 @@ def not_finite(what: str, offences: Offences) -> InvalidLogError:
 def outside_range(what: str, offences: Offences, reward_range: tuple[float, float]) -> InvalidLogError:
     """Refuse rewards outside the declared range."""
     low, high = reward_range
-    return InvalidLogError(f"{what} must lie in reward_range [{low!r}, {high!r}]; got {at_rows(offences)}")
+    return InvalidLogError(
+        f"{what} must lie in reward_range [{low!r}, {high!r}]; got {at_rows(offences)}: reward_range=…"
+        " (--reward-range) declares another range, in a vault at init"
+    )
 
 
 def integer_of(user: Any) -> str | None:

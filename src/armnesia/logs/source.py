@@ -20,6 +20,7 @@ from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
+from armnesia.logs.experiments import EXPERIMENT
 from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
@@ -56,6 +57,7 @@ class Source(ABC):
         self._heading = heading_of(self.columns, available) if self.reads_whole_rows else None
         used = set(self.columns.named().values())
         self._propensities = [name for name in propensity_columns(available) if name not in used]
+        self._has_experiments = EXPERIMENT in available and EXPERIMENT not in used
         self._user_place = _place_of_user(self.columns, available) if self.reads_whole_rows else None
 
     @property
@@ -102,6 +104,26 @@ class Source(ABC):
         'pscore'
         """
         return next((name for name in self._propensities if vary(self.propensity_ranges(name))), None)
+
+    def mixes_experiments(self) -> bool:
+        """Whether there is a column `experiment` with several values, which is no key and nothing else.
+
+        >>> from armnesia.logs import open_source
+        >>> log = {"action": ["A", "A"], "reward": [1, 0], "experiment": ["checkout", "search"]}
+        >>> open_source(log, action="action", reward="reward").mixes_experiments()
+        True
+        """
+        parted = EXPERIMENT in self.keys
+        return self._has_experiments and not parted and self.has_several_values(EXPERIMENT)
+
+    def has_several_values(self, name: str) -> bool:
+        """Whether a column has more than one value; kinds that can do better than reading it override it."""
+        found: set[str | None] = set()
+        for raw in self.with_keys((name,)).raw_rows(CHUNK, None):
+            found |= {label_text(value) for value in raw.keys[0]} - {None}
+            if len(found) > 1:
+                return True
+        return False
 
     def action_labels(self) -> list[Hashable]:
         """List the actions, distinct by their text: the declared ones, or else those that occur, sorted."""

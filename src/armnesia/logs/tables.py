@@ -78,6 +78,13 @@ class TableSource(Source):
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
             yield from (label for (label,) in piece)
 
+    def has_several_values(self, name: str) -> bool:
+        """Ask the database, unless there are conditions."""
+        if self.where:
+            return super().has_several_values(name)
+        ((number,),) = next(self._pieces(f"SELECT count(DISTINCT {quoted(name)}) FROM {self._quoted}"))
+        return int(number) > 1
+
     def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
         """Ask the database for the lowest and the highest of each action."""
         value, action = self._number(name), quoted(self.columns.action)

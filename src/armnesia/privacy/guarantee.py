@@ -111,8 +111,13 @@ class Guarantee:
 
         >>> Guarantee(0.0, 0.0, Level.REQUEST_SHAPE, is_joint=True).meaning
         'the rewards are forgotten; how many records of each arm in each decision were deleted is not'
+        >>> Guarantee(3.0, 0.0, Level.REQUEST_SHAPE).meaning
+        'up to (ε, δ), the rewards are forgotten; how many records of each arm were deleted is not'
         """
-        return _JOINT_MEANINGS.get(self.level, self.level.meaning) if self.is_joint else self.level.meaning
+        meaning = self.level.meaning
+        if self.is_joint:
+            meaning = _JOINT_MEANINGS.get(self.level, meaning)
+        return meaning if self.epsilon == self.delta == 0 else f"up to (ε, δ), {meaning}"
 
     @property
     def is_vacuous(self) -> bool:

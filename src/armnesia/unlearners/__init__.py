@@ -1,7 +1,7 @@
 """The unlearners of the paper and further ones, one module each."""
 
 from armnesia.unlearners.adaptive import Adaptive
-from armnesia.unlearners.base import UNLEARNERS, Branch, Release, Unlearner
+from armnesia.unlearners.base import Branch, Release, Unlearner
 from armnesia.unlearners.centred_gaussian import CentredGaussian
 from armnesia.unlearners.frozen_rollback import FrozenRollback
 from armnesia.unlearners.gaussian import Gaussian
@@ -12,7 +12,7 @@ from armnesia.unlearners.rollback import ImitationRollback, Rollback
 from armnesia.unlearners.strict_adaptive import StrictAdaptive
 from armnesia.unlearners.tilt import Tilt
 
-UNLEARNERS |= {
+UNLEARNERS: dict[str, type[Unlearner]] = {
     unlearner.name: unlearner
     for unlearner in (
         Rollback,
@@ -27,6 +27,9 @@ UNLEARNERS |= {
         Tilt,
     )
 }
+"""Every unlearner by its name, for the command line, the vault and the generic tests."""
+
+Unlearner.registered = UNLEARNERS
 
 __all__ = [
     "UNLEARNERS",

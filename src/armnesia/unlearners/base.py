@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot, scalar_or_array
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.messages import any_of
+from armnesia.core.parameters import parameters_of
 from armnesia.core.randomness import draw_index
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -130,6 +131,9 @@ class Unlearner(ABC):
     stored_defaults: ClassVar[Mapping[str, Any]] = {}
     """What a vault's configuration means where it leaves out an option whose default has changed since."""
 
+    registered: ClassVar["Mapping[str, type[Unlearner]]"]
+    """All unlearners by name, for alternatives in refusals; set by `armnesia.unlearners`."""
+
     def resolved(self) -> Self:
         """The same unlearner, with every default written out that depends on other parameters."""
         return self
@@ -143,6 +147,39 @@ class Unlearner(ABC):
         (Gaussian(sensitivity='paper', joint=False), True)
         """
         return cls()
+
+    @property
+    def label(self) -> str:
+        """The name; with its level, if parameters have selected another level than that of its class.
+
+        >>> from armnesia import Tilt
+        >>> Tilt().label, Tilt(assumed_share=0.95).label
+        ('tilt', 'tilt (retained)')
+        """
+        return self.name if self.level is type(self).level else f"{self.name} ({self.level})"
+
+    @property
+    def described(self) -> str:
+        """The name with the parameters in force; those that are not set are left out.
+
+        >>> from armnesia import Rollback, Tilt
+        >>> Rollback().described, Tilt(assumed_share=0.95).described
+        ('rollback', 'tilt (assumed_share=0.95, predictive=by_counts, insurance=0.02)')
+        """
+        used = self.resolved()
+        values = {each.name: getattr(used, each.name) for each in parameters_of(type(self))}
+        shown = [
+            f"{name}={getattr(value, '__name__', value)}"
+            for name, value in values.items()
+            if value is not None
+        ]
+        return f"{self.name} ({', '.join(shown)})" if shown else self.name
+
+    def remark(
+        self, learner: Any, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> str:
+        """One line on how a request is answered, for the operator; empty if there is nothing to say."""
+        return ""
 
     @abstractmethod
     def answer(
@@ -243,16 +280,9 @@ class Unlearner(ABC):
         """The unlearners that work with this learner, at a level that is not weaker."""
         return [
             kind
-            for kind in UNLEARNERS.values()
+            for kind in self.registered.values()
             if learner.supports(kind.needs) and Level.weakest(kind.level, self.level) is self.level
         ]
-
-
-UNLEARNERS: dict[str, type[Unlearner]] = {}
-"""Every unlearner by its name, for the command line, the vault and the generic tests.
-
-`armnesia.unlearners` fills it; it is here because messages of `Unlearner.check_supported` name its entries.
-"""
 
 
 def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities: FloatArray) -> FloatArray:

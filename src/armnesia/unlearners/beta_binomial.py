@@ -11,6 +11,8 @@ Belief: TypeAlias = tuple[FloatArray, FloatArray]
 """(ones, zeros) per arm: the mean of the arm is Beta(ones, zeros)."""
 
 _MOST_TERMS = 1000
+_UNDERFLOW = -600.0
+"""Below this logarithm P(0) is close to the smallest numbers, and products that begin with it are inexact."""
 _MANY = 200  # so many numbers make a loop over the values faster than an array of all of them
 
 
@@ -35,8 +37,8 @@ def chance_of_at_least(needed: IntArray, deleted: IntArray, belief: Belief) -> F
 def _fewer(terms: IntArray, deleted: IntArray, hits: FloatArray, misses: FloatArray) -> FloatArray:
     """P(fewer than `terms` hits) for a beta-binomial number of hits."""
     n = hits + misses
-    log_none = gammaln(misses + deleted) - gammaln(misses) + gammaln(n) - gammaln(n + deleted)
-    long = (terms > _MOST_TERMS) | (log_none < -600)
+    log_none = _log_chance_of_none(deleted, hits, misses)
+    long = (terms > _MOST_TERMS) | (log_none < _UNDERFLOW)
     chance, total = np.exp(np.where(long, -np.inf, log_none)), np.zeros(terms.shape)
     for g in range(int(terms.max(initial=0, where=~long))):
         total += np.where(g < terms, chance, 0.0)
@@ -52,6 +54,12 @@ def _fewer(terms: IntArray, deleted: IntArray, hits: FloatArray, misses: FloatAr
     return np.where(long, betainc(*shapes, np.clip(terms / (k + 1), 0.0, 1.0)), np.minimum(total, 1.0))
 
 
+def _log_chance_of_none(deleted: IntArray, hits: FloatArray, misses: FloatArray) -> FloatArray:
+    """ln P(0) of a beta-binomial number of hits."""
+    n = hits + misses
+    return np.asarray(gammaln(misses + deleted) - gammaln(misses) + gammaln(n) - gammaln(n + deleted))
+
+
 def numbers_of_ones(deleted: IntArray, belief: Belief, most: int) -> FloatArray:
     """P(g of the `deleted` records were ones), for g = 0, …, `most` on a new last axis.
 
@@ -61,8 +69,10 @@ def numbers_of_ones(deleted: IntArray, belief: Belief, most: int) -> FloatArray:
     k, (ones, zeros) = deleted[..., None], (part[..., None] for part in belief)
     g = np.arange(most)
     steps = np.maximum(k - g, 1) * (ones + g) / ((g + 1) * (zeros + np.maximum(k - g, 1) - 1))
-    first = gammaln(zeros + k) - gammaln(zeros) + gammaln(ones + zeros) - gammaln(ones + zeros + k)
-    if first.min(initial=0.0) > -600:  # products are faster than logarithms, where P(0) is no underflow
+    first = _log_chance_of_none(k, ones, zeros)
+    if (
+        first.min(initial=0.0) >= _UNDERFLOW
+    ):  # products are faster than logarithms, where P(0) is no underflow
         ratios = np.cumprod(np.where(g < k, steps, 0.0), axis=-1)  # 0 beyond k
         return np.asarray(np.exp(first) * np.concatenate([np.ones_like(first), ratios], axis=-1))
     logs = first + np.concatenate([np.zeros_like(first), np.cumsum(np.log(steps), axis=-1)], axis=-1)
@@ -76,12 +86,9 @@ def likely_numbers_of_ones(deleted: IntArray, belief: Belief, negligible: float)
     >>> first, chances[:, 0].round(3)
     (0, array([0.45 , 0.349, 0.147, 0.043, 0.009, 0.002]))
     """
-    ones, zeros = belief
-    first = (
-        gammaln(zeros + deleted) - gammaln(zeros) + gammaln(ones + zeros) - gammaln(ones + zeros + deleted)
-    )
+    first = _log_chance_of_none(deleted, *belief)
     most = int(deleted.max(initial=0))
-    if first.size < _MANY or first.min(initial=0.0) < -600:
+    if first.size < _MANY or first.min(initial=0.0) < _UNDERFLOW:
         chances = np.moveaxis(numbers_of_ones(deleted, belief, most), -1, 0)
         highest = chances.reshape(most + 1, -1).max(axis=-1)
     else:

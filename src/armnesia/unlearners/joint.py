@@ -115,8 +115,8 @@ def release_jointly(
     >>> found.probabilities.round(3), found.n_sharing, found.each
     (array([[0.622, 0.378], [1. , 0. ], [0.771, 0.229]]), 2, Budget(epsilon=0.5, delta=5e-06))
     >>> print(found.guarantee)
-    (ε = 1, δ = 1e-05) at level request_shape: the rewards are forgotten; how many records of each arm in
-    each decision were deleted is not
+    (ε = 1, δ = 1e-05) at level request_shape: up to (ε, δ), the rewards are forgotten; how many records of
+    each arm in each decision were deleted is not
     """
     check_decisions(statistics, request)
     probabilities = decision_distribution(learner, statistics)

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from armnesia.core.arrays import FloatArray, IntArray, one_hot
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import counted
 from armnesia.core.parameters import parameter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -23,7 +24,14 @@ from armnesia.privacy import Budget, Level
 from armnesia.unlearners.base import Branch, Unlearner
 from armnesia.unlearners.contenders import can_win, contenders_up_to, highest_scores, lowest_scores
 from armnesia.unlearners.predictive import PREDICTIVES, Predictive, checked_probabilities
-from armnesia.unlearners.tilt_reference import best_reference, factors, highest_allowed, insured_reference
+from armnesia.unlearners.tilt_reference import (
+    among_contenders,
+    best_reference,
+    factors,
+    highest_allowed,
+    insured_arms,
+    insured_reference,
+)
 
 _MOST_RECORDS = 10**18
 """Counts are 64-bit integers."""
@@ -200,13 +208,48 @@ class Tilt(Unlearner):
         q = self._predicted(learner, retained, shape)
         if self.insurance == 0:
             return best_reference(q, budget)
+        is_contender, highest = self._contenders(learner, retained, shape)
+        return insured_reference(q, is_contender, highest, budget, self.insurance)
+
+    def remark(
+        self,
+        learner: MeanAndCountLearner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        budget: Budget,
+    ) -> str:
+        """How many contenders are insured, by D∖U and what the level sees of the request.
+
+        >>> from armnesia.learners import LCB
+        >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+        >>> request, learner = DeletionRequest.from_rewards({"A": [1], "B": []}), LCB().bind(statistics)
+        >>> for epsilon in (1.0, 2.0):
+        ...     budget = Budget(epsilon=epsilon, delta=0.0)
+        ...     Tilt(assumed_share=0.95).remark(learner, statistics, request, budget)
+        'Insured: 0 of 2 contenders'
+        'Insured: 2 of 2 contenders'
+        """
+        retained, shape = statistics.without(request), request.counts
+        if retained.counts.ndim > 1 or retained.total == 0:
+            return ""
+        if self.insurance == 0:
+            return "Insured: nothing, because insurance is 0"
+        if self.assumed_share is not None:
+            shape = most_deleted(retained.counts, self.assumed_share)
+        is_contender, highest = self._contenders(learner, retained, shape)
+        q = among_contenders(self._predicted(learner, retained, shape), is_contender)
+        insured = insured_arms(q, is_contender, highest, budget, self.insurance)
+        return f"Insured: {insured.sum()} of {counted(is_contender.sum(), 'contender')}"
+
+    def _contenders(
+        self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray
+    ) -> tuple[BoolArray, FloatArray | None]:
+        """The arms to insure, and the highest scores they can have had, if these say which matter most."""
         if self.assumed_share is not None:
             # With a share of every arm, the highest possible scores of all arms are high and tell little.
-            is_contender = contenders_up_to(learner, retained, shape)
-            return insured_reference(q, is_contender, None, budget, self.insurance)
+            return contenders_up_to(learner, retained, shape), None
         highest = highest_scores(learner, retained, shape)
-        is_contender = can_win(lowest_scores(learner, retained, shape), highest)
-        return insured_reference(q, is_contender, highest, budget, self.insurance)
+        return can_win(lowest_scores(learner, retained, shape), highest), highest
 
     def _predicted(
         self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray

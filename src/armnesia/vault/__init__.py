@@ -7,7 +7,7 @@ from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
-from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
+from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import (
     OPERATOR_ONLY,
@@ -37,6 +37,7 @@ from armnesia.vault.results import (
     Verification,
 )
 from armnesia.vault.state.connection import Accept
+from armnesia.vault.storage.opening import known_addresses
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "SCREEN_ONLY",
     "Accept",
     "BackedUp",
+    "BareKeys",
     "Certificate",
     "CertificateCheck",
     "Compacted",
@@ -79,9 +81,12 @@ __all__ = [
     "SigningKey",
     "Status",
     "TouchedDecision",
+    "TrustedKeys",
     "Upgraded",
     "UserType",
     "Vault",
     "VaultIdentity",
     "Verification",
+    "known_addresses",
+    "trusted_keys",
 ]

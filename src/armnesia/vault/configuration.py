@@ -214,6 +214,18 @@ class Configuration:
         """The unlearner of a request that does not ask for another."""
         return make_unlearner(self.unlearner, self.unlearner_options, stored=True)
 
+    def current_options(self) -> dict[str, Any]:
+        """The unlearner's parameters, with the former value of a default that has changed since written out.
+
+        >>> Configuration(actions=("A", "B"), unlearner="tilt", unlearner_options={"insurance": 0.01},
+        ...     epsilon=1.0, delta=1e-5).current_options()
+        {'insurance': 0.01}
+        """
+        used = self.make_unlearner().resolved()
+        today = make_unlearner(self.unlearner, self.unlearner_options).resolved()
+        changed = [name for name in used.stored_defaults if getattr(used, name) != getattr(today, name)]
+        return {**self.unlearner_options, **{name: getattr(used, name) for name in changed}}
+
     def with_actions(self, actions: tuple[Hashable, ...]) -> Self:
         """Fix the actions, as the first ingest shows them."""
         changed = replace(self, actions=actions, checked=True)

@@ -178,12 +178,14 @@ class Preview:
     held: int
     unlearner: str | None
     counts: Mapping[Hashable, int]
-    served: Any
+    served_before: Any
     release: Release | JointRelease | None
     not_held: tuple[str, ...] = ()
     fallback_because: str | None = None
     decisions: tuple[TouchedDecision, ...] | None = None
     """The decisions that the request would touch; None in a vault without keys."""
+    method_lines: tuple[str, ...] = ()
+    """The unlearner with the parameters in force, and what it says about this request."""
 
     @property
     def records(self) -> int:
@@ -207,7 +209,7 @@ class Preview:
             "held": self.held,
             "records": self.records,
             "counts": dict(self.counts),
-            "served_before": self.served,
+            "served_before": self.served_before,
             "not_held": list(self.not_held),
             "unlearner": self.unlearner,
             "fallback_because": self.fallback_because,
@@ -460,7 +462,7 @@ class Finished:
 
     `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
     is the number of those that still have to wait, and `pending_because` says for what. `folder` is where
-    the certificates that were signed again are written, if that was asked for.
+    the certificates that were signed again are written, if that was asked for; None if none was signed.
     """
 
     erasure: Erasure

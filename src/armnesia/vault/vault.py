@@ -184,7 +184,7 @@ class Vault:
         records: Iterable[Any] | None = None,
         *,
         unlearner: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        unlearner_options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
@@ -194,7 +194,7 @@ class Vault:
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
         `exactly` states that the names are meant as they are.
         """
-        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
         return forget(self._connection, ErasureTarget.of(users, records), asked)
 
     def preview(
@@ -203,13 +203,13 @@ class Vault:
         records: Iterable[Any] | None = None,
         *,
         unlearner: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        unlearner_options: Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

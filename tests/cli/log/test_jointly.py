@@ -108,11 +108,11 @@ def test_a_budget_at_retained_is_refused_unless_it_is_split_over_all(
     assert (result["n_sharing"], result["guarantee"]["level"]) == (31, "retained")
     assert result["request"]["touched"] == 1
     compared = run("compare", *LOG, *BY, *BUDGET, "--assumed-share", "0.1", "--json").json["unlearners"]
-    (tilted,) = [each for each in compared if each["name"] == "tilt"]
+    (tilted,) = [each for each in compared if each["name"] == "tilt (retained)"]
     assert tilted["guarantee"] is None
     assert tilted["refused"].startswith("tilt at level retained cannot split its budget")
     compared = run("compare", *LOG, *BY, *BUDGET, "--assumed-share", "0.1", "--over", "all", "--json").json
-    (tilted,) = [each for each in compared["unlearners"] if each["name"] == "tilt"]
+    (tilted,) = [each for each in compared["unlearners"] if each["name"] == "tilt (retained)"]
     assert (tilted["guarantee"]["level"], tilted["refused"]) == ("retained", None)
 
 

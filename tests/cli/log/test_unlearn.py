@@ -131,3 +131,13 @@ def test_an_integer_that_became_a_float_is_named(run: Any, folder: Path) -> None
     assert refused.code == 2
     assert refused.err == "armnesia: the log has no rows of user '116'; it has '116.0'\n"
     assert run("unlearn", "float.csv", "--actions", "A,B", "--user", "116.0").code == 0
+
+
+def test_the_parameters_in_force_and_what_is_insured_are_printed(run: Any) -> None:
+    request = ("flights", "--user", "N711ZX", "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
+    for command in ("unlearn", "audit"):
+        plain = run(command, *request).out
+        assert "Unlearner: tilt (predictive=flat, insurance=0.02)\nInsured: 2 of 2 contenders\n" in plain
+        assert "Insured: 5 of 5 contenders" in run(command, *request, "--assumed-share", 0.95).out
+        assert "Insured: nothing, because insurance is 0" in run(command, *request, "--insurance", 0).out
+    assert "Unlearner: rollback\nBranch" in run("unlearn", "flights", "--user", "N711ZX").out

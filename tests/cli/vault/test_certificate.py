@@ -11,7 +11,7 @@ from tests.vault.forging import about_another_entry
 
 
 def entries(run: Any) -> int:
-    return int(run("ledger", "--head", "--json").json["head"].partition(":")[0])
+    return int(run("ledger", "--head-only", "--json").json["head"].partition(":")[0])
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,17 @@ def test_certificates_are_shown_by_entry_without_a_name(run: Any, vault: Path) -
     assert checked["valid"] is True
     assert checked["signer_checked"] is False
     assert "No public key was given" in checked["notes"][0]
+    assert checked == Certificate.read("entry.json").check(None).to_dict()
+    assert checked["certificate"] == Certificate.read("entry.json").summary()
+
+
+def test_a_certificate_whose_entry_has_a_part_of_another_kind_is_not_valid(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1", "--certificate", "u1.json")
+    found = Certificate.read("u1.json")
+    entry = {**found.body["entry"], "unlearner": "rollback"}
+    Certificate({**found.body, "entry": entry}, found.signature, found.opening).save("forged.json")
+    checked = run("certificate", "verify", "forged.json", "--json")
+    assert (checked.code, checked.json["valid"], checked.json["certificate"]) == (1, False, None)
 
 
 def test_a_changed_certificate_and_a_wrong_key_are_not_valid(run: Any, vault: Path) -> None:
@@ -96,7 +107,7 @@ def forged(run: Any, vault: Path) -> Path:
     run("rotate-key", "signing")
     run("forget", "--user", "a1")
     honest = Certificate.from_json(Path("honest.json").read_bytes())
-    invented = about_another_entry(honest, Keyring.load("vault.db.keys"), released="C")
+    invented = about_another_entry(honest, Keyring.read("vault.db.keys"), released="C")
     invented.save("forged.json")
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
     Path("keys.txt").write_text(run("public-key").out, encoding="utf-8")
@@ -111,7 +122,7 @@ def forged(run: Any, vault: Path) -> Path:
 def test_a_certificate_forged_with_a_retired_key_is_not_valid_against_the_ledger(
     run: Any, keys: str, ledger: str
 ) -> None:
-    head = ("--head", run("ledger", "--head").out.strip())
+    head = ("--head", run("ledger", "--head-only").out.strip())
     against = ("--public-key", keys, "--ledger", ledger)
     for options in (against, (*against, *head)):
         honest = run("certificate", "verify", "honest.json", *options, "--json")
@@ -137,7 +148,7 @@ def test_without_the_ledger_it_is_said_what_was_not_checked(run: Any) -> None:
         ),
         (("--public-key", "keys.json"), "Note: The certificate is signed with key 1, which is retired."),
         (
-            ("--public-key", "keys.json", "--head", run("ledger", "--head").out.strip()),
+            ("--public-key", "keys.json", "--head", run("ledger", "--head-only").out.strip()),
             "Note: A head alone shows how long the ledger is",
         ),
     ):

@@ -1,6 +1,7 @@
 """The commands `finish` and `certificate show --out-folder`: many certificates at once."""
 
 import csv
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ def test_pending_erasures_are_finished_and_the_certificates_written(run: Any, va
     with reader():
         for name in ("u1", "a1", "stranger"):
             assert run("forget", "--user", name, "--json").json["erasure"] == "pending"
-        waiting = run("finish", "--timeout", "0.1", "--out", "early")
+        waiting = run("finish", "--timeout", "0.1", "--out-folder", "early")
         assert (waiting.code, waiting.out) == (
             1,
             "Erasure: pending. Certificates signed again: 0\n3 certificates stay pending: another process was"
@@ -35,13 +36,13 @@ def test_pending_erasures_are_finished_and_the_certificates_written(run: Any, va
         )
         assert not Path("early").exists()
         assert run("finish", "--timeout", "0", "--json").json["pending"] == 3
-    done = run("finish", "--out", "folder")
+    done = run("finish", "--out-folder", "folder")
     assert (done.code, done.out) == (
         0,
         "Erasure: complete. Certificates signed again: 3\n"
         "Written to folder, named by their ledger entries; they name nobody\n",
     )
-    files = {f"certificate-{entry:06}.json": entry for entry in (2, 3, 4)}
+    files = {f"entry-{entry:06}.json": entry for entry in (2, 3, 4)}
     assert {path.name for path in Path("folder").iterdir()} == set(files)
     assert mode_of("folder") == 0o700
     key = run("public-key").out.strip()
@@ -59,7 +60,7 @@ def test_finish_has_stable_keys(run: Any, vault: Path) -> None:
     run("forget", "--user", "u1")
     run("forget", "--user", "a1")
     done = run("finish", "--since", "3", "--json")
-    head = run("ledger", "--head").out.strip()
+    head = run("ledger", "--head-only").out.strip()
     assert done.json == {
         "erasure": "complete",
         "reissued": [3],
@@ -69,6 +70,8 @@ def test_finish_has_stable_keys(run: Any, vault: Path) -> None:
         "folder": None,
     }
     assert run("finish", "--json").json["reissued"] == [2]
+    nothing = run("finish", "--out-folder", "new", "--json").json
+    assert (nothing["reissued"], nothing["folder"], Path("new").exists()) == ([], None, False)
     assert run("finish").out == "Erasure: complete. Certificates signed again: 0\n"
     refused = run("finish", "--since", "0")
     assert (refused.code, refused.err) == (
@@ -122,11 +125,14 @@ def test_keys_and_exit_code_say_who_has_no_certificate(run: Any, vault: Path) ->
         {"folder": "out", "index": "out/index.csv", "written": 2, "pending": 2, "missing": 1},
     )
     assert ",stranger,,,\n" in Path("out/index.csv").read_text(encoding="utf-8")
-    Path("empty").mkdir()
+    Path("empty").mkdir(mode=0o755)
+    Path("empty").chmod(0o755)  # whatever the umask is
     printed = run("certificate", "show", *users("u1", "stranger"), "--out-folder", "empty")
-    assert printed.out.splitlines()[1:] == [
-        "1 of the named have no certificate: they have no file in the index"
-    ]
+    assert printed.out == (
+        "1 certificate written to empty; empty/index.csv says whose they are: do not hand it out\n"
+        "1 of the named has no certificate, and no file in the index\n"
+    )
+    assert mode_of("empty") == 0o700
     of_records = run("forget", "--records", "r3,r4", "--json").json
     assert of_records["named"] == 2
     assert (
@@ -160,7 +166,7 @@ def test_a_bad_folder_is_refused_before_anything_is_written(
     }
     assert not Path("new").exists()
     if len(arguments) == 2:
-        assert sentence in run("finish", "--out", arguments[1]).err
+        assert sentence in run("finish", "--out-folder", arguments[1]).err
 
 
 def test_a_folder_that_becomes_full_is_told(run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,11 +180,36 @@ def test_a_folder_that_becomes_full_is_told(run: Any, vault: Path, monkeypatch: 
         save(self, path)
 
     monkeypatch.setattr(Certificate, "save", once)
-    done = run("finish", "--out", "folder")
+    done = run("finish", "--out-folder", "folder")
     assert done.code == 2
     assert done.err == (
-        "armnesia: folder/certificate-000003.json exists already; nothing was written; the certificates are"
+        "armnesia: folder/entry-000003.json exists already; nothing was written; the certificates are"
         " signed, 1 of 2 are written, and armnesia certificate show --sequence ENTRY --out FILE writes each"
         " of the others\n"
     )
     assert run("finish", "--json").json["reissued"] == []
+
+
+def test_certificates_of_many_that_cannot_all_be_written_are_told(
+    run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("forget", *users("u1", "a1"))
+    save = Certificate.save
+
+    def once(self: Certificate, path: Any) -> None:
+        if Path(path).name == "certificate-000002.json":
+            Path(path).touch()
+        save(self, path)
+
+    command = ("certificate", "show", *users("u1", "a1"), "--out-folder", "folder")
+    with monkeypatch.context() as failing:
+        failing.setattr(Certificate, "save", once)
+        done = run(*command)
+    assert (done.code, done.err) == (
+        2,
+        "armnesia: folder/certificate-000002.json exists already; nothing was written; 1 certificate is"
+        " written to folder, without the index that says whose they are: remove the folder, and run the same"
+        " command again\n",
+    )
+    shutil.rmtree("folder")
+    assert run(*command).code == 0

@@ -10,7 +10,7 @@ from typing import Any
 from armnesia.cli.vault.forget import erasure_hint
 from armnesia.vault import Vault
 from armnesia.vault.storage.postgres import PostgresDatabase
-from tests.cli.examples import BUDGET, GAUSSIAN, WEAKER_POLICY, contents, mode_of, users
+from tests.cli.examples import BUDGET, GAUSSIAN, INGEST, WEAKER_POLICY, contents, mode_of, users
 
 TILT = ("--unlearner", "tilt", *BUDGET)
 
@@ -93,8 +93,10 @@ def test_a_dry_run_says_which_of_several_have_no_records(run: Any, vault: Path) 
     assert "2 of 14 named had records\n" in printed
     assert "Without records: 'x00', 'x01'," in printed
     assert "'x09', … (12 in all); all of them with --json" in " ".join(printed.split())
+    few = run("forget", *users("u1", "x01"), "--exactly", "--dry-run").out
+    assert "Without records: 'x01'\n" in few
     assert "Without records" not in run("forget", "--user", "a1", "--dry-run").out
-    assert "Without records: 'x00', 'x01';" in run("forget", *users("x00", "x01"), "--dry-run").out
+    assert "Without records: 'x00', 'x01'\n" in run("forget", *users("x00", "x01"), "--dry-run").out
     run("forget", *several)
     assert run("forget", *several, "--dry-run", "--json").json["not_held"] == []
 
@@ -186,3 +188,15 @@ def test_a_vault_in_use_has_an_exit_code_of_its_own(run: Any, vault: Path) -> No
         refused = run("forget", "--user", "u1", "--timeout", "0.1")
     assert (refused.code, refused.out) == (75, "")
     assert "in use by another process; nothing was changed, try again" in refused.err
+
+
+def test_one_parameter_of_a_request_leaves_the_others_and_the_level(run: Any, clicks: Path) -> None:
+    share = ("--assumed-share", "0.95", *TILT)
+    assert run("init", "--actions", "A,B,C", "--user-type", "text", *share).code == 0
+    assert run(*INGEST).code == 0
+    plan = run("forget", "--user", "u1", "--insurance", "0.01", "--dry-run", "--json").json
+    assert plan["guarantee"]["level"] == "retained"
+    done = run("forget", "--user", "u1", "--insurance", "0.01", "--json").json
+    assert done["level"] == "retained"
+    used = {"name": "tilt", "assumed_share": 0.95, "predictive": "by_counts", "insurance": 0.01}
+    assert done["certificate"]["body"]["entry"]["unlearner"] == used

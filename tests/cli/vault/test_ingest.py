@@ -24,7 +24,7 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
         "user_column": "person",
         "actions_fixed": None,
         "user_type_fixed": "text",
-        "head": run("ledger", "--head").out.strip(),
+        "head": run("ledger", "--head-only").out.strip(),
     }
     assert counts.err == ""
     again = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--batch-rows", "50", "--json")
@@ -35,7 +35,7 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
 
 def test_a_dry_run_says_what_would_be_added_and_changes_nothing(run: Any) -> None:
     run("init")
-    head = run("ledger", "--head").out
+    head = run("ledger", "--head-only").out
     would = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--dry-run")
     assert would.code == 0
     assert would.out.splitlines() == [
@@ -45,7 +45,7 @@ def test_a_dry_run_says_what_would_be_added_and_changes_nothing(run: Any) -> Non
         "Nothing was changed.",
     ]
     assert "the actions of the vault would be fixed from then on" in would.err
-    assert (run("ledger", "--head").out, run("status", "--json").json["records"]) == (head, 0)
+    assert (run("ledger", "--head-only").out, run("status", "--json").json["records"]) == (head, 0)
     assert run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--dry-run", "--json").json["dry_run"] is True
 
 

@@ -30,7 +30,7 @@ def test_the_published_list_says_who_signed_what(run: Any, vault: Path) -> None:
     first, second = printed.json["keys"]
     assert (first["version"], first["first_entry"], first["last_entry"]) == (1, 1, 2)
     assert (second["version"], second["first_entry"], second["last_entry"]) == (2, 3, None)
-    assert printed.json["head"] == run("ledger", "--head").out.strip()
+    assert printed.json["head"] == run("ledger", "--head-only").out.strip()
     assert run("public-key").out.split() == printed.json["public_keys"]
     Path("keys.json").write_text(printed.out, encoding="utf-8")
     for name, notes in (("u1", 1), ("a1", 0)):

@@ -14,7 +14,7 @@ from tests.cli.examples import BUDGET, WEAKER_POLICY
 
 
 def test_the_ledger_is_listed_exported_and_checked(run: Any, vault: Path) -> None:
-    first = run("ledger", "--head").out.strip()
+    first = run("ledger", "--head-only").out.strip()
     run("forget", "--user", "u1")
     listed = run("ledger", "--json").json
     assert set(listed) == {"head", "entries"}
@@ -26,11 +26,11 @@ def test_the_ledger_is_listed_exported_and_checked(run: Any, vault: Path) -> Non
     hashes = [hashlib.sha256(line.encode()).hexdigest() for line in lines]
     assert json.loads(lines[1])["previous"] == hashes[0]
     assert exported["head"] == f"2:{hashes[1]}"
-    checked = run("ledger", "--check", first, "--json")
+    checked = run("ledger", "--head", first, "--json")
     assert checked.code == 0
     assert set(checked.json) == {"holds", "problems", "checked"}
     for head in (f"3:{hashes[1]}", f"2:{hashes[0]}"):
-        wrong = run("ledger", "--check", head)
+        wrong = run("ledger", "--head", head)
         assert wrong.code == 1
         assert "Problem: ledger: sequence" in wrong.out
         assert "1 problem found" in wrong.out

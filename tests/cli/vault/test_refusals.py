@@ -22,8 +22,14 @@ REFUSALS = {
         ("restore",),
         "Missing argument 'EXPORT' (Written by export --for-restore); see",
     ),
-    "no file to export to": (("export",), "'FILE' (The file to write); see armnesia export --help"),
-    "no file to back up to": (("backup",), "'FILE' (The file to write); see armnesia backup --help"),
+    "no file to export to": (
+        ("export",),
+        "'FILE' (The file to write; an older export of the",
+    ),
+    "no file to back up to": (
+        ("backup",),
+        "'FILE' (The file to write; one that exists is refused)",
+    ),
     "no log to ingest": (("ingest",), "Missing argument 'LOG' (CSV or Parquet files, the URL of a database"),
     "no key to replace": (("rotate-key",), "'signing|digest' (The key to replace); see armnesia rotate-key"),
     "no certificate to verify": (
@@ -113,8 +119,8 @@ REFUSALS = {
     "a policy below the default": (("policy", "--levels", "request_shape"), "is beyond a policy of up to"),
     "which key": (("rotate-key", "all"), "the key must be signing or digest; got 'all'"),
     "no head": (("verify", "--head", "12"), "a head must look like"),
-    "no head of a ledger": (("ledger", "--check", "x"), "a head must look like"),
-    "two questions": (("ledger", "--head", "--check", "1:0"), "exclude each other; give one"),
+    "no head of a ledger": (("ledger", "--head", "x"), "a head must look like"),
+    "two questions": (("ledger", "--head-only", "--head", "1:0"), "exclude each other; give one"),
     "a ledger over a file": (("ledger", "--export", "clicks.csv"), "clicks.csv exists already"),
     "a backup over a file": (("backup", "clicks.csv"), "clicks.csv exists already; nothing was written"),
     "a certificate without a request": (("certificate", "show"), "one of --user"),

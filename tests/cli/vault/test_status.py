@@ -38,3 +38,10 @@ def test_names_that_look_like_markup_are_shown_as_they_are(run: Any) -> None:
     assert "[red]A[/red]" in run("status", "--scores").out
     run("forget", "--user", "[bold]\x1b[2Jann", "--exactly", "--certificate", "c.json")
     assert "'[bold]\\x1b[2Jann'" in run("certificate", "verify", "c.json").out
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_status_has_the_parameters_of_the_unlearner(run: Any) -> None:
+    run("init", "--unlearner", "tilt", "--assumed-share", 0.95, "--epsilon", 1, "--delta", 1e-5)
+    words = " ".join(run("status").out.replace("│", " ").split())
+    assert "unlearner tilt (assumed_share=0.95, predictive=by_counts, insurance=0.02) budget" in words

@@ -45,7 +45,7 @@ def test_a_command_waits_as_long_as_asked(run: Any, vault: Path) -> None:
 
 @pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "1e7"])
 @pytest.mark.parametrize(
-    "command", [("decide",), ("status",), ("init", "--url", "sqlite:///new.db"), ("ledger", "--head")]
+    "command", [("decide",), ("status",), ("init", "--url", "sqlite:///new.db"), ("ledger", "--head-only")]
 )
 def test_a_time_that_cannot_be_waited_is_refused(
     run: Any, vault: Path, command: tuple[str, ...], seconds: str

@@ -70,7 +70,7 @@ def test_the_commands_are_found() -> None:
         *("ledger", "ledger"),
     ]
     assert ["armnesia", "public-key", "--json", ">", "public-keys.json"] in tutorial
-    assert ["armnesia", "ledger", "--check", "$(cat head.txt)"] in tutorial
+    assert ["armnesia", "ledger", "--head", "$(cat head.txt)"] in tutorial
 
 
 def test_output_that_differs_is_noticed() -> None:

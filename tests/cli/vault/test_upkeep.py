@@ -38,7 +38,7 @@ def test_an_old_backup_forgets_again_before_it_opens(run: Any, vault: Path) -> N
     assert set(restored) == {"replayed", "head"}
     assert restored["replayed"] == 1
     assert run("verify", "--json").json["records"] == 160
-    names = Keyring.load("vault.db.keys").owner_digest
+    names = Keyring.read("vault.db.keys").owner_digest
     counting = "SELECT count(*) FROM record WHERE owner = ?"
     with closing(sqlite3.connect("vault.db")) as database:
         held = [database.execute(counting, [names(user)]).fetchone() for user in ("u1", "a0")]

@@ -109,5 +109,13 @@ def test_the_section_shows_them(rows: list[Row], choice_rows: list[Row]) -> None
     shown = next(row for row in table.rows if row[:3] == [1000, 80, "1"])
     costs = costs_by_point(rows)[Point(1000, 80, 1.0)]
     assert shown[list(table.header).index(COLUMNS["tilt"])] == f"{costs['tilt'].value:.2f}"
-    assert f"{costs['tilt retained'].value:.2f} (ε = 1)" in " ".join(section.paragraphs)
+    sampled = costs["tilt retained"]
+    assert sampled.error > 0
+    assert f"{sampled.value:.2f} ± {sampled.error:.2f} (ε = 1)" in " ".join(section.paragraphs)
+    assert (
+        f"at request_shape it is {costs_by_point(rows)[Point(1000, 80, 0.5)]['tilt'].value:.2f} (ε"
+        in (
+            section.paragraphs[1]  # exact, so without ±
+        )
+    )
     assert isinstance(costs["tilt"], Estimate)

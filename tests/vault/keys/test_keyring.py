@@ -243,7 +243,7 @@ def test_a_saved_ring_is_read_back_and_only_for_its_owner(tmp_path: Path) -> Non
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert Keyring.load(path) == Keyring.load(str(path)) == ROTATED
+    assert Keyring.read(path) == Keyring.read(str(path)) == ROTATED
     assert [file.name for file in tmp_path.iterdir()] == ["vault.keys"]
 
 
@@ -252,7 +252,7 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     RING.save(path)
     with pytest.raises(VaultError, match="exists already; nothing was written"):
         Keyring.create("v-1").save(path)
-    assert Keyring.load(path) == RING
+    assert Keyring.read(path) == RING
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -260,13 +260,13 @@ def test_a_replaced_file_keeps_every_key(tmp_path: Path) -> None:
     path = tmp_path / "vault.keys"
     RING.save(path, replace=True)
     ROTATED.save(path, replace=True)
-    assert Keyring.load(path) == ROTATED
+    assert Keyring.read(path) == ROTATED
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     others = (RING, Keyring.create("v-1"), Keyring("v-2", ROTATED.digest_keys, ROTATED.signing_keys))
     for other in others:
         with pytest.raises(VaultError, match="holds keys that the new keyring lacks; nothing was written"):
             other.save(path, replace=True)
-    assert Keyring.load(path) == ROTATED
+    assert Keyring.read(path) == ROTATED
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -283,7 +283,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     monkeypatch.setattr(owner, step, full)
     with pytest.raises(VaultError, match="cannot be written: No space left on device"):
         ROTATED.save(path, replace=True)
-    assert Keyring.load(path) == RING
+    assert Keyring.read(path) == RING
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -293,9 +293,9 @@ def test_a_file_open_to_others_is_refused_with_the_way_to_close_it(tmp_path: Pat
     RING.save(path)
     path.chmod(mode)
     with pytest.raises(VaultError, match=rf"mode {mode:04o}\); restrict it with: chmod 600 .*vault\.keys"):
-        Keyring.load(path)
+        Keyring.read(path)
     path.chmod(0o400)
-    assert Keyring.load(path) == RING
+    assert Keyring.read(path) == RING
 
 
 def document(**changes: Any) -> str:
@@ -323,20 +323,20 @@ def document(**changes: Any) -> str:
 def test_a_file_that_is_no_keyring_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "vault.keys"
     private_files.write(path, document())
-    assert Keyring.load(path).vault == "v"
+    assert Keyring.read(path).vault == "v"
     path.write_text(text)
     with pytest.raises(VaultError, match=complaint) as refusal:
-        Keyring.load(path)
+        Keyring.read(path)
     assert "vault.keys is not a valid key file" in str(refusal.value)
     assert "1111" not in str(refusal.value)
 
 
 def test_a_file_that_is_missing_a_folder_or_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(VaultError, match=r"none\.keys cannot be read: No such file or directory"):
-        Keyring.load(tmp_path / "none.keys")
+        Keyring.read(tmp_path / "none.keys")
     with pytest.raises(VaultError, match="cannot be read: Is a directory"):
-        Keyring.load(tmp_path)
+        Keyring.read(tmp_path)
     private_files.write(tmp_path / "raw", "")
     (tmp_path / "raw").write_bytes(b"\xff\xfe")
     with pytest.raises(VaultError, match="must be text in UTF-8"):
-        Keyring.load(tmp_path / "raw")
+        Keyring.read(tmp_path / "raw")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -323,7 +324,7 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
     for needed in (
         "Request: 2 users: 'ann', 'émile'",
         "bit for bit",
-        f"Level: {level}: {level.meaning}",
+        f"Level: {level}: up to (ε, δ), {level.meaning}",
         'the arm served after the deletion, "B", was drawn once by tilt, with (ε = 1, δ = 1e-05)',
         "decisions released before the deletion",
         "records of others that were collected while such a decision was served: they stay",
@@ -377,3 +378,21 @@ def test_a_certificate_does_not_follow_changes_of_what_made_it() -> None:
     certificate = signed(body)
     body["sequence"] = 8
     assert certificate.verify(PUBLIC) == []
+
+
+def test_a_check_of_files_says_what_is_wrong_with_them(tmp_path: Path) -> None:
+    file = tmp_path / "certificate.json"
+    file.write_text("{", encoding="utf-8")
+    found, checked = Certificate.check_file(file, "ab" * 32)
+    assert found is None
+    assert checked.to_dict() == {
+        "valid": False,
+        "decided": True,
+        "problems": ["the certificate must be valid JSON; it is invalid or truncated"],
+        "notes": [],
+        "signer_checked": True,
+        "ledger_checked": False,
+        "certificate": None,
+    }
+    incomplete = Certificate({"schema": "other"}, bytes(64)).check(None)
+    assert (incomplete.valid, incomplete.certificate) == (False, None)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.vault import Head, PublicKeys, SigningKey
+from armnesia.vault import BareKeys, Head, PublicKeys, SigningKey, trusted_keys
 from armnesia.vault.ledger.public_keys import key_history
 
 TIMES = [f"2026-11-{day}T10:42:07.123456Z" for day in (15, 16, 17)]
@@ -126,3 +126,55 @@ def test_a_key_is_compromised_in_its_range_or_not_at_all(number: Any) -> None:
     changed["keys"][0]["compromised_since"] = number
     with pytest.raises(VaultError):
         PublicKeys.from_json(json.dumps(changed))
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        ({"schema": "armnesia.keys/1", "signing_keys": [], "vault": "v-1"}, "armnesia.keys/1"),
+        ({"body": {}, "signature": ""}, "no schema"),
+    ],
+)
+def test_another_kind_of_file_is_named_as_such(document: dict[str, Any], named: str) -> None:
+    """The file of the private keys was said to be a list that has been changed."""
+    with pytest.raises(VaultError, match=rf"this is another kind of file \({named}\)"):
+        PublicKeys.from_json(json.dumps(document))
+
+
+# Keys as they are named: a list, a key, or a file of keys.
+
+
+def test_keys_are_read_from_whatever_names_them(tmp_path: Path) -> None:
+    listed, bare = tmp_path / "list.json", tmp_path / "keys.txt"
+    listed.write_text(json.dumps(DOCUMENT), encoding="utf-8")
+    bare.write_text(f"{'aa' * 32}\n{'bb' * 32}\n", encoding="utf-8")
+    assert trusted_keys(str(listed)) == trusted_keys([str(listed)]) == trusted_keys(KEYS) == KEYS
+    assert trusted_keys("cc" * 32) == BareKeys(("cc" * 32,))
+    assert trusted_keys([str(bare), "cc" * 32]) == BareKeys(tuple(KEYS))
+
+
+def test_bare_keys_know_nothing_of_themselves() -> None:
+    bare = BareKeys(tuple(KEYS))
+    assert (list(bare), bare[-1], bare[:2]) == (list(KEYS), KEYS[-1], KEYS[:2])
+    assert (bare.of_vault, bare.as_of, bare.ranges) == (None, None, ())
+    assert bare.named("aa" * 32) is None
+    assert (KEYS.of_vault, KEYS.as_of, KEYS.ranges) == (KEYS.vault, KEYS.head, KEYS.keys)
+    with pytest.raises(InvalidInputError, match="a public key must be 64 hexadecimal digits"):
+        BareKeys(("ab",))
+
+
+def test_what_names_no_keys_is_refused(tmp_path: Path) -> None:
+    listed, empty, other = (tmp_path / name for name in ("list.json", "empty.txt", "other.txt"))
+    listed.write_text(json.dumps(DOCUMENT), encoding="utf-8")
+    empty.write_text("\n", encoding="utf-8")
+    other.write_text("not a key\n", encoding="utf-8")
+    for names, sentence in (
+        ([], "public_key must name at least one key; got none"),
+        ([str(empty)], "public_key must name at least one key; got an empty file"),
+        (["missing"], "public_key must be a key or a file that exists; a public key must be 64"),
+        ([str(other)], f"public_key must be a key or a file of keys; in {other}, a public key must be"),
+        ([str(listed), "aa" * 32], f"{listed} is a list of public keys: give no other public_key"),
+    ):
+        with pytest.raises(InvalidInputError) as refusal:
+            trusted_keys(names)
+        assert str(refusal.value).startswith(sentence)

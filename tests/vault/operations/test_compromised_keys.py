@@ -137,7 +137,7 @@ def test_a_thief_who_can_also_write_the_table_gets_nothing_signed_again(place: P
     with filled(place) as vault:
         vault.forget(users=["ann"])
         honest = vault.certificate(users=["ann"])
-        stolen = Keyring.load(place.keys)
+        stolen = Keyring.read(place.keys)
         statement = "UPDATE certificate SET body = ?, signature = ? WHERE sequence = 2"
         changed = sign_again(honest, stolen, claims={**honest.body["claims"], "forgotten": "everything"})
         change(vault, statement, changed.text, changed.signature)
@@ -178,7 +178,7 @@ def test_certificates_of_the_first_release_are_refused_once_their_key_is_comprom
         again = vault.certificate(users=["user-1"])
         assert again.verify(vault.public_keys(), ledger=ledger) == []
         # Issued at an entry before the theft, but of an entry that does not fix the words: refused as well.
-        keys = Keyring.load(place.keys)
+        keys = Keyring.read(place.keys)
         backdated = sign_again(again, keys, issued_at_head=str(vault.ledger()[2].head))
         (problem,) = backdated.verify(vault.public_keys(), ledger=ledger)
         assert "the ledger does not fix the words of this one" in problem

@@ -303,7 +303,7 @@ def test_an_unlearner_that_would_reveal_how_many_decisions_it_answers_is_refused
         head = vault.head
         for ask in (vault.forget, vault.preview):
             with pytest.raises(UnsupportedError, match="that level conceals how many there are; use roll"):
-                ask(users=["u7"], options={"assumed_share": 0.5})
+                ask(users=["u7"], unlearner_options={"assumed_share": 0.5})
         assert vault.head == head
 
 

@@ -234,7 +234,7 @@ def test_certificates_that_finish_signs_are_saved(vault: Vault, place: Place, tm
     assert "complete" not in states(vault).values()
     done = vault.finish(since=8, folder=str(folder))
     assert (done.reissued, done.folder) == ((8, 9), folder)
-    files = [folder / f"certificate-{entry:06}.json" for entry in done.reissued]
+    files = [folder / f"entry-{entry:06}.json" for entry in done.reissued]
     assert sorted(folder.iterdir()) == files
     for entry, file in zip(done.reissued, files, strict=True):
         assert Certificate.read(file).to_dict() == vault.certificate_of_entry(entry).to_dict()

@@ -208,3 +208,17 @@ def test_contents_are_as_spelled_unless_booleans_are_made_plain() -> None:
     (plain,) = source.rows(["x"], (0.0, 1.0), plain_booleans=True)
     assert spelled.contents is not None
     assert plain.contents == [spelled.contents[0].replace("4:True", "1:1")]
+
+
+def test_numbers_that_are_written_otherwise(tmp_path: Path) -> None:
+    """What the tutorial says: 1.0 for 1 in the reward is the same row, 2.50 for 2.5 elsewhere is not."""
+    files = {"first": ("1", "2.5"), "reward": ("1.0", "2.5"), "price": ("1", "2.50")}
+    for name, (reward, price) in files.items():
+        lines = ["action,reward,user,price", *(f"A,{reward},u{i},{price}" for i in range(19))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    with Vault.create(f"sqlite:///{tmp_path}/vault.db", Configuration(actions=("A", "B"))) as vault:
+        assert vault.ingest(tmp_path / "first.csv", user="user").added == 19
+        assert vault.ingest(tmp_path / "reward.csv", user="user", dry_run=True).added == 0
+        assert (
+            vault.ingest(tmp_path / "price.csv", user="user", dry_run=True).added == 19
+        )  # no warning: 19 people

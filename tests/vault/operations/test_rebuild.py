@@ -332,7 +332,7 @@ def other_machine(place: Place, tmp_path: Path) -> Place:
 def test_a_key_that_the_ledger_does_not_know_is_found(place: Place, other_machine: Place) -> None:
     with filled(place) as vault:
         shutil.copy(place.keys, other_machine.keys)
-        Keyring.load(other_machine.keys).with_new_signing_key().save(other_machine.keys, replace=True)
+        Keyring.read(other_machine.keys).with_new_signing_key().save(other_machine.keys, replace=True)
         vault.rotate_signing_key()
         assert vault.verify().holds
     foreign = "keys: signing key 2 of the keys' file is not the one in the ledger"

@@ -29,7 +29,7 @@ def test_every_digest_of_the_list_is_wrapped_in_the_new_key(place: Place) -> Non
         before = dumped(vault)
         assert vault.rotate_digest_key().version == 2
         after = dumped(vault)
-        key = Keyring.load(place.keys).digest_keys[1]
+        key = Keyring.read(place.keys).digest_keys[1]
 
         def wrapped(digest: bytes, purpose: bytes) -> bytes:
             return hashlib.blake2b(digest, digest_size=16, key=key, person=purpose).digest()
@@ -65,18 +65,18 @@ def test_a_failure_in_the_middle_leaves_the_list_as_it_was(
             with pytest.raises(KeyboardInterrupt):
                 vault.rotate_digest_key()
         assert dumped(vault) == before
-        assert Keyring.load(place.keys).digest_version == 2  # saved, and not in use
+        assert Keyring.read(place.keys).digest_version == 2  # saved, and not in use
         assert versions(vault) == (1, 1)
         assert vault.forget(users=["ann"]).repeated
         assert vault.rotate_digest_key().version == 2
-        assert Keyring.load(place.keys).digest_version == 2
+        assert Keyring.read(place.keys).digest_version == 2
         assert vault.verify().holds
 
 
 @pytest.mark.parametrize("rotate", ROTATIONS)
 def test_a_crash_after_saving_a_new_key_loses_nothing(place: Place, rotate: Rotate) -> None:
     old = filled(place)  # opened before the crash, so it does not know the new key
-    ring = Keyring.load(place.keys)
+    ring = Keyring.read(place.keys)
     unused = ring.with_new_digest_key().with_new_signing_key()
     unused.save(place.keys, replace=True)
     with place.open() as vault:
@@ -84,7 +84,7 @@ def test_a_crash_after_saving_a_new_key_loses_nothing(place: Place, rotate: Rota
         assert vault.forget(users=["ann"]).certificate.verify(ring.public_key()) == []
     with old:
         assert rotate(old).version == 2
-        assert Keyring.load(place.keys) == unused  # the key that was there is the one in use now
+        assert Keyring.read(place.keys) == unused  # the key that was there is the one in use now
         assert old.forget(users=["ann"]).repeated
         assert old.verify().holds
 

@@ -9,7 +9,8 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault import Upgraded, Vault
 from armnesia.vault.state import migrations
-from armnesia.vault.storage.database import Session, open_database
+from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.opening import open_database
 from armnesia.vault.storage.schema import VERSION
 from tests.databases import Place
 from tests.vault.raw_vaults import TABLES, arms, change, dumped, filled, values

@@ -35,6 +35,7 @@ def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
         {**case.to_dict(), **found.to_dict()},
         as_json,
         shown,
+        *case.method_lines(),
         f"Claimed: {found.guarantee}",
         f"Measured here: δ = {float(found.delta):.6g} at ε = {budget.epsilon:.6g}"
         f" (release → reference {float(found.delta_forward):.6g}, back {float(found.delta_backward):.6g});"

@@ -1,6 +1,6 @@
 """The command `compare`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from armnesia.auditing import Comparison, JointComparison, compare_jointly
@@ -15,6 +15,16 @@ from armnesia.learners import LEARNERS
 from armnesia.privacy import Budget, Guarantee
 from armnesia.unlearners import UNLEARNERS, Unlearner
 from armnesia.unlearners.joint import Over
+
+_JUDGED = (
+    "judged by the retained records with a uniform prior, as if those who leave resembled those who stay; for"
+    " the operator, not to be published."
+)
+_NOT_FOR_CHOOSING = (
+    "Choose an unlearner and a budget by made-up requests, such as a random sample of people, and before a"
+    " real request is compared: a choice made after seeing what each would release is not covered by any of"
+    " these guarantees."
+)
 
 
 @with_options_of(request_arguments, "request")
@@ -34,11 +44,7 @@ def compare(
     split_over = checked_over(over, request.by)
     learner = opt.learner_kind(request.learner)
     check_owners(request.parameters, (UNLEARNERS, UNLEARNERS), (LEARNERS, [learner.name]))
-    variants = [
-        opt.make_unlearner(kind, request.parameters)
-        for kind in UNLEARNERS.values()
-        if of_kind(request.parameters, kind)
-    ]
+    variants = [each for kind in UNLEARNERS.values() for each in _variants(kind, request.parameters)]
     on = request.read(learner)
     compared = (
         _in_one_decision(on, budget, variants)
@@ -55,9 +61,27 @@ def compare(
         as_json,
         compared.table,
         compared.explanation,
+        _NOT_FOR_CHOOSING,
         *opt.revealed(on.learner),
         *(["Not possible here:", *refused] if refused else []),
     )
+
+
+def _variants(kind: type[Unlearner], parameters: Mapping[str, Any]) -> list[Unlearner]:
+    """The unlearner with the parameters that are given; also at its usual level, if they select another.
+
+    >>> found = _variants(UNLEARNERS["tilt"], {"assumed_share": 0.95, "insurance": 0.01})
+    >>> [each.described for each in found]
+    ['tilt (assumed_share=0.95, predictive=by_counts, insurance=0.01)',
+    'tilt (predictive=flat, insurance=0.01)']
+    """
+    given = of_kind(parameters, kind)
+    if not given:
+        return []
+    asked = kind(**given)
+    fewer = [{name: value for name, value in given.items() if name != left_out} for left_out in given]
+    usual = [other for one_less in fewer if (other := kind(**one_less)).level is kind.level]
+    return [asked] if asked.level is kind.level else [asked, *usual[:1]]
 
 
 class _Compared(NamedTuple):
@@ -89,8 +113,7 @@ def _in_one_decision(on: LogRequest, budget: Budget, variants: Iterable[Unlearne
         found,
         shown,
         f"Served before: {on.decision_before.action}. Strictest level first. Change: the probability that"
-        " another arm is released. Loss: expected, judged by the retained records with a uniform prior; for"
-        " the operator, not to be published.",
+        f" another arm is released. Loss: expected, {_JUDGED}",
     )
 
 
@@ -111,8 +134,8 @@ def _in_all_decisions(on: LogRequest, budget: Budget, variants: Iterable[Unlearn
         found,
         shown,
         "A guarantee is that of all releases together. Strictest level first. Changes: the expected number of"
-        " decisions in which another arm is released. Loss: expected, added up over the decisions, judged by"
-        " the retained records with a uniform prior; for the operator, not to be published.",
+        " decisions in which another arm is released. Loss: expected, added up over the decisions,"
+        f" {_JUDGED}",
     )
 
 

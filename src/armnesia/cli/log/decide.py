@@ -57,7 +57,7 @@ def decide(
         raise InvalidInputError("--signed is for what a vault serves; leave LOG out")
     kind = opt.learner_kind(learner)
     check_owners(parameters, (LEARNERS, [kind.name]))
-    read = source.read(log, with_users=False)
+    read = source.read(log, with_users=False, by=by)
     if by:
         decisions = read.by(*by)
         bound = opt.make_learner(kind, parameters, decisions.pooled)

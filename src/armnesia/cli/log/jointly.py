@@ -40,6 +40,7 @@ def print_joint_release(case: UnlearningCase, decisions: Decisions, draw: bool, 
             {} if drawn is None else {"released": drawn},
         ),
         *_rest(decisions, release),
+        *case.method_lines(),
         *_promise(release),
     )
 
@@ -62,6 +63,7 @@ def print_joint_audit(case: UnlearningCase, decisions: Decisions, as_json: bool)
             {"P(reference)": likely},
         ),
         *_rest(decisions, found.release),
+        *case.method_lines(),
         *_promise(found.release),
         f"Measured here, all releases together: δ = {found.delta:.6g}{about} at ε = {budget.epsilon:.6g}"
         f" (release → reference {found.delta_forward:.6g}, back {found.delta_backward:.6g});"

@@ -67,6 +67,11 @@ class UnlearningCase(LogRequest):
     budget: Budget
     over: Over = field(default="touched", kw_only=True)
 
+    def method_lines(self) -> list[str]:
+        """Who answers, with the parameters in force, and what there is to say about this request."""
+        remark = self.unlearner.remark(self.learner, self.statistics, self.request, self.budget)
+        return [f"Unlearner: {self.unlearner.described}", *([remark] if remark else [])]
+
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
         return {"unlearner": self.unlearner.name, **super().to_dict(), "budget": self.budget.to_dict()}
@@ -92,7 +97,7 @@ class RequestArguments:
 
     def read(self, learner: type[Learner]) -> LogRequest:
         """Read the log and look the records up in it."""
-        log = self.source.read(self.log, with_users=bool(self.users))
+        log = self.source.read(self.log, with_users=bool(self.users), by=self.by)
         if self.users and not log.has_users:
             raise InvalidInputError(
                 "the log has no column 'user'; name the column of the users with --user-column, or use --rows"

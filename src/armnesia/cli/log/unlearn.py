@@ -53,6 +53,7 @@ def unlearn(
         as_json,
         shown,
         f"Served before: {case.decision_before.action}",
+        *case.method_lines(),
         f"Branch: {release.branch}",
         f"Guarantee: {release.guarantee}",
         *([f"Released: {drawn}"] if draw else []),

@@ -1,13 +1,20 @@
 """The command `backup`."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
-from armnesia.cli.vault.options import NewFile, VaultOptions, with_vault_options
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 
 
 @with_vault_options
 def backup(
-    file: NewFile,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; one that exists is refused.")
+    ],
     options: VaultOptions,
     as_json: opt.AsJson = False,
 ) -> None:

@@ -1,6 +1,5 @@
 """The commands `certificate show` and `certificate verify`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,24 +9,24 @@ from armnesia.cli import options as opt
 from armnesia.cli.names import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import (
+    StoredHead,
     VaultOptions,
-    check_can_be_written,
     with_vault_options,
 )
-from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.files import read_plain
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import check_new_file, read_plain
 from armnesia.core.messages import counted
 from armnesia.vault import (
     Certificate,
     CertificateCheck,
     Head,
     LedgerCopy,
-    PublicKeys,
     SavedCertificates,
     SignedDecisions,
+    TrustedKeys,
+    trusted_keys,
 )
 from armnesia.vault.keys.canonical_json import read_json
-from armnesia.vault.keys.signatures import checked_public_key
 
 _LARGEST_TABLE = 1 << 28
 """Bytes: the served arms of a million decisions are smaller."""
@@ -42,7 +41,8 @@ def show(
     records: Records = None,
     records_file: RecordsFile = None,
     sequence: Annotated[
-        int | None, typer.Option(help="By the sequence number of its ledger entry; it then names nobody.")
+        int | None,
+        typer.Option(metavar="ENTRY", help="By the number of its ledger entry; it then names nobody."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it to this new file.")] = None,
     out_folder: Annotated[
@@ -65,7 +65,7 @@ def show(
         _print_saved(done, as_json)
         return
     if out is not None:
-        check_can_be_written(out)
+        check_new_file(out)
     named = {}
     if sequence is None:
         named = read_names(user, file, column, records, records_file)
@@ -85,13 +85,15 @@ def show(
 
 def _print_saved(done: SavedCertificates, as_json: bool) -> None:
     lines = [
-        f"{done.written} certificates written to {done.folder}; {done.index} says whose they are: do not hand"
-        " it out"
+        f"{counted(done.written, 'certificate')} written to {done.folder}; {done.index} says whose they are:"
+        " do not hand it out"
     ]
     if done.pending:
-        lines.append(f"{done.pending} of them have erasure pending: armnesia finish completes it")
+        have = counted(done.pending, "of them has", "of them have")
+        lines.append(f"{have} erasure pending: armnesia finish completes it")
     if done.missing:
-        lines.append(f"{done.missing} of the named have no certificate: they have no file in the index")
+        have = counted(done.missing, "of the named has", "of the named have")
+        lines.append(f"{have} no certificate, and no file in the index")
     print_result(done.to_dict(), as_json, *lines)
     if done.missing:
         raise typer.Exit(1)
@@ -110,9 +112,7 @@ def verify(
         Path | None,
         typer.Option(metavar="EXPORT", help="The ledger, from armnesia export or armnesia ledger --export."),
     ] = None,
-    head: Annotated[
-        str | None, typer.Option(metavar="HEAD", help="A head of the ledger that was stored elsewhere.")
-    ] = None,
+    head: StoredHead = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Verify a certificate without the vault.
@@ -123,26 +123,17 @@ def verify(
     """
     if public_key is None and (ledger is not None or head is not None):
         raise InvalidInputError("--ledger and --head need a --public-key")
-    trusted = None if public_key is None else _trusted_keys(public_key)
+    trusted = None if public_key is None else trusted_keys(public_key, what="--public-key")
     known = None if head is None else Head.parse(head)
     served = _signed_decisions(file)
     if served is not None:
         _verify_served(served, trusted, ledger, known, as_json)
         return
-    found, checked = _read_and_check(file, trusted, ledger, known)
-    result = {
-        "valid": checked.valid,
-        "decided": checked.decided,
-        "problems": list(checked.problems),
-        "notes": list(checked.notes),
-        "signer_checked": trusted is not None,
-        "ledger_checked": ledger is not None,
-        "certificate": None if found is None else found.summary(),
-    }
+    found, checked = Certificate.check_file(file, trusted, ledger=ledger, head=known)
     print_result(
-        result,
+        checked.to_dict(),
         as_json,
-        _verdict(checked, with_keys=trusted is not None),
+        _verdict(checked),
         *(f"Problem: {problem}" for problem in checked.problems),
         *(f"Note: {note}" for note in checked.notes),
         *([found.words()] if found is not None and checked.valid else []),
@@ -162,7 +153,7 @@ def _signed_decisions(file: Path) -> SignedDecisions | None:
 
 def _verify_served(
     served: SignedDecisions,
-    trusted: Sequence[str] | None,
+    trusted: TrustedKeys | None,
     ledger: Path | None,
     head: Head | None,
     as_json: bool,
@@ -191,61 +182,9 @@ def _verify_served(
         raise typer.Exit(1)
 
 
-def _verdict(checked: CertificateCheck, *, with_keys: bool) -> str:
+def _verdict(checked: CertificateCheck) -> str:
     if not checked.decided:
         return "Whether the certificate is valid cannot be decided with this export: get a newer one"
-    return f"The certificate is {'not valid' if not checked.valid else 'valid' if with_keys else 'intact'}"
-
-
-def _read_and_check(
-    file: Path, trusted: Sequence[str] | None, ledger: Path | None, head: Head | None
-) -> tuple[Certificate | None, CertificateCheck]:
-    try:
-        found = Certificate.read(file)
-        found.words()
-    except VaultError as error:
-        return None, CertificateCheck((str(error),), ())
-    try:
-        copy = None if ledger is None else LedgerCopy.read(ledger)
-    except VaultError as error:
-        return found, CertificateCheck((str(error),), ())
-    return found, found.check(trusted, ledger=copy, head=head)
-
-
-def _trusted_keys(given: list[str]) -> Sequence[str]:
-    """The keys that --public-key names: those of a published list, or keys alone."""
-    keys: list[str] = []
-    for one in given:
-        found = _public_keys(one)
-        if isinstance(found, PublicKeys):
-            if len(given) > 1:
-                raise InvalidInputError(f"{one} is a list of public keys: give no other --public-key")
-            return found
-        keys += found
-    if not keys:
-        raise InvalidInputError("--public-key must name at least one key; got an empty file")
-    return keys
-
-
-def _public_keys(given: str) -> Sequence[str]:
-    if not Path(given).is_file():
-        return [_checked(given)]
-    try:
-        file = read_plain(given)
-        if file.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-            return PublicKeys.from_json(file)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"--public-key {error}") from None
-    except VaultError as error:
-        raise InvalidInputError(f"--public-key {given}: {error}") from None
-    try:
-        return [_checked(key) for key in file.decode("utf-8-sig").split()]
-    except UnicodeDecodeError:
-        raise InvalidInputError(f"--public-key must be a key or a file of keys; {given} is neither") from None
-
-
-def _checked(key: str) -> str:
-    try:
-        return checked_public_key(key)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"--public-key must be a key or a file that exists; {error}") from None
+    if not checked.valid:
+        return "The certificate is not valid"
+    return f"The certificate is {'valid' if checked.signer_checked else 'intact'}"

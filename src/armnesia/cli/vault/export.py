@@ -1,18 +1,22 @@
 """The command `export`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
-from armnesia.cli.vault.options import NewFile, VaultOptions, with_vault_options
+from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.messages import counted
 
 
 @with_vault_options
 def export(
-    file: NewFile,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The file to write; an older export of the vault is replaced."),
+    ],
     options: VaultOptions,
     for_restore: Annotated[
         bool, typer.Option("--for-restore", help="Also the suppression list, as keyed digests.")

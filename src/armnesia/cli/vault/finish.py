@@ -8,6 +8,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
+from armnesia.core.messages import counted
 
 
 @with_vault_options
@@ -16,7 +17,7 @@ def finish(
     since: Annotated[
         int, typer.Option(metavar="ENTRY", help="Only certificates of this ledger entry and later ones.")
     ] = 1,
-    out: Annotated[
+    out_folder: Annotated[
         Path | None,
         typer.Option(help="Write the certificates that were signed again to this new folder."),
     ] = None,
@@ -30,12 +31,13 @@ def finish(
         options.open() as vault,
         counting_rows(quiet=as_json, name="signed") as progress,
     ):
-        done = vault.finish(since=since, folder=out, progress=progress)
+        done = vault.finish(since=since, folder=out_folder, progress=progress)
     lines = [f"Erasure: {done.erasure}. Certificates signed again: {len(done.reissued)}"]
-    if out is not None and done.reissued:
-        lines.append(f"Written to {out}, named by their ledger entries; they name nobody")
+    if out_folder is not None and done.reissued:
+        lines.append(f"Written to {out_folder}, named by their ledger entries; they name nobody")
     if not done.complete:
-        lines.append(f"{done.pending} certificates stay pending: {done.pending_because}")
+        stay = counted(done.pending, "certificate stays", "certificates stay")
+        lines.append(f"{stay} pending: {done.pending_because}")
     print_result(done.to_dict(), as_json, *lines)
     if not done.complete:
         raise typer.Exit(1)

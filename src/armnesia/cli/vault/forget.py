@@ -13,11 +13,11 @@ from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import (
     VaultOptions,
-    check_can_be_written,
     epsilon_and_delta,
     with_vault_options,
 )
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
 from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision
@@ -62,13 +62,13 @@ def forget(
         "unlearner": unlearner,
         "epsilon": epsilon,
         "delta": delta,
-        "options": parameters or None,
+        "unlearner_options": parameters or None,
         "exactly": exactly,
     }
     if certificate is not None:
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
-        check_can_be_written(certificate)
+        check_new_file(certificate)
     with options.open() as vault:
         if dry_run:
             found = vault.preview(**named, **answer)
@@ -144,7 +144,7 @@ def _preview_lines(found: Preview) -> list[Any]:
             _decisions_table(found.records, found.decisions, found.release),
             *_named_lines(found),
             *_not_held_lines(found),
-            f"Unlearner: {found.unlearner}",
+            *found.method_lines,
             f"Guarantee of all releases together: {found.release.guarantee}",
             f"Nothing was changed. {SCREEN_ONLY}",
         ]
@@ -159,13 +159,13 @@ def _preview_lines(found: Preview) -> list[Any]:
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
     return [
         table(
-            f"Would be forgotten: {counted(found.records, 'record')}. Served now: {found.served}",
+            f"Would be forgotten: {counted(found.records, 'record')}. Served now: {found.served_before}",
             ["action", "records", "P(served then)"],
             rows,
         ),
         *_named_lines(found),
         *_not_held_lines(found),
-        f"Unlearner: {found.unlearner}",
+        *found.method_lines,
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
     ]
@@ -206,4 +206,5 @@ def _not_held_lines(found: Preview) -> list[str]:
     """Which of several names have no records."""
     if found.named == 1 or not found.not_held:
         return []
-    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}; all of them with --json"]
+    all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
+    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}"]

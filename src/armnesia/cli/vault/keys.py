@@ -29,8 +29,8 @@ def rotate_key(
     compromised_since: Annotated[
         int | None,
         typer.Option(
-            metavar="N",
-            help="The signing key was stolen: certificates signed since ledger entry N must be issued again.",
+            metavar="ENTRY",
+            help="The signing key was stolen: certificates signed since this entry must be issued again.",
         ),
     ] = None,
     as_json: opt.AsJson = False,

@@ -8,9 +8,10 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_long_json, print_result, table
-from armnesia.cli.vault.options import VaultOptions, check_can_be_written, with_vault_options
+from armnesia.cli.vault.options import StoredHead, VaultOptions, with_vault_options
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted
 from armnesia.vault import Entry, Head
 
@@ -20,29 +21,29 @@ _ROWS_PER_TABLE = 1000
 @with_vault_options
 def ledger(
     options: VaultOptions,
-    head: Annotated[bool, typer.Option("--head", help="Only the head, to be stored elsewhere.")] = False,
+    head_only: Annotated[
+        bool, typer.Option("--head-only", help="Only the head, to be stored elsewhere.")
+    ] = False,
     export: Annotated[
         Path | None,
         typer.Option(help="Write the entries to this new file, one per line, as they are hashed."),
     ] = None,
-    check: Annotated[
-        str | None, typer.Option(help="Check the ledger against a head that was stored elsewhere.")
-    ] = None,
+    head: StoredHead = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print or check the ledger.
 
-    It has no identifier and no reward. Exit code 1 if --check finds problems.
+    It has no identifier and no reward. Exit code 1 if the check with --head finds problems.
     """
-    if sum((head, export is not None, check is not None)) > 1:
-        raise InvalidInputError("--head, --export and --check exclude each other; give one")
-    if check is not None:
-        _check(options, Head.parse(check), as_json)
+    if sum((head_only, export is not None, head is not None)) > 1:
+        raise InvalidInputError("--head-only, --export and --head exclude each other; give one")
+    if head is not None:
+        _check(options, Head.parse(head), as_json)
         return
     if export is not None:
-        check_can_be_written(export)
+        check_new_file(export)
     with options.open() as vault:
-        if head:
+        if head_only:
             print_result({"head": vault.head}, as_json, str(vault.head))
             return
         entries = vault.ledger()

@@ -1,6 +1,5 @@
-"""Options of the vault's commands: where the vault is, its policy, and the files that they write."""
+"""Options of the vault's commands: where the vault is, and its policy."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,20 +8,22 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import any_of
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault
+from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault, known_addresses
 
 Url = Annotated[
     str,
-    typer.Option(
-        "--url", envvar="ARMNESIA_URL", help=f"The vault: {DEFAULT_URL} or postgresql://USER@HOST/DATABASE."
-    ),
+    typer.Option("--url", envvar="ARMNESIA_URL", help=f"The vault: {any_of(list(known_addresses()))}."),
 ]
 Keys = Annotated[
     Path | None,
     typer.Option(
-        "--keys", envvar="ARMNESIA_KEYS", help="The file of the keys; by default beside the SQLite file."
+        "--keys",
+        envvar="ARMNESIA_KEYS",
+        help="The file of the keys. Default: "
+        + "; ".join(f"with {address}, {keys}" for address, keys in known_addresses().items())
+        + ".",
     ),
 ]
 Timeout = Annotated[
@@ -34,11 +35,16 @@ Timeout = Annotated[
 MaxEpsilon = Annotated[float | None, typer.Option(help="Policy: the largest ε of a request.")]
 MaxDelta = Annotated[float | None, typer.Option(help="Policy: the largest δ of a request.")]
 Levels = Annotated[str | None, typer.Option(help=f"Policy: the levels allowed, of {','.join(Level)}.")]
+StoredHead = Annotated[
+    str | None,
+    typer.Option(
+        "--head", metavar="HEAD", help="Compare with a head of the ledger that was stored elsewhere."
+    ),
+]
 BeyondPolicy = Annotated[
     str | None,
     typer.Option("--beyond", metavar="refuse|rollback", help="Policy: what happens to a request beyond it."),
 ]
-NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
 
 
 @dataclass(frozen=True)
@@ -115,13 +121,3 @@ def unsigned_zero(number: float | None) -> float | None:
     (0.0, -1.0, None)
     """
     return None if number is None else number + 0.0
-
-
-def check_can_be_written(file: Path) -> None:
-    """Refuse a file that exists, or whose folder cannot be written, before the command does anything."""
-    if file.exists():
-        raise InvalidInputError(f"the file must be a new one; {file} exists already")
-    if not file.parent.is_dir():
-        raise InvalidInputError(f"the file must be in a folder that exists; {file.parent} does not")
-    if not os.access(file.parent, os.W_OK):
-        raise InvalidInputError(f"the file must be in a writable folder; {file.parent} is not writable")

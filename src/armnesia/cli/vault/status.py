@@ -37,7 +37,7 @@ def status(
             else ["decisions", f"{found.decisions}, by {', '.join(configuration.by)}"]
         ),
         ["learner", f"{configuration.learner}, τ = {configuration.confidence:g}"],
-        ["unlearner", configuration.unlearner],
+        ["unlearner", configuration.make_unlearner().described],
         ["budget", f"ε = {configuration.epsilon:g}, δ = {configuration.delta:g}"],
         ["penalty", configuration.penalty],
         ["user type", configuration.user_type],

@@ -7,7 +7,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import VaultOptions, with_vault_options
+from armnesia.cli.vault.options import StoredHead, VaultOptions, with_vault_options
 from armnesia.core.messages import counted
 from armnesia.vault import Head
 
@@ -15,7 +15,7 @@ from armnesia.vault import Head
 @with_vault_options
 def verify(
     options: VaultOptions,
-    head: Annotated[str | None, typer.Option(help="A head of the ledger that was stored elsewhere.")] = None,
+    head: StoredHead = None,
     in_place: Annotated[
         bool,
         typer.Option(

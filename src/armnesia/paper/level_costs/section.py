@@ -139,7 +139,7 @@ def _paragraphs(costs: dict[Point, dict[str, Estimate]]) -> list[str]:
     none, some, many = sorted({point.k for point in costs if point.n == n})
 
     def cost(name: str, k: int, epsilon: float) -> str:
-        return f"{costs[Point(n, k, epsilon)][name].value:.2f}"
+        return _shown(costs[Point(n, k, epsilon)][name])
 
     def over_epsilon(name: str, k: int) -> str:
         return ", ".join(f"{cost(name, k, epsilon)} (ε = {epsilon:g})" for epsilon in EPSILONS)
@@ -162,8 +162,8 @@ def _paragraphs(costs: dict[Point, dict[str, Estimate]]) -> list[str]:
         f" {some} deleted, tilt costs {cost('tilt retained', some, 1.0)} and"
         f" {cost('tilt retained, nothing or share', some, 1.0)} at retained and"
         f" {cost('tilt', some, 1.0)} at request_shape at ε = 1, and rollback"
-        f" {cost('rollback', some, 1.0)}. With {none} deleted, tilt at retained costs"
-        f" {over_epsilon('tilt retained', none)}; without the counts"
+        f" {cost('rollback', some, 1.0)} (± is one standard error). With {none} deleted, tilt at retained"
+        f" costs {over_epsilon('tilt retained', none)}; without the counts"
         f" {over_epsilon('tilt retained, nothing or share', none)}.",
     ]
 
@@ -178,7 +178,7 @@ def _on_choices(rows: Sequence[Row]) -> str:
             for row in rows
             if (row["panel"], row["k"], row["epsilon"], row["method"]) == (first, k, 1.0, name)
         )
-        return f"{1e5 * row['suboptimality']:.0f}"
+        return _hundred_thousandths(row)
 
     def both(name: str) -> str:
         return f"{shown(name, 0)} and {shown(name, many)}"

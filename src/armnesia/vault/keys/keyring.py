@@ -60,7 +60,7 @@ class Keyring:
         return cls(vault, (secret_bytes(KEY_BYTES),), (secret_bytes(KEY_BYTES),))
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "Keyring":
+    def read(cls, path: str | PathLike[str]) -> "Keyring":
         """Read the key file; refuse one that is missing, accessible to other users, or invalid."""
         try:
             document = read_json(private_files.read(path), "it")
@@ -79,7 +79,7 @@ class Keyring:
         An existing file is refused; with `replace` it is replaced, but only by a keyring that has all of its
         keys: a key that is lost makes its digests worthless.
         """
-        if replace and Path(path).exists() and not self.extends(Keyring.load(path)):
+        if replace and Path(path).exists() and not self.extends(Keyring.read(path)):
             raise VaultError(f"{Path(path)} holds keys that the new keyring lacks; nothing was written")
         keys = {
             "digest_keys": [key.hex() for key in self.digest_keys],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from armnesia.core import files
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import VaultError
 
 _LARGEST = 1 << 24
 
@@ -81,27 +81,10 @@ def atomic_write(path: str | PathLike[str], *, replace: bool = False) -> Iterato
         raise VaultError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def check_new_folder(path: str | PathLike[str]) -> None:
-    """Refuse a folder that has files, or that cannot be made, before the operation does anything.
-
-    >>> check_new_folder("no-such-folder/new")
-    Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: the new folder must be in a folder that exists; no-such-folder
-    does not
-    """
-    folder = Path(path)
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InvalidInputError(f"the folder must be a new one; {folder} exists already and is not empty")
-    parent = folder if folder.exists() else folder.parent
-    if not parent.is_dir():
-        raise InvalidInputError(f"the new folder must be in a folder that exists; {parent} does not")
-    if not os.access(parent, os.W_OK):
-        raise InvalidInputError(f"the new folder must be in a writable folder; {parent} is not writable")
-
-
 def make_folder(path: str | PathLike[str]) -> None:
-    """Make a folder that only its owner can read; one that was checked may be there, empty."""
+    """Make a folder that only its owner can read; one that was checked may be there, empty, in any mode."""
     try:
         Path(path).mkdir(mode=0o700, exist_ok=True)
+        Path(path).chmod(0o700)
     except OSError as error:
-        raise VaultError(f"the folder {path} cannot be made: {error.strerror}") from None
+        raise VaultError(f"the folder {path} cannot be made for its owner alone: {error.strerror}") from None

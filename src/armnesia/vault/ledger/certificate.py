@@ -36,6 +36,7 @@ from armnesia.vault.ledger.certificate_text import CERTIFIED, NOT_COVERED, PROVE
 from armnesia.vault.ledger.commitments import commitment, is_path, root_from_path
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
+from armnesia.vault.ledger.public_keys import BareKeys, TrustedKeys
 
 SCHEMA = "armnesia.certificate/1"
 Erasure = Literal["pending", "complete"]
@@ -316,18 +317,44 @@ class Certificate:
         `ledger` also whether its entry, and the one that it was issued at, are in it. `head` is a head that
         was kept elsewhere, to compare the ledger or, without one, the certificate with.
         """
-        keys = [public_key] if isinstance(public_key, str) else public_key
-        if keys is not None and not keys:
-            raise InvalidInputError("public_key must name at least one key, or be None; got an empty list")
+        keys = _checked_keys(public_key)
         if keys is None and (ledger is not None or head is not None):
             raise InvalidInputError("a ledger or a head must be given together with a public key")
-        problems = [*self._signature_problems(keys), *self._body_problems(), *self._opening_problems()]
-        if problems or keys is None:
-            return CertificateCheck(tuple(problems), () if problems else (INTEGRITY_ONLY,))
-        return check_issue(self.body, keys, ledger, head)
+        problems = (*self._signature_problems(keys), *self._body_problems(), *self._opening_problems())
+        notes: tuple[str, ...] = () if problems else (INTEGRITY_ONLY,)
+        if not problems and keys is not None:
+            problems, notes = check_issue(self.body, keys, ledger, head)
+        return CertificateCheck(
+            problems, notes, keys is not None, ledger is not None, self._summary_if_complete()
+        )
 
-    def _signature_problems(self, keys: Sequence[str] | None) -> Iterator[str]:
-        trusted = None if keys is None else [signatures.checked_public_key(key) for key in keys]
+    @classmethod
+    def check_file(
+        cls,
+        path: str | PathLike[str],
+        public_key: str | Sequence[str] | None,
+        *,
+        ledger: str | PathLike[str] | None = None,
+        head: Head | None = None,
+    ) -> "tuple[Certificate | None, CertificateCheck]":
+        """Read a certificate and check it against the file of a ledger; None for one that cannot be read.
+
+        What is wrong with the certificate's file, or with that of the ledger, is a problem of the check; only
+        a file that is not there is an error.
+        """
+        keys = _checked_keys(public_key)
+        found = summary = None
+        try:
+            certificate = cls.read(path)
+            certificate.words()
+            found, summary = certificate, certificate._summary_if_complete()
+            copy = None if ledger is None else LedgerCopy.read(ledger)
+        except VaultError as error:
+            given = (keys is not None, ledger is not None)
+            return found, CertificateCheck((str(error),), (), *given, summary)
+        return found, found.check(keys, ledger=copy, head=head)
+
+    def _signature_problems(self, keys: TrustedKeys | None) -> Iterator[str]:
         signing_key = self.body.get("signing_key")
         public = signing_key.get("public") if isinstance(signing_key, Mapping) else None
         try:
@@ -337,7 +364,7 @@ class Certificate:
             return
         if not signed:
             yield "the signature does not match: the certificate has been changed"
-        if trusted is not None and public not in trusted:
+        if keys is not None and public not in keys:
             yield "the certificate is signed with a key that is not among the public keys given"
 
     def _body_problems(self) -> Iterator[str]:
@@ -423,6 +450,12 @@ class Certificate:
             "erasure": self.body["erasure"]["state"],
         }
 
+    def _summary_if_complete(self) -> dict[str, Any] | None:
+        try:
+            return self.summary()
+        except (KeyError, TypeError, AttributeError):  # a part is not there, or is something else
+            return None
+
     def words(self) -> str:
         """The certificate as text, in the words that were signed; `verify` checks the signature."""
         try:
@@ -435,6 +468,15 @@ class Certificate:
         if not isinstance(fields, Mapping):
             raise InvalidInputError("it must be a JSON object")
         return Entry(fields)
+
+
+def _checked_keys(given: str | Sequence[str] | None) -> TrustedKeys | None:
+    """The keys as one value; texts that are no keys are refused."""
+    if given is None or isinstance(given, TrustedKeys):
+        return given
+    if not given:
+        raise InvalidInputError("public_key must name at least one key, or be None; got an empty list")
+    return BareKeys((given,) if isinstance(given, str) else tuple(given))
 
 
 def _pretty(document: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ the entry fixes the words of its certificate (`terms`), and the entry that retir
 erasure was complete. So only statements that the vault made itself can be signed again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.canonical_json import parse_time
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
-from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
+from armnesia.vault.ledger.public_keys import SigningKey, TrustedKeys
 
 CLOCK_TOLERANCE = timedelta(days=1)
 """By how much a date may be later than the end of its key: clocks differ, and are set."""
@@ -48,6 +48,12 @@ class CertificateCheck:
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    signer_checked: bool = False
+    """Whether public keys were given."""
+    ledger_checked: bool = False
+    """Whether a ledger was given."""
+    certificate: Mapping[str, Any] | None = None
+    """The main facts of the certificate (`Certificate.summary`); None if it lacks a part that is required."""
 
     @property
     def valid(self) -> bool:
@@ -58,6 +64,18 @@ class CertificateCheck:
     def decided(self) -> bool:
         """False if the only problem is that the ledger given is too old."""
         return not self.problems or any(not isinstance(problem, OldExport) for problem in self.problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, `valid` and `decided`."""
+        return {
+            "valid": self.valid,
+            "decided": self.decided,
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+            "signer_checked": self.signer_checked,
+            "ledger_checked": self.ledger_checked,
+            "certificate": None if self.certificate is None else dict(self.certificate),
+        }
 
 
 @dataclass(frozen=True)
@@ -168,32 +186,31 @@ class Issue:
 
 
 def check_issue(
-    body: Mapping[str, Any], keys: Sequence[str], ledger: LedgerCopy | None, head: Head | None
-) -> CertificateCheck:
-    """Check how a certificate was issued, whose body is well formed and signed with one of the keys."""
+    body: Mapping[str, Any], keys: TrustedKeys, ledger: LedgerCopy | None, head: Head | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Check how a certificate was issued, whose body is well formed and signed with one of the keys.
+
+    Returns the problems and the notes of a `CertificateCheck`.
+    """
     issue = Issue.of(body)
-    problems: list[str] = []
-    if isinstance(keys, PublicKeys):
-        problems += _list_problems(issue, keys, with_ledger=ledger is not None)
+    problems = list(_list_problems(issue, keys, with_ledger=ledger is not None))
     if ledger is not None:
         problems += _ledger_problems(issue, keys, ledger, head)
     elif head is not None:
         problems += _head_problems(issue, head)
     notes = [] if problems else _notes(issue, keys, ledger, head)
-    return CertificateCheck(tuple(dict.fromkeys(problems)), tuple(notes))
+    return tuple(dict.fromkeys(problems)), tuple(notes)
 
 
-def _list_problems(issue: Issue, keys: PublicKeys, *, with_ledger: bool) -> Iterator[str]:
+def _list_problems(issue: Issue, keys: TrustedKeys, *, with_ledger: bool) -> Iterator[str]:
     key = keys.named(issue.public)
-    if keys.vault != issue.vault:
+    if keys.of_vault not in {None, issue.vault}:
         yield "the list of public keys is that of another vault"
     elif key is not None:
         yield from issue.key_problems(key, with_ledger=with_ledger)
 
 
-def _ledger_problems(
-    issue: Issue, keys: Sequence[str], ledger: LedgerCopy, head: Head | None
-) -> Iterator[str]:
+def _ledger_problems(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy, head: Head | None) -> Iterator[str]:
     if ledger.keys.vault != issue.vault:
         yield "the ledger given is that of another vault"
         return
@@ -223,9 +240,9 @@ def _ledger_problems(
         )
 
 
-def _missing_key(public: str, keys: Sequence[str], ledger: LedgerCopy) -> str:
+def _missing_key(public: str, keys: TrustedKeys, ledger: LedgerCopy) -> str:
     """A key that the ledger does not name: the list says whether it is newer than the ledger."""
-    listed = keys.named(public) if isinstance(keys, PublicKeys) else None
+    listed = keys.named(public)
     if listed is not None and listed.first_entry > ledger.head.sequence:
         return OldExport(
             f"the ledger given ends at entry {ledger.head.sequence}, before entry {listed.first_entry}, which"
@@ -237,16 +254,16 @@ def _missing_key(public: str, keys: Sequence[str], ledger: LedgerCopy) -> str:
     )
 
 
-def _disagreements(keys: Sequence[str], ledger: LedgerCopy) -> Iterator[str]:
+def _disagreements(keys: TrustedKeys, ledger: LedgerCopy) -> Iterator[str]:
     """Where a published list and the ledger contradict each other."""
-    for listed in keys.keys if isinstance(keys, PublicKeys) else ():
+    for listed in keys.ranges:
         own = ledger.keys.named(listed.public)
         if own is None or (own.version, own.first_entry) != (listed.version, listed.first_entry):
             yield f"the list of public keys and the ledger given disagree about key {listed.version}"
 
 
 def _is_confirmed(
-    issue: Issue, key: SigningKey, keys: Sequence[str], ledger: LedgerCopy, head: Head | None
+    issue: Issue, key: SigningKey, keys: TrustedKeys, ledger: LedgerCopy, head: Head | None
 ) -> bool:
     """Whether the ledger, up to what the certificate names, is confirmed by more than its retired key."""
     if head is not None and head.sequence >= issue.latest:
@@ -267,10 +284,10 @@ def _head_problems(issue: Issue, head: Head) -> Iterator[str]:
             yield f"entry {named.sequence}, which the certificate {verb}, is not that of the head given"
 
 
-def _notes(issue: Issue, keys: Sequence[str], ledger: LedgerCopy | None, head: Head | None) -> list[str]:
+def _notes(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy | None, head: Head | None) -> list[str]:
     """What could not be checked."""
-    known = ledger.keys if ledger is not None else keys
-    key = known.named(issue.public) if isinstance(known, PublicKeys) else None
+    known = keys if ledger is None else ledger.keys
+    key = known.named(issue.public)
     notes = []
     if ledger is None and key is None:
         notes.append(KEYS_WITHOUT_RANGES)
@@ -279,10 +296,10 @@ def _notes(issue: Issue, keys: Sequence[str], ledger: LedgerCopy | None, head: H
             f"The certificate is signed with key {key.version}, which is retired. That it was signed before"
             " can be checked with the ledger only."
         )
-    if ledger is None and isinstance(keys, PublicKeys) and issue.latest > keys.head.sequence:
+    if ledger is None and keys.as_of is not None and issue.latest > keys.as_of.sequence:
         notes.append(
             f"The certificate was issued at entry {issue.latest}, after the list of public keys was made, at"
-            f" entry {keys.head.sequence}: a newer list says whether its key was still in use."
+            f" entry {keys.as_of.sequence}: a newer list says whether its key was still in use."
         )
     if ledger is None and head is not None:
         notes.append(HEAD_ALONE)

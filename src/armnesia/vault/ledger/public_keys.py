@@ -10,9 +10,11 @@ ledger before it: whoever holds only keys that were retired cannot make another 
 key. Entries of 0.1.0 lack that signature.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, overload
 
 from armnesia.core.errors import InvalidInputError, VaultError
@@ -122,8 +124,70 @@ def signed_text(entry: Mapping[str, Any]) -> str:
     return canonical({name: value for name, value in entry.items() if name != "signed_by_new"})
 
 
+class TrustedKeys(Sequence[str]):
+    """Public keys to check a certificate with, as text, and what is known of each."""
+
+    @property
+    @abstractmethod
+    def of_vault(self) -> str | None:
+        """The vault whose keys they are; None if that is not known."""
+
+    @property
+    @abstractmethod
+    def as_of(self) -> Head | None:
+        """The head of the ledger that they are as of; None if that is not known."""
+
+    @property
+    @abstractmethod
+    def ranges(self) -> "tuple[SigningKey, ...]":
+        """The keys whose range of ledger entries is known."""
+
+    def named(self, public: object) -> "SigningKey | None":
+        """What is known of the key with this text; None if nothing is, or if it is not among them."""
+        return next((key for key in self.ranges if key.public == public), None)
+
+
 @dataclass(frozen=True)
-class PublicKeys(Sequence[str]):
+class BareKeys(TrustedKeys):
+    """Public keys alone, without the ledger entries that limit what they may have signed.
+
+    >>> keys = BareKeys(("ab" * 32,))
+    >>> list(keys) == ["ab" * 32], keys.named("ab" * 32)
+    (True, None)
+    """
+
+    texts: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for text in self.texts:
+            signatures.checked_public_key(text)
+
+    @property
+    def of_vault(self) -> None:
+        """Not known."""
+
+    @property
+    def as_of(self) -> None:
+        """Not known."""
+
+    @property
+    def ranges(self) -> tuple[SigningKey, ...]:
+        """None of them."""
+        return ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        return self.texts[place]
+
+
+@dataclass(frozen=True)
+class PublicKeys(TrustedKeys):
     """The public keys that a vault has signed with, in order, as of a head; the last one is in use.
 
     As a sequence it has the keys as text. This is the list to publish: `to_dict()` as JSON.
@@ -145,9 +209,20 @@ class PublicKeys(Sequence[str]):
             return tuple(key.public for key in self.keys[place])
         return self.keys[place].public
 
-    def named(self, public: object) -> SigningKey | None:
-        """The key with this text, None if it is not among them."""
-        return next((key for key in self.keys if key.public == public), None)
+    @property
+    def of_vault(self) -> str:
+        """The vault."""
+        return self.vault
+
+    @property
+    def as_of(self) -> Head:
+        """The head."""
+        return self.head
+
+    @property
+    def ranges(self) -> tuple[SigningKey, ...]:
+        """All of them."""
+        return self.keys
 
     def to_dict(self) -> dict[str, Any]:
         """The list as it is published; `public_keys` are the keys alone, `public_key` is the one in use."""
@@ -183,6 +258,12 @@ class PublicKeys(Sequence[str]):
         try:
             text = file.decode("utf-8-sig") if isinstance(file, bytes) else file
             document = read_json(text, "the list of public keys")
+            schema = document.get("schema", "no schema")
+            if schema != SCHEMA and ("schema" not in document or str(schema).startswith("armnesia.")):
+                raise VaultError(
+                    "the list of public keys must be as armnesia public-key --json prints it; this is another"
+                    f" kind of file ({schema})"
+                )
             names = {field.name for field in fields(SigningKey)}
             if any(key.keys() != names for key in document["keys"]):
                 raise ValueError
@@ -197,6 +278,57 @@ class PublicKeys(Sequence[str]):
                 "the list of public keys must be as armnesia public-key --json prints it; it has been changed"
             ) from None
         return found
+
+
+def trusted_keys(given: str | Sequence[str], *, what: str = "public_key") -> TrustedKeys:
+    """The keys that are named: by a key, by a file of keys, one per line, or by several of these; or a list.
+
+    A list is the file that `armnesia public-key --json` prints; it is named alone. `what` is the name of the
+    parameter in messages.
+
+    >>> trusted_keys("ab" * 32) == BareKeys(("ab" * 32,))
+    True
+    >>> trusted_keys([])
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: public_key must name at least one key; got none
+    """
+    if isinstance(given, TrustedKeys):
+        return given
+    names = [given] if isinstance(given, str) else given
+    keys: list[str] = []
+    for name in names:
+        found = _read_keys(name, what)
+        if isinstance(found, PublicKeys):
+            if len(names) > 1:
+                raise InvalidInputError(f"{name} is a list of public keys: give no other {what}")
+            return found
+        keys += found
+    if not keys:
+        got = "an empty file" if names else "none"
+        raise InvalidInputError(f"{what} must name at least one key; got {got}")
+    return BareKeys(tuple(keys))
+
+
+def _read_keys(name: str, what: str) -> Sequence[str]:
+    if not Path(name).is_file():
+        try:
+            return [signatures.checked_public_key(name)]
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{what} must be a key or a file that exists; {error}") from None
+    try:
+        file = read_plain(name)
+        if file.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+            return PublicKeys.from_json(file)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{what} {error}") from None
+    except VaultError as error:
+        raise InvalidInputError(f"{what} {name}: {error}") from None
+    try:
+        return [signatures.checked_public_key(key) for key in file.decode("utf-8-sig").split()]
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"{what} must be a key or a file of keys; {name} is neither") from None
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{what} must be a key or a file of keys; in {name}, {error}") from None
 
 
 def _fit_together(found: PublicKeys) -> bool:

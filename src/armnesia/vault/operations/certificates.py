@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from armnesia.core.errors import VaultError
+from armnesia.core.files import check_new_folder
+from armnesia.core.messages import counted
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate
@@ -39,24 +42,32 @@ def save_certificates(
 ) -> SavedCertificates:
     """Write numbered files, whose names tell nobody whose they are, and an index for the owner only."""
     folder = Path(folder)
-    private_files.check_new_folder(folder)
+    check_new_folder(folder)
     certificates = certificates_of_each(connection, target)
     rows: list[list[Any]] = [["file", "name", "entry", "erasure", "held"]]
     written = pending = 0
-    for name, certificate in certificates:
-        if len(rows) == 1:  # the names were looked up: none of them is refused
-            private_files.make_folder(folder)
-        if certificate is None:
-            rows.append(["", name, "", "", ""])
-            continue
-        written += 1
-        pending += certificate.erasure == "pending"
-        file = f"certificate-{written:06}.json"  # so that a list of the files is in order
-        certificate.save(folder / file)
-        held = "yes" if certificate.held else "no"
-        rows.append([file, name, certificate.body["sequence"], certificate.erasure, held])
     index = folder / "index.csv"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    private_files.write(index, text.getvalue())
+    try:
+        for name, certificate in certificates:
+            if len(rows) == 1:  # the names were looked up: none of them is refused
+                private_files.make_folder(folder)
+            if certificate is None:
+                rows.append(["", name, "", "", ""])
+                continue
+            file = f"certificate-{written + 1:06}.json"  # so that a list of the files is in order
+            certificate.save(folder / file)
+            written += 1
+            pending += certificate.erasure == "pending"
+            held = "yes" if certificate.held else "no"
+            rows.append([file, name, certificate.body["sequence"], certificate.erasure, held])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        private_files.write(index, text.getvalue())
+    except VaultError as error:
+        if written == 0:
+            raise
+        raise VaultError(
+            f"{error}; {counted(written, 'certificate is', 'certificates are')} written to {folder}, without"
+            " the index that says whose they are: remove the folder, and run the same command again"
+        ) from None
     return SavedCertificates(folder, index, written, pending, len(rows) - 1 - written)

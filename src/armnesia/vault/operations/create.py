@@ -14,7 +14,7 @@ from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinne
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.sealed_state import State, store_statements
 from armnesia.vault.state.transaction import next_entry
-from armnesia.vault.storage.database import open_database
+from armnesia.vault.storage.opening import open_database
 from armnesia.vault.storage.schema import TABLES, VERSION
 from armnesia.vault.storage.tables import create_tables, insert_entry
 

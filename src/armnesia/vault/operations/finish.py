@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import check_new_folder
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
@@ -33,7 +34,7 @@ def finish(
         raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
     if folder is not None:
         folder = Path(folder)
-        private_files.check_new_folder(folder)
+        check_new_folder(folder)
     with connection.reading() as transaction:
         state = transaction.state
     erased = connection.erase(state.head, wait=True)
@@ -62,7 +63,7 @@ def finish(
         len(waiting) - len(reissued),
         None if complete else connection.database.erasure_obstacle,
         state.head,
-        folder,
+        folder if reissued else None,
     )
 
 
@@ -84,7 +85,7 @@ def _save(connection: VaultConnection, entries: tuple[int, ...], folder: Path) -
     private_files.make_folder(folder)
     for number, entry in enumerate(entries):
         try:
-            certificate_of_entry(connection, entry).save(folder / f"certificate-{entry:06}.json")
+            certificate_of_entry(connection, entry).save(folder / f"entry-{entry:06}.json")
         except VaultError as error:
             raise VaultError(
                 f"{error}; the certificates are signed, {number} of {len(entries)} are written, and armnesia"

@@ -42,7 +42,10 @@ from armnesia.vault.storage import tables
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """What a request asks for instead of the vault's defaults; None: the default."""
+    """What a request asks for instead of the vault's defaults; None: the default.
+
+    With the vault's unlearner, `options` replace the vault's parameters of the same names.
+    """
 
     unlearner: str | None = None
     options: Mapping[str, Any] | None = None
@@ -57,9 +60,11 @@ class RequestOptions:
         if self.options is None and name == configuration.unlearner:
             options = configuration.unlearner_options
             unlearner = make_unlearner(name, options, stored=True)
-        else:
-            unlearner = make_unlearner(name, self.options or {})
-            options = stored_options(unlearner, self.options or {})
+        else:  # the vault's parameters stay, except those that are given; another unlearner has its defaults
+            kept = configuration.current_options() if name == configuration.unlearner else {}
+            given = {**kept, **(self.options or {})}
+            unlearner = make_unlearner(name, given)
+            options = stored_options(unlearner, given)
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
         budget = meaningful_budget(epsilon, delta)
@@ -76,6 +81,11 @@ class ResolvedRequest:
     exactly: bool = False
     fallback_because: str | None = None
     """Why exact rollback is in the place of what was asked for."""
+
+    def lines_about(self, stream: Stream, request: DeletionRequest) -> tuple[str, ...]:
+        """The unlearner with its parameters, and what it says about this request."""
+        remark = self.unlearner.remark(stream.current_learner, stream.statistics, request, self.budget)
+        return (f"Unlearner: {self.unlearner.described}", *([remark] if remark else []))
 
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
@@ -126,9 +136,11 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
             refuse_similar_names(transaction, target, held, history.suppressed)
         touched = _touched(transaction, sums)
     unlearner, release, fallback_because = None, None, None
+    method_lines: tuple[str, ...] = ()
     if touched is not None:
         used, release, _ = _release(state.configuration, touched, resolved)
         unlearner, fallback_because = used.unlearner.name, used.fallback_because
+        method_lines = used.lines_about(touched.stream, touched.request)
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in held)
     return Preview(
@@ -137,10 +149,11 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         held=len(held),
         unlearner=unlearner,
         counts=counts_by_action(state, None if touched is None else touched.request),
-        served=state.served_action,
+        served_before=state.served_action,
         release=release,
         not_held=() if history.answered_before else not_held,
         fallback_because=fallback_because,
+        method_lines=method_lines,
         decisions=_described(state, touched) if state.configuration.by else None,
     )
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.core.progress import Progress
-from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_propensities
+from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
@@ -58,6 +58,7 @@ def ingest(
     state = _check_before_reading(connection, source, users, other_columns)
     source = source.keyed_by(state.configuration.key_columns)
     warn_of_propensities(source.varying_propensity(), stacklevel=4)
+    warn_of_experiments(source.mixes_experiments(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
     chunks = partial(

@@ -144,7 +144,7 @@ def _save_new_key(
     with_new_key: Callable[[Keyring], Keyring],
 ) -> Keyring:
     """Save a new key before it is used: digests made with a key that is lost are worthless."""
-    keys = Keyring.load(connection.keys_path)  # a crash may have left a key that is not in use
+    keys = Keyring.read(connection.keys_path)  # a crash may have left a key that is not in use
     if version_of(keys) == version_of(transaction.keyring):
         keys = with_new_key(keys)
         keys.save(connection.keys_path, replace=True)

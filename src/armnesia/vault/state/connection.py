@@ -22,7 +22,8 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_identity
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session, database_module, open_database
+from armnesia.vault.storage.database import Database, Session
+from armnesia.vault.storage.opening import database_module, open_database
 from armnesia.vault.storage.schema import TABLES, VERSION
 
 Accept: TypeAlias = Literal["intact", "damaged", "any"]
@@ -177,7 +178,7 @@ class VaultConnection:
         try:
             return stored.check_seal(self.all_keys)
         except VaultError:
-            newer = Keyring.load(self.keys_path)
+            newer = Keyring.read(self.keys_path)
             if newer == self.all_keys or not newer.extends(self.all_keys):
                 raise
             self.all_keys = newer
@@ -250,7 +251,7 @@ def open_vault(
         if not database.has_vault():
             raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
         try:
-            keyring = Keyring.load(path)
+            keyring = Keyring.read(path)
         except VaultError as error:
             if isinstance(error.__context__, FileNotFoundError):
                 raise VaultError(

@@ -1,10 +1,9 @@
 """What the vault needs of a database: transactions, rows, and deleted bytes that leave the files.
 
-A new database is one module with the functions `connect` and `default_keys_path`, and one line in
-`DATABASES`. Its module is imported when an address names it: an SQLite vault needs nothing of PostgreSQL.
+A new database is one module with a class that derives from `Database`, and one entry in the registry of
+`opening.py`.
 """
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -12,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
+from armnesia.core.messages import any_of
 from armnesia.logs.urls import redacted
 from armnesia.vault.storage.schema import Table
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 """A statement that returns no rows, and its parameters."""
-
-_LONGEST_WAIT = 1_000_000
-"""Seconds: both databases count milliseconds in 32 bits."""
 
 IN_USE = "is in use by another process; nothing was changed, try again"
 
@@ -178,37 +175,6 @@ def database_error(location: str, meaning: str) -> VaultError:
     return kind(f"the vault {location!r} {meaning}")
 
 
-DATABASES = {
-    "sqlite": "armnesia.vault.storage.sqlite",
-    "postgresql": "armnesia.vault.storage.postgres",
-    "postgres": "armnesia.vault.storage.postgres",
-}
-"""The module of each database, by the scheme of its address."""
-
-
-def open_database(url: str, *, create: bool = False, timeout: float = 30.0) -> Database:
-    """Connect to `sqlite:///file.db` or `postgresql://…`; `create` makes the file of a new SQLite vault.
-
-    A relative file has three slashes and an absolute one four, as in other tools with such addresses.
-    """
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_WAIT:
-        raise InvalidInputError(
-            f"timeout must be a number of seconds from 0 to {_LONGEST_WAIT:,}; got {timeout!r}"
-        )
-    database: Database = database_module(url).connect(url, create=create, timeout=timeout)
-    return database
-
-
-def database_module(url: str) -> Any:
-    """The module of the database that an address names, with `connect` and `default_keys_path`."""
-    scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in DATABASES:
-        raise unknown_address(url)
-    return importlib.import_module(DATABASES[scheme])
-
-
-def unknown_address(url: str) -> InvalidInputError:
-    """Refuse an address that names no database."""
-    return InvalidInputError(
-        f"url must be sqlite:///FILE or postgresql://USER@HOST/DATABASE; got {redacted(url)!r}"
-    )
+def invalid_address(url: str, *accepted: str) -> InvalidInputError:
+    """Refuse an address that is not of an accepted form."""
+    return InvalidInputError(f"url must be {any_of(accepted)}; got {redacted(url)!r}")

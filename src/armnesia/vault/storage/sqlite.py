@@ -38,7 +38,7 @@ from armnesia.vault.storage.database import (
     Snapshot,
     Statement,
     database_error,
-    unknown_address,
+    invalid_address,
 )
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
@@ -84,14 +84,17 @@ _STATISTICS_HINT = " (made by ANALYZE; remove it by DROP TABLE {}, then run armn
 DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO", rebuild_indexes=("REINDEX",))
 
 
+ADDRESS = "sqlite:///FILE"
+
+
 def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
     """Connect to the address `sqlite:///FILE`."""
     path = url.removeprefix("sqlite:///")
     if path == url or not path:
-        raise unknown_address(url)
+        raise invalid_address(url, ADDRESS)
     if not os.path.isfile(path):
         if may_hold_password(path):
-            raise unknown_address(url)
+            raise invalid_address(url, ADDRESS)
         if not create:
             raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
     return SqliteDatabase(path, create=create, timeout=timeout)
