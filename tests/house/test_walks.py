@@ -69,7 +69,12 @@ def test_what_a_trace_counts(program: ModuleType, tmp_path: Path) -> None:
 def test_what_exceeds_a_limit_is_named() -> None:
     allowed = LIMITS["forget"]
     long = Walk(
-        "forget", allowed["functions"] + 1, files=allowed["files"] + 1, reads=1, writes=allowed["writes"] + 1, signatures=1
+        "forget",
+        allowed["functions"] + 1,
+        files=allowed["files"] + 1,
+        reads=1,
+        writes=allowed["writes"] + 1,
+        signatures=1,
     )
     assert excesses(long) == [
         f"forget: {allowed['functions'] + 1} functions, at most {allowed['functions']} are allowed",
