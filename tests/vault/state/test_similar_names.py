@@ -92,19 +92,23 @@ def test_a_control_character_is_refused_unless_the_name_is_held_so(place: Place)
 def test_a_value_that_files_write_otherwise_is_refused_unless_it_is_held_so(
     place: Place, tmp_path: Path, kind: str, value: Any, in_csv: str
 ) -> None:
-    path, asked = tmp_path / "log.csv", f"{kind}s" if kind == "user" else "records"
+    path = tmp_path / "log.csv"
+    columns: dict[str, Any] = {kind: kind}
+    kinds = "users" if kind == "user" else "records"
+    asked: dict[str, Any] = {kinds: [value]}
+    as_written: dict[str, Any] = {kinds: [in_csv]}
     path.write_text(f"action,reward,{kind}\nA,1,{in_csv}\nB,0,other\n", encoding="utf-8")
     with place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:
-        vault.ingest(path, **{kind: kind})
+        vault.ingest(path, **columns)
         with pytest.raises(InvalidInputError, match=f"{type(value).__name__}.*give the text that the log"):
-            vault.forget(**{asked: [value]})
+            vault.forget(**asked)
         with pytest.raises(InvalidInputError, match="give the text that the log"):
-            vault.preview(**{asked: [value]})
-        assert vault.forget(**{asked: [in_csv]}).held == 1
+            vault.preview(**asked)
+        assert vault.forget(**as_written).held == 1
         frame = {"action": ["A"], "reward": [1], kind: pd.Series([value], dtype=object)}
-        vault.ingest(pd.DataFrame(frame), **{kind: kind})
-        assert vault.forget(**{asked: [value]}).held == 1
-        assert vault.forget(**{asked: [value]}).repeated
+        vault.ingest(pd.DataFrame(frame), **columns)
+        assert vault.forget(**asked).held == 1
+        assert vault.forget(**asked).repeated
 
 
 @pytest.mark.parametrize("kind", ["users", "records"])
