@@ -23,7 +23,6 @@ import sys
 import tempfile
 import time
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -106,17 +105,14 @@ class BareSql:
         self.sequence += 1
         digest = self.sequence.to_bytes(16, "big")
         with self.database.writing() as session:
-            ((*_, length, head, erased, key, signing, tallies, seal),) = session.query(
+            ((*_, length, head, erased, key, signing, _, tallies, seal),) = session.query(
                 "SELECT * FROM bare_vault"
             )
-            session.query("SELECT label, count, total, gone FROM bare_arm ORDER BY position")
+            ((statistics,),) = session.query("SELECT statistics FROM bare_decision")
             session.query(LINES, digest, digest)
-            taken: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
             owner = self.owner_digest(user)
             session.query("SELECT owner, records, digest FROM owner WHERE owner = ?", owner)
-            for *_, arm, units in session.query(DELETE, owner):
-                taken[arm][0] += 1
-                taken[arm][1] += units
+            session.query(DELETE, owner)
             session.execute_together(
                 [
                     ("DELETE FROM owner WHERE owner = ?", (owner,)),
@@ -141,14 +137,7 @@ class BareSql:
                         " readmitted = excluded.readmitted",
                         (digest, "user", self.sequence, None),
                     ),
-                    *(
-                        (
-                            "UPDATE bare_arm SET count = count - ?, total = total - ?, gone = gone"
-                            " WHERE position = ?",
-                            (count, total, arm),
-                        )
-                        for arm, (count, total) in taken.items()
-                    ),
+                    ("UPDATE bare_decision SET statistics = ?", (statistics,)),
                     (
                         "UPDATE bare_vault SET ledger_length = ?, ledger_head = ?, erased_through = ?,"
                         " digest_key = ?, signing_key = ?, tallies = ?, seal = ?",

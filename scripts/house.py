@@ -53,6 +53,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "armnesia.vault": (
         ("keys",),
         ("storage",),
+        ("arm_rules",),
         ("configuration", "erasure_target"),
         ("ledger",),
         ("results",),

@@ -72,6 +72,7 @@ OLD = {"--action", "--reward", "--id", "--nobody"}  # the page says that they ar
 ON_CLICKS = ("clicks.csv", *INGEST[2:6])
 REQUEST = (*ON_CLICKS, "--actions", "A,B", "--user-column", "person", "--user", "u1")
 MANY = ("--url", "sqlite:///many.db")
+SUCCESSION = ("--successor-of", "sqlite:///many.db")
 EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
     ("decide", " with `--by`", (*ON_CLICKS, "--actions", "A,B", "--by", "row")),
@@ -93,6 +94,9 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("forget", " with `--dry-run`", ("--user", "u1", "--dry-run")),
     ("forget", "", ("--user", "u1", "--certificate", "u1.json")),
     ("readmit", "", ("--user", "u1")),
+    ("arms retire", "", ("B",)),
+    ("arms list", "", ()),
+    ("arms add", "", ("B",)),
     ("verify", "", ()),
     ("ledger", "", ()),
     ("ledger", " with `--head-only`", ("--head-only",)),
@@ -111,9 +115,13 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("export", "", ("later.json", "--for-restore")),
     ("init", "", ("--actions", "A,B", "--by", "row", *MANY)),
     ("ingest", None, (*INGEST[1:], *MANY)),
+    ("init", " with `--successor-of`", (*SUCCESSION, "--url", "sqlite:///new.db")),
     ("decide", " with `--where`", ("--where", "row=r1", *MANY)),
     ("decide", " of many decisions", MANY),
+    ("arms add", " of many decisions", ("D", "--where", "row=r1", *MANY)),
+    ("arms list", " of many decisions", MANY),
     ("decide", " with `--signed`", ("--signed", *MANY)),
+    ("copy", "", ("sqlite:///many.db", "sqlite:///moved.db")),
     ("evaluate", "", ("--n", 100, "--deletions", 5)),
     ("bounds", "", ("--n", 100, "--deletions", 5)),
     ("levels", "", ("--max-count", 2)),

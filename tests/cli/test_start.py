@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import armnesia
-from armnesia.cli.app import CERTIFICATE_COMMANDS, COMMANDS, UnloadedCommand
+from armnesia.cli.app import ARMS_COMMANDS, CERTIFICATE_COMMANDS, COMMANDS, UnloadedCommand
 from tests.cli.commands import commands
 
 TABLE = {name: module for panel in COMMANDS.values() for name, module in panel.items()}
 TABLE |= {f"certificate {name}": module for name, module in CERTIFICATE_COMMANDS.items()}
+TABLE |= {f"arms {name}": module for name, module in ARMS_COMMANDS.items()}
 
 
 def test_the_version_is_that_of_the_package(run: Any) -> None:
@@ -31,7 +32,7 @@ def test_the_help_has_four_panels_with_every_command_on_one_line(
     assert re.findall(r"╭─ (.*?) ─+╮", printed) == ["Options", *COMMANDS]
     panels = re.split(r"╭─ .*? ─+╮", printed)[2:]
     listed = [re.findall(r"^│ ([a-z-]+) +([A-Z].*?) +│$", panel, re.MULTILINE) for panel in panels]
-    vault = {**COMMANDS["The vault"], "certificate": ""}
+    vault = {**COMMANDS["The vault"], "certificate": "", "arms": ""}
     assert [[name for name, _ in lines] for lines in listed] == [
         list(panel) for panel in {**COMMANDS, "The vault": vault}.values()
     ]
@@ -48,7 +49,8 @@ def test_the_group_of_certificates_lists_its_commands(run: Any) -> None:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_help_line_of_an_unloaded_command_is_that_of_the_loaded_one(name: str) -> None:
-    unloaded = UnloadedCommand(name.removeprefix("certificate "), TABLE[name])
+    function = name.replace(" ", "_") if name.startswith("arms ") else None
+    unloaded = UnloadedCommand(name.removeprefix("certificate "), TABLE[name], function=function)
     assert unloaded.docstring() == commands()[name].help
 
 

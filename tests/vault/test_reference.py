@@ -3,6 +3,7 @@
 import inspect
 import re
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,18 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.status(), vault.change_policy(max_epsilon=1.0), vault.compact(), vault.rebuild()]
         found += [vault.save_certificates(tmp_path / "certificates", users=["ann"])]
         found += [vault.finish(), vault.estimate_compaction()]
+        found += [vault.arms(), vault.retire_arm("B")]
         found += [vault.rotate_signing_key(), vault.export(export, for_restore=True)]
         found += [vault.ledger(), vault.public_keys(), vault.identity()]
+        found += [vault.copy_to(f"sqlite:///{tmp_path}/copy.db")]
         found += [vault.decisions(), vault.signed_decisions()]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]
     assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS
+
+
+def test_the_reference_names_exactly_the_fields_of_a_configuration() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "vault-reference.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"(?m)^\| field of `Configuration` .*\n(?:\|.*\n)+", text)
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == {field.name for field in fields(Configuration)}

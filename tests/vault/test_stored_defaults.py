@@ -66,7 +66,7 @@ def test_an_old_configuration_keeps_its_text_and_its_predictive() -> None:
         assert Configuration.from_text(later.text).text == later.text
 
 
-@pytest.mark.parametrize("asked", [{}, {"unlearner": "tilt"}, {"options": {"assumed_share": 0.5}}])
+@pytest.mark.parametrize("asked", [{}, {"unlearner": "tilt"}, {"unlearner_options": {"assumed_share": 0.5}}])
 def test_the_ledger_says_which_predictive_answered(tmp_path: Path, asked: dict[str, Any]) -> None:
     """In a new vault always; in an old one only where the request has options of its own."""
     used: list[Any] = []
@@ -77,7 +77,11 @@ def test_the_ledger_says_which_predictive_answered(tmp_path: Path, asked: dict[s
             vault.forget(users=["ann"], **asked)
             used.append(dict(list(vault.ledger())[-1].fields)["unlearner"])
             assert not vault.verify().problems
-    old = {"assumed_share": 0.5} if "options" not in asked else {"assumed_share": 0.5, "predictive": "flat"}
+    old = (
+        {"assumed_share": 0.5}
+        if "unlearner_options" not in asked
+        else {"assumed_share": 0.5, "predictive": "flat"}
+    )
     assert used == [{"name": "tilt", **STORED}, {"name": "tilt", **old}]
 
 

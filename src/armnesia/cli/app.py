@@ -45,6 +45,7 @@ COMMANDS = {
         "rebuild": "vault.rebuild",
         "export": "vault.export",
         "backup": "vault.backup",
+        "copy": "vault.copy",
         "restore": "vault.restore",
         "upgrade": "vault.upgrade",
     },
@@ -59,6 +60,8 @@ COMMANDS = {
 }
 """The module of each command, below `armnesia.cli`; its function has the command's name."""
 CERTIFICATE_COMMANDS = {"show": "vault.certificate", "verify": "vault.certificate"}
+ARMS_COMMANDS = {"list": "vault.arms", "add": "vault.arms", "retire": "vault.arms"}
+"""Their functions are called `arms_list`, `arms_add` and `arms_retire`."""
 
 OLD_OPTIONS = {
     "action_column": "--action",
@@ -101,9 +104,11 @@ class Command(TyperCommand):
 class UnloadedCommand(TyperCommand):
     """A command by its name and panel, before its module is imported."""
 
-    def __init__(self, name: str, module: str, panel: str | None = None) -> None:
+    def __init__(
+        self, name: str, module: str, panel: str | None = None, *, function: str | None = None
+    ) -> None:
         super().__init__(name, rich_help_panel=panel)
-        self.module, self.function = module, name.replace("-", "_")
+        self.module, self.function = module, function or name.replace("-", "_")
 
     def load(self) -> Any:
         """Import the module and make the command of its function."""
@@ -170,6 +175,15 @@ def make_app() -> Any:
     for name, module in CERTIFICATE_COMMANDS.items():
         certificate.add_command(UnloadedCommand(name, module))
     app.add_command(certificate)
+    arms = Group(
+        name="arms",
+        help="Print which arms are offered, add one, or retire one.",
+        no_args_is_help=True,
+        rich_help_panel=_VAULT,
+    )
+    for name, module in ARMS_COMMANDS.items():
+        arms.add_command(UnloadedCommand(name, module, function=f"arms_{name}"))
+    app.add_command(arms)
     return app
 
 

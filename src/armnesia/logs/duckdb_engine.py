@@ -135,6 +135,10 @@ def _errors_in_words(failed: str, remedy: str) -> Iterator[None]:
         yield
     except (duckdb.OutOfMemoryException, MemoryError):
         raise InvalidLogError(f"{failed}: there is not enough memory; {remedy}") from None
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if "interrupt" in str(error).lower():  # by Ctrl-C: DuckDB replaces Python's exception
+            raise KeyboardInterrupt from None
+        raise
     except duckdb.Error as error:
         # Not chained: DuckDB's message quotes the broken line, and a line of a log is personal data.
         raise InvalidLogError(f"{failed}: {_reason(str(error))}") from None

@@ -95,12 +95,14 @@ def release_jointly(
     *,
     composition: Composition = "best",
     over: Over = "touched",
+    n_sharing: int | None = None,
 ) -> JointRelease:
     """Forget a request in all decisions, the first axis, so that all releases together are (ε, δ).
 
     Decisions that lose no records keep their arm, unless the unlearner conceals which they are. Unlearners
     that add Gaussian noise are composed as Gaussian mechanisms, with √d times the noise of the whole budget;
-    the budget of the others is split by `composition` (see `split_budget`).
+    the budget of the others is split by `composition` (see `split_budget`). If these decisions are a part of
+    those that a request touches, `n_sharing` is the number of all that share the budget.
 
     The keys of the decisions are public, like the actions. Except at level `retained`, so is which decisions
     lose how many records of each arm: where keys describe people, it tells their country or age group.
@@ -122,7 +124,14 @@ def release_jointly(
     probabilities = decision_distribution(learner, statistics)
     codes = np.full(len(probabilities), list(Branch).index(Branch.UNCHANGED), dtype=np.int8)
     answers = answers_jointly(
-        unlearner, learner, statistics, request, budget, composition=composition, over=over
+        unlearner,
+        learner,
+        statistics,
+        request,
+        budget,
+        composition=composition,
+        over=over,
+        n_sharing=n_sharing,
     )
     if answers.release is not None:
         probabilities[answers.answered] = answers.release.probabilities
@@ -156,12 +165,13 @@ def answers_jointly(
     *,
     composition: Composition = "best",
     over: Over = "touched",
+    n_sharing: int | None = None,
 ) -> Answers:
     """The part of `release_jointly` that needs the unlearner; its time depends on the touched decisions."""
     check_decisions(statistics, request)
     touched = ~request.is_empty
     every = _shares_over_all(unlearner, over)
-    number = len(touched) if every else int(touched.sum())
+    number = (len(touched) if every else int(touched.sum())) if n_sharing is None else n_sharing
     each = budget_of_each(unlearner, budget, number, composition)
     guarantee = joint_guarantee(unlearner, request, budget, number, composition)
     guarantee = replace(guarantee, reveals=learner.reveals, is_joint=True)

@@ -1,6 +1,7 @@
 """The persistent system: a log in a database that can forget people, with a ledger and certificates."""
 
 from armnesia.core.identifiers import UserType
+from armnesia.vault.arm_rules import ArmRule
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate
@@ -12,15 +13,19 @@ from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
+    ArmChange,
     BackedUp,
     Compacted,
     CompactionEstimate,
+    Copied,
     Exported,
     Finished,
     Forgotten,
     Ingested,
     LedgerCheck,
     LedgerEntries,
+    OfferedArm,
+    OfferedArms,
     PolicyChange,
     Preview,
     Readmitted,
@@ -49,6 +54,8 @@ __all__ = [
     "OPERATOR_ONLY",
     "SCREEN_ONLY",
     "Accept",
+    "ArmChange",
+    "ArmRule",
     "BackedUp",
     "BareKeys",
     "Certificate",
@@ -56,6 +63,7 @@ __all__ = [
     "Compacted",
     "CompactionEstimate",
     "Configuration",
+    "Copied",
     "Entry",
     "Exported",
     "Finished",
@@ -66,6 +74,8 @@ __all__ = [
     "LedgerCheck",
     "LedgerCopy",
     "LedgerEntries",
+    "OfferedArm",
+    "OfferedArms",
     "Policy",
     "PolicyChange",
     "Preview",

@@ -3,12 +3,15 @@
 import dataclasses
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+import numpy as np
+
 from armnesia.core.actions import checked_actions
+from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
@@ -21,6 +24,7 @@ from armnesia.logs.key_columns import KeyColumn, checked_keys
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
+from armnesia.vault.arm_rules import ArmRule, ArmRules, NewRows, with_rule
 from armnesia.vault.keys.canonical_json import canonical
 
 Beyond: TypeAlias = Literal["refuse", "rollback"]
@@ -113,6 +117,8 @@ class Configuration:
     are of one decision."""
     most_decisions: int = MOST_DECISIONS
     """How many decisions the keys may make."""
+    arms: tuple[ArmRule, ...] = ()
+    """Which arms were added and retired, and where; a new vault offers all its actions."""
     policy: Policy = _NOT_GIVEN
     """By default as strict as the default answer."""
     checked: InitVar[bool] = False
@@ -133,6 +139,8 @@ class Configuration:
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
         self._check_keys()
+        if self.arms:
+            raise InvalidInputError("a new vault offers all its actions; add and retire arms later")
         self._check_default_action()
         level = self._level_of_an_example()
         if self.policy is _NOT_GIVEN:  # it follows from the default answer
@@ -242,6 +250,49 @@ class Configuration:
         """Fix how people are named, as the first ingest that brings users shows it."""
         return replace(self, user_type=user_type, checked=True)
 
+    def with_added_arm(self, action: Hashable, where: Mapping[str, str]) -> Self:
+        """Offer an arm in the decisions whose keys have these values; a new one is offered nowhere else.
+
+        >>> Configuration(actions=("A", "B")).with_added_arm("D", {}).actions
+        ('A', 'B', 'D')
+        """
+        actions, rules = self.actions or (), self.arms
+        if action not in actions:
+            actions = _text_or_number(checked_actions((*actions, action)))
+            rules = with_rule(rules, ArmRule(action, offered=False, new_rows="refuse")) if where else rules
+        if where or any(rule.arm == action for rule in rules):
+            rules = with_rule(rules, ArmRule(action, offered=True, where=tuple(sorted(where.items()))))
+        return replace(self, actions=actions, arms=rules, checked=True)
+
+    def with_retired_arm(self, action: Hashable, where: Mapping[str, str], new_rows: NewRows) -> Self:
+        """Offer an arm no longer in the decisions whose keys have these values.
+
+        >>> Configuration(actions=("A", "B")).with_retired_arm("B", {}, "count").offered([()])
+        array([[ True, False]])
+        """
+        rule = ArmRule(action, offered=False, where=tuple(sorted(where.items())), new_rows=new_rows)
+        return replace(self, arms=with_rule(self.arms, rule), checked=True)
+
+    @cached_property
+    def arm_rules(self) -> ArmRules:
+        """The rules on the arms, to be asked by the key of a decision."""
+        names = [column.name for column in self.key_columns]
+        return ArmRules(self.actions or (), names, self.arms)
+
+    def offers(self, key: Sequence[str]) -> tuple[Hashable, ...]:
+        """The actions that the decision with this key offers.
+
+        >>> Configuration(actions=("A", "B")).offers(())
+        ('A', 'B')
+        """
+        offered = zip(self.actions or (), self.arm_rules.offered(key), strict=True)
+        return tuple(action for action, is_offered in offered if is_offered)
+
+    def offered(self, keys: Iterable[Sequence[str]]) -> BoolArray:
+        """Of each decision with one of these keys, and each arm, whether it is offered."""
+        rows = [self.arm_rules.offered(key) for key in keys]
+        return np.array(rows, dtype=bool).reshape(len(rows), len(self.actions or ()))
+
     @cached_property
     def text(self) -> str:
         """The configuration as canonical JSON."""
@@ -258,6 +309,9 @@ class Configuration:
         by, most_decisions = list(written.pop("by")), written.pop("most_decisions")
         if by:
             written |= {"by": by, "most_decisions": most_decisions}
+        rules = [rule.to_dict() for rule in written.pop("arms")]
+        if rules:
+            written["arms"] = rules
         if not self.plain_booleans:  # vaults of the first release have none of these three keys
             del written["plain_booleans"]
         if learner_options:
@@ -285,6 +339,7 @@ class Configuration:
         read.setdefault("plain_booleans", False)
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         read["by"] = tuple(read.get("by", ()))
+        read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
         return cls(**read, policy=Policy(**policy), checked=True)
 
 

@@ -8,10 +8,12 @@ from typing import Any, overload
 from armnesia.core.identifiers import UserType
 from armnesia.unlearners import JointRelease, Release
 from armnesia.unlearners.stream import Stream
+from armnesia.vault.arm_rules import ArmRule, NewRows
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.public_keys import PublicKeys
 
 SCREEN_ONLY = "For this screen only: together with the served arm, the probabilities reveal deleted rewards."
 OPERATOR_ONLY = "For the operator only: published before and after a deletion, this reveals what was deleted."
@@ -383,9 +385,14 @@ class VaultIdentity:
     public_key: str
     head: Head
     configuration: Configuration
+    successor_of: PublicKeys | None = None
+    """The public keys of the vault that it succeeds, as of that vault's last head."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `vault`, `location`, `keys`, `public_key`, `head` and `configuration`."""
+        """The keys `vault`, `location`, `keys`, `public_key`, `head` and `configuration`; of a successor also
+        `successor_of`, with the id and the head of the vault before."""
+        before = self.successor_of
+        succession = {} if before is None else {"vault": before.vault, "head": str(before.head)}
         return {
             "vault": self.vault,
             "location": self.location,
@@ -393,6 +400,7 @@ class VaultIdentity:
             "public_key": self.public_key,
             "head": str(self.head),
             "configuration": self.configuration.to_dict(),
+            **({"successor_of": succession} if succession else {}),
         }
 
 
@@ -407,6 +415,67 @@ class PolicyChange:
     def to_dict(self) -> dict[str, Any]:
         """The policy's keys, `changed` and `head`."""
         return {**self.policy.to_dict(), "changed": self.changed, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class OfferedArm:
+    """An arm, and in how many decisions it is offered."""
+
+    action: Any
+    decisions: int
+
+
+@dataclass(frozen=True)
+class OfferedArms:
+    """Every arm that the vault has records of or ever offered, and where it is offered now."""
+
+    by: tuple[str, ...]
+    """The key columns; none in a vault with one decision."""
+    arms: tuple[OfferedArm, ...]
+    decisions: int
+    """How many decisions were asked about."""
+    rules: tuple[ArmRule, ...]
+    """Which arms were added and retired; of the rules that match a decision, the last holds."""
+    head: Head
+
+    @property
+    def offered(self) -> tuple[Any, ...]:
+        """The arms that at least one decision offers."""
+        return tuple(arm.action for arm in self.arms if arm.decisions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `arms`, `rules` and `head`; `decisions`, of each arm and of all, where there are keys."""
+        rules, head = [rule.to_dict() for rule in self.rules], str(self.head)
+        if not self.by:
+            arms = [{"action": arm.action, "offered": arm.decisions > 0} for arm in self.arms]
+            return {"arms": arms, "rules": rules, "head": head}
+        return {
+            "by": list(self.by),
+            "decisions": self.decisions,
+            "arms": [asdict(arm) for arm in self.arms],
+            "rules": rules,
+            "head": head,
+        }
+
+
+@dataclass(frozen=True)
+class ArmChange:
+    """An arm that was added or retired, and where; `new_rows` says what happens to rows of a retired one."""
+
+    action: Any
+    offered: bool
+    where: Mapping[str, str]
+    new_rows: NewRows | None
+    decisions: int | None
+    """How many decisions offer other arms than before; None in a vault without keys."""
+    served: Any
+    head: Head
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `decisions` where there are keys, and `served` where there are none."""
+        left_out = "served" if self.decisions is not None else "decisions"
+        fields = {name: value for name, value in vars(self).items() if name != left_out}
+        return {**fields, "where": dict(self.where), "head": str(self.head)}
 
 
 @dataclass(frozen=True)
@@ -539,6 +608,27 @@ class BackedUp:
     def to_dict(self) -> dict[str, Any]:
         """The keys `file` and `head`."""
         return {"file": str(self.file), "head": str(self.head)}
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Where the copy of a vault and its keys are, the head of its ledger, and how many records it has."""
+
+    vault: str
+    location: str
+    keys_path: Path
+    head: Head
+    records: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `vault`, `location`, `keys`, `head` and `records`."""
+        return {
+            "vault": self.vault,
+            "location": self.location,
+            "keys": str(self.keys_path),
+            "head": str(self.head),
+            "records": self.records,
+        }
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`Vault`: a log in a database that serves a decision and can forget people."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +10,7 @@ from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
 from armnesia.logs.conditions import Where
+from armnesia.vault.arm_rules import NewRows
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
@@ -17,9 +18,11 @@ from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
+from armnesia.vault.operations.arms import add_arm, list_arms, retire_arm
 from armnesia.vault.operations.back_up import back_up
 from armnesia.vault.operations.certificates import certificates_of_each, save_certificates
 from armnesia.vault.operations.compact import compact, estimate_compaction
+from armnesia.vault.operations.copy import copy_vault
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.export import write_export
@@ -37,15 +40,18 @@ from armnesia.vault.operations.status import status_of
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results import (
+    ArmChange,
     BackedUp,
     Compacted,
     CompactionEstimate,
+    Copied,
     Exported,
     Finished,
     Forgotten,
     Ingested,
     LedgerCheck,
     LedgerEntries,
+    OfferedArms,
     PolicyChange,
     Preview,
     Readmitted,
@@ -63,7 +69,7 @@ from armnesia.vault.results import (
 from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
 from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.signing_keys import read_public_keys
+from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -103,13 +109,27 @@ class Vault:
         *,
         keys: str | Path | None = None,
         timeout: float = 30.0,
+        successor_of: str | None = None,
+        successor_keys: str | Path | None = None,
     ) -> Self:
-        """Create a vault and its keys, readable by their owner only."""
+        """Create a vault and its keys, readable by their owner only.
+
+        With `successor_of`, the address of another vault, whose keys are in the file `successor_keys`, the
+        new vault succeeds it: with another configuration, database or keys, and without rows, but with its
+        suppression list, so that whoever is forgotten there stays out.
+        """
         if not isinstance(configuration, Configuration | None):
             raise InvalidInputError(
                 f"configuration must be a Configuration; got a {type(configuration).__name__}"
             )
-        return cls(create_vault(url, configuration or Configuration(actions=None), keys, timeout=timeout))
+        configuration = configuration or Configuration(actions=None)
+        if successor_of is None:
+            if successor_keys is not None:
+                raise InvalidInputError("successor_keys are the keys of another vault: name it, too")
+            return cls(create_vault(url, configuration, keys, timeout=timeout))
+        old = open_vault(successor_of, successor_keys, timeout=timeout)
+        with closing(old.database):
+            return cls(create_vault(url, configuration, keys, timeout=timeout, predecessor=old))
 
     @classmethod
     def open(
@@ -177,6 +197,31 @@ class Vault:
     def signed_decisions(self) -> SignedDecisions:
         """The arms that all decisions serve, with the head of the ledger, under the signing key."""
         return decide_signed(self._connection)
+
+    def arms(self, where: Mapping[str, Any] | None = None) -> OfferedArms:
+        """Every arm, and in how many decisions it is offered; `where` gives the values of some keys."""
+        return list_arms(self._connection, where)
+
+    def add_arm(self, action: Hashable, where: Mapping[str, Any] | None = None) -> ArmChange:
+        """Offer an arm from now on, in all decisions or in those whose keys have the values in `where`.
+
+        A new arm starts without records, and one that was retired with those that it has.
+        """
+        return add_arm(self._connection, action, where)
+
+    def retire_arm(
+        self,
+        action: Hashable,
+        where: Mapping[str, Any] | None = None,
+        *,
+        new_rows: NewRows = "count",
+    ) -> ArmChange:
+        """Never serve an arm again, in all decisions or in those whose keys have the values in `where`.
+
+        Its records stay and can be forgotten; `new_rows` says whether later rows of it are counted, or an
+        ingest that has some is refused.
+        """
+        return retire_arm(self._connection, action, where, new_rows)
 
     def forget(
         self,
@@ -306,6 +351,11 @@ class Vault:
         with self._connection.reading() as transaction:
             return read_public_keys(self._connection, transaction)
 
+    def predecessors(self) -> tuple[PublicKeys, ...]:
+        """The public keys of the vaults that this one succeeds, the latest last, as of their last heads."""
+        with self._connection.reading() as transaction:
+            return read_predecessors(transaction)
+
     def rotate_signing_key(self, *, compromised_since: int | None = None) -> Rotated:
         """Sign with a new key from now on.
 
@@ -353,6 +403,22 @@ class Vault:
     def back_up(self, path: str | Path) -> BackedUp:
         """Copy an SQLite vault into a new file; for PostgreSQL use its own tools, such as pg_dump."""
         return back_up(self._connection, path)
+
+    def copy_to(
+        self,
+        url: str,
+        *,
+        keys: str | Path | None = None,
+        timeout: float = 30.0,
+        progress: Progress | None = None,
+    ) -> Copied:
+        """Copy the vault to an address where there is none yet, on either database, with the same keys.
+
+        `keys` is the file of the copy's keys, by default where its database has them. Retire this vault
+        afterwards: two vaults with the same head can diverge. If both use one file of keys, this one is
+        refused, as older than its pinned head, once the copy has another ledger entry.
+        """
+        return copy_vault(self._connection, url, keys, timeout=timeout, progress=progress)
 
     @classmethod
     def restore(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.examples import COLUMNS, mode_of
+from tests.cli.examples import COLUMNS, INGEST, mode_of
 
 
 def test_init_makes_files_for_their_owner_only(run: Any, clicks: Path) -> None:
@@ -104,3 +104,39 @@ def test_an_action_without_a_name_is_refused(run: Any, clicks: Path, actions: st
             f"armnesia: --actions must be labels such as A,B,C, none of them empty; got {actions!r}\n"
         )
     assert [path.name for path in clicks.parent.iterdir()] == ["clicks.csv"]
+
+
+def test_init_makes_a_successor(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1", "--certificate", "u1.json")
+    head = run("ledger", "--head").out.strip()
+    new = ("--url", "sqlite:///new.db")
+    made = run("init", "--reward-range", "0,5", "--successor-of", "sqlite:///vault.db", *new)
+    assert made.code == 0, made.err
+    old = run("status", "--json").json["vault"]
+    assert f"It succeeds the vault {old} at head {head}." in made.out
+    assert run("status", "--json", *new).json["suppressed"] == 1
+    assert run(*INGEST, *new, "--json").json["suppressed"] > 0
+    keys = run("public-key", "--of", old, "--json", *new).out
+    Path("old-keys.json").write_text(keys, encoding="utf-8")
+    assert run("certificate", "verify", "u1.json", "--public-key", "old-keys.json").code == 0
+    Path("new-keys.json").write_text(run("public-key", "--json", *new).out, encoding="utf-8")
+    assert run("certificate", "verify", "u1.json", "--public-key", "new-keys.json").code == 1
+
+
+def test_a_successor_is_refused_in_one_sentence(run: Any, vault: Path) -> None:
+    new = ("--url", "sqlite:///new.db")
+    alone = run("init", "--successor-keys", "vault.db.keys", *new)
+    assert (alone.code, len(alone.err.splitlines())) == (2, 1)
+    missing = run("init", "--successor-of", "sqlite:///other.db", *new)
+    assert missing.code == 2
+    assert "there is no vault at 'other.db'" in missing.err
+    other = run("init", "--user-type", "integer", "--successor-of", "sqlite:///vault.db", *new)
+    assert other.code == 2
+    assert "user_type must be text, or not be given; got integer" in other.err
+    assert not Path("new.db").exists()
+    unknown = run("public-key", "--of", "v-1")
+    assert unknown.code == 2
+    assert (
+        "--of must be the id of a vault that this one succeeds, and it succeeds none; got 'v-1'"
+        in unknown.err
+    )

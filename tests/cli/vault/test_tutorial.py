@@ -121,3 +121,21 @@ def test_the_commands_after_a_theft_run(run: Any) -> None:
     assert run("certificate", "show", "--user", "u1", "--out", "again.json").code == 0
     assert run("certificate", "verify", "again.json", *against, "--head", head).code == 0
     assert run("status", "--json").json["to_reissue"] == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_commands_of_a_successor_run(run: Any) -> None:
+    Path("log.csv").write_text("action,reward,user\nA,1,ann\nB,20,bob\n", encoding="utf-8")
+    assert run("init", "--actions", "A,B", "--reward-range", "0,20").code == 0
+    assert run("ingest", "log.csv", "--user-column", "user").code == 0
+    assert run("forget", "--user", "ann").code == 0
+    run_section(run, OPERATIONS, "Successors")
+    new = run("status", "--url", "sqlite:///new.db", "--json").json
+    assert (new["records"], new["suppressed"]) == (1, 1)
+
+
+@pytest.mark.usefixtures("vault")
+def test_the_commands_of_a_move_run(run: Any) -> None:
+    run_section(run, OPERATIONS, "Moving to another database")
+    old, new = (run("status", "--url", f"sqlite:///{name}.db", "--json").json for name in ("vault", "moved"))
+    assert (new["head"], new["records"]) == (old["head"], old["records"])

@@ -135,7 +135,7 @@ def test_an_unlearner_of_one_arm_asked_for_several(tmp_path: Path, beyond: Any) 
 
 def test_exact_rollback_by_the_shape_of_a_request_is_no_better_than_its_shape(tmp_path: Path) -> None:
     """Noise that is not joint promises less for two arms than for one."""
-    asked = GAUSSIAN | {"options": {"joint": False}}
+    asked = GAUSSIAN | {"unlearner_options": {"joint": False}}
     with vault_with(tmp_path, Policy(1.0, 1e-5, ALL, "rollback")) as vault:
         vault.forget(users=["ann"], **asked)
         assert (told(vault)["unlearner"]["name"], told(vault)["level"]) == ("rollback", "request_shape")
@@ -204,8 +204,8 @@ def test_a_budget_that_is_none_or_promises_nothing_is_refused(
     ("asked", "said"),
     [
         ({"unlearner": "amnesia"}, "unlearner must be one of rollback, "),
-        ({"options": {"sigma": 1.0}}, "rollback has no option 'sigma'"),
-        ({"unlearner": "tilt", "options": {"assumed_share": 2.0}, "epsilon": 1.0}, "assumed_share"),
+        ({"unlearner_options": {"sigma": 1.0}}, "rollback has no option 'sigma'"),
+        ({"unlearner": "tilt", "unlearner_options": {"assumed_share": 2.0}, "epsilon": 1.0}, "assumed_share"),
     ],
 )
 def test_what_no_unlearner_knows_is_refused(tmp_path: Path, asked: dict[str, Any], said: str) -> None:

@@ -43,7 +43,9 @@ def test_an_interrupted_init_says_what_to_remove(sqlite_place: Place, database_i
     database = sqlite_place.path
     if database_is_made:
         database.touch()
-    with pytest.raises(VaultError, match=r"if an init was interrupted, remove them and the empty database"):
+    with pytest.raises(
+        VaultError, match="if an init or a copy was interrupted, remove them and the unfinished database"
+    ):
         sqlite_place.create()
     sqlite_place.keys.unlink()
     database.unlink(missing_ok=True)
@@ -202,9 +204,7 @@ def test_two_first_batches_with_different_actions(place: Place, monkeypatch: pyt
             return found
 
         monkeypatch.setattr(ingest, "_actions", overtaken)
-        with pytest.raises(
-            VaultError, match="another ingest has fixed the vault's actions meanwhile; ingest again"
-        ):
+        with pytest.raises(VaultError, match="the vault's actions were changed meanwhile; ingest again"):
             vault.ingest(LOG, user="who", id="id")
         assert vault.configuration.actions == ("X", "Y")
         assert vault.verify().holds

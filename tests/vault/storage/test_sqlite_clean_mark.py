@@ -127,7 +127,7 @@ def test_a_log_that_is_used_again(sqlite_place: Place, again: str) -> None:
         with closing(sqlite3.connect(sqlite_place.path, isolation_level=None)) as other:
             other.execute("PRAGMA wal_checkpoint(PASSIVE)")
             if again == "another program":
-                other.execute("UPDATE arm SET gone = gone")
+                other.execute("UPDATE decision SET served = served")
         if again == "armnesia":
             command = KILLED.replace("ingest(vault, int(sys.argv[3]))", "vault.forget(users=['nobody'])")
             killed = [sys.executable, "-c", command, sqlite_place.url, str(sqlite_place.keys)]

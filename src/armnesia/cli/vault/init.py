@@ -1,5 +1,6 @@
 """The command `init`."""
 
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -11,7 +12,7 @@ from armnesia.cli.vault.options import VaultOptions, epsilon_and_delta, policy_c
 from armnesia.core.identifiers import UserType
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
-from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration
+from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Vault
 from armnesia.vault.configuration import MOST_DECISIONS
 
 
@@ -49,6 +50,14 @@ def init(
             metavar="integer|text|exact", help="How people are named; if not given, as the first ingest does."
         ),
     ] = None,
+    successor_of: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Succeed this vault: whoever is forgotten there stays out."),
+    ] = None,
+    successor_keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The keys of that vault; by default beside the SQLite file."),
+    ] = None,
     policy: Any = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -77,12 +86,22 @@ def init(
         learner_options=learner_parameters,
         user_type=None if user_type is None else UserType.named(user_type),
     )
-    with options.create(configuration.with_policy(**policy)) as vault:
+    with Vault.create(
+        options.url,
+        configuration.with_policy(**policy),
+        keys=options.keys,
+        timeout=options.timeout,
+        successor_of=successor_of,
+        successor_keys=successor_keys,
+    ) as vault:
         made = vault.identity()
+    before = made.successor_of
+    succession = [] if before is None else [f"It succeeds the vault {before.vault} at head {before.head}."]
     print_result(
         made.to_dict(),
         as_json,
         f"Vault {made.vault} at {made.location}",
+        *succession,
         f"Keys: {made.keys_path}. Back this file up, apart from the vault: without it nobody can be"
         " forgotten, and with both files anyone can test whether a person was.",
         f"Head of the ledger; store a copy elsewhere: {made.head}",

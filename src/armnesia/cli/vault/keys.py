@@ -8,18 +8,38 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import listed
+from armnesia.vault import PublicKeys, Vault
 
 
 @with_vault_options
-def public_key(options: VaultOptions, as_json: opt.AsJson = False) -> None:
+def public_key(
+    options: VaultOptions,
+    of: Annotated[
+        str | None,
+        typer.Option(metavar="VAULT", help="The keys of a vault that this one succeeds, by its id."),
+    ] = None,
+    as_json: opt.AsJson = False,
+) -> None:
     """Print the public keys of the vault, the current one last.
 
     One per line: every key that the vault has signed with. --json prints the list to publish, which also says
     from which to which ledger entry each key signed.
     """
     with options.open() as vault:
-        found = vault.public_keys()
+        found = vault.public_keys() if of is None else _keys_of(vault, of)
     print_result(found.to_dict(), as_json, *found)
+
+
+def _keys_of(vault: Vault, named: str) -> PublicKeys:
+    """The keys of a vault that this one succeeds, as they were then."""
+    before = {keys.vault: keys for keys in vault.predecessors()}
+    if named not in before:
+        known = f"it succeeds {listed(before)}" if before else "it succeeds none"
+        raise InvalidInputError(
+            f"--of must be the id of a vault that this one succeeds, and {known}; got {named!r}"
+        )
+    return before[named]
 
 
 @with_vault_options

@@ -10,7 +10,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of
 from armnesia.core.messages import any_of
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Accept, Configuration, Policy, Vault, known_addresses
+from armnesia.vault import DEFAULT_URL, Accept, Policy, Vault, known_addresses
 
 Url = Annotated[
     str,
@@ -54,10 +54,6 @@ class VaultOptions:
     url: Url = DEFAULT_URL
     keys: Keys = None
     timeout: Timeout = 30.0
-
-    def create(self, configuration: Configuration) -> Vault:
-        """Create the vault; see `Vault.create`."""
-        return Vault.create(self.url, configuration, keys=self.keys, timeout=self.timeout)
 
     def open(self, *, accept: Accept = "intact") -> Vault:
         """Open the vault; see `Vault.open`."""

@@ -114,6 +114,18 @@ class Keyring:
         """
         return replace(self, signing_keys=(*self.signing_keys, secret_bytes(KEY_BYTES)))
 
+    def successor(self, vault: str) -> "Keyring":
+        """The keys of a vault that succeeds this one: its digest keys and a new one, and a new signing key.
+
+        With the old digest keys the successor recognises forgotten people; the new one seals what is its own.
+
+        >>> old = Keyring.create("v-1")
+        >>> new = old.successor("v-2")
+        >>> new.wrapped(old.user_digest("ann"), USER) == new.user_digest("ann"), new.signing_version
+        (True, 1)
+        """
+        return Keyring(vault, (*self.digest_keys, secret_bytes(KEY_BYTES)), (secret_bytes(KEY_BYTES),))
+
     def at(
         self, *, digest_version: int, signing_version: int, rotated_below: bytes | None = None
     ) -> "Keyring":

@@ -21,6 +21,8 @@ GENESIS = "0" * 64
 KINDS = (
     "init",
     "actions",
+    "add_arm",
+    "retire_arm",
     "user_type",
     "forget",
     "nothing_held",

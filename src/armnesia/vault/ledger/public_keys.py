@@ -8,6 +8,10 @@ A `rotate_signing` entry is signed with both keys. The signature of the previous
 key. The signature of the new key, `signed_by_new`, covers the whole entry, and with `previous` the whole
 ledger before it: whoever holds only keys that were retired cannot make another ledger that leads to the new
 key. Entries of 0.1.0 lack that signature.
+
+The first entry of a vault that succeeds others has their lists, as of their last heads (`predecessors`), and
+is signed with the last key of the vault before (`signed_by_predecessor`): so old certificates stay
+verifiable, and whoever trusts the old key can trust the new one.
 """
 
 from abc import abstractmethod
@@ -26,6 +30,8 @@ from armnesia.vault.ledger.ledger import Head
 SCHEMA = "armnesia.public_keys/1"
 KEY_KINDS = ("init", "rotate_signing")
 """The kinds of entries that put a signing key in use."""
+PREDECESSORS, SIGNED_BY_PREDECESSOR = "predecessors", "signed_by_predecessor"
+"""Fields of the first entry of a vault that succeeds others."""
 
 
 @dataclass(frozen=True)
@@ -109,19 +115,20 @@ def rotation_problems(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if entry["kind"] not in KEY_KINDS:
             continue
         public = _public_key_of(entry)
-        if previous is not None:
-            signed = [("signed_by_previous", public, previous)]
-            if "signed_by_new" in entry:
-                signed.append(("signed_by_new", signed_text(entry), public))
-            for name, text, key in signed:
-                if not _is_signed(text, entry.get(name), key):
-                    yield f"sequence {entry['sequence']}: {name} is not a signature of that key"
+        signed = [] if previous is None else [("signed_by_previous", public, previous)]
+        if previous is not None and "signed_by_new" in entry:
+            signed.append(("signed_by_new", signed_text(entry, "signed_by_new"), public))
+        if PREDECESSORS in entry:
+            signed.append((SIGNED_BY_PREDECESSOR, signed_text(entry), predecessors_in(entry)[-1][-1]))
+        for name, text, key in signed:
+            if not _is_signed(text, entry.get(name), key):
+                yield f"sequence {entry['sequence']}: {name} is not a signature of that key"
         previous = public
 
 
-def signed_text(entry: Mapping[str, Any]) -> str:
-    """The text of a `rotate_signing` entry that its new key signs: all but that signature."""
-    return canonical({name: value for name, value in entry.items() if name != "signed_by_new"})
+def signed_text(entry: Mapping[str, Any], signature: str = SIGNED_BY_PREDECESSOR) -> str:
+    """The text of an entry that a signature in it covers: all but that signature."""
+    return canonical({name: value for name, value in entry.items() if name != signature})
 
 
 class TrustedKeys(Sequence[str]):
@@ -329,6 +336,21 @@ def _read_keys(name: str, what: str) -> Sequence[str]:
         raise InvalidInputError(f"{what} must be a key or a file of keys; {name} is neither") from None
     except InvalidInputError as error:
         raise InvalidInputError(f"{what} must be a key or a file of keys; in {name}, {error}") from None
+
+
+def predecessors_in(entry: Mapping[str, Any]) -> tuple[PublicKeys, ...]:
+    """The lists of the vaults that a vault succeeds, the latest last, from the first entry of its ledger.
+
+    >>> predecessors_in({"kind": "init"})
+    ()
+    """
+    listed = entry.get(PREDECESSORS, [])
+    if PREDECESSORS in entry and not (isinstance(listed, list) and listed):
+        raise InvalidInputError(f"{PREDECESSORS} of entry 1 must be a list of lists of public keys")
+    try:
+        return tuple(PublicKeys.from_json(canonical(each)) for each in listed)
+    except VaultError as error:
+        raise InvalidInputError(f"{PREDECESSORS} of entry 1: {error}") from None
 
 
 def _fit_together(found: PublicKeys) -> bool:

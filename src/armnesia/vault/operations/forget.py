@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
 from armnesia.unlearners.stream import Stream
@@ -223,6 +224,8 @@ class Touched(NamedTuple):
     stream: Stream
     """Their records; in a vault with keys the decisions are on its first axis."""
     request: DeletionRequest
+    visible: DeletionRequest
+    """Its records of offered arms: all that an unlearner sees of it."""
 
 
 def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
@@ -232,12 +235,25 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
     state = transaction.state
     if state.configuration.by:
         decisions = read_decisions(transaction, sums)
-        request = joint_request([each.number for each in decisions], sums, state.configuration)
-        return Touched(decisions, stacked(decisions, state.configuration), request)
+        stream, numbers = stacked(decisions, state.configuration), [each.number for each in decisions]
+        request = visible = joint_request(numbers, sums, state.configuration)
+        if stream.offered is not None:
+            offered = dict(zip(numbers, stream.offered, strict=True))
+            seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
+            visible = joint_request(numbers, seen, state.configuration)
+        return Touched(decisions, stream, request, visible)
     stream = state.require_stream()
     alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
     assert state.decision is not None  # which has the stream
-    return None if alone is None else Touched([state.decision], stream, alone)
+    if alone is None:
+        return None
+    if stream.offered is None:
+        return Touched([state.decision], stream, alone, alone)
+    found = DeletionRequest.from_sums(
+        stream.statistics, [own for own in sums[FIRST] if stream.offered[own[0]]]
+    )
+    nothing = ArmStatistics.empty(state.actions, state.configuration.reward_range)
+    return Touched([state.decision], stream, alone, found or DeletionRequest(nothing, binary=True))
 
 
 def _described(
@@ -377,22 +393,24 @@ def _release(
         check_joint(resolved.unlearner)
     release: Release | JointRelease
     try:
-        release, later = answer(resolved.unlearner, touched.request, resolved.budget)
+        release, later = answer(resolved.unlearner, touched.visible, resolved.budget)
         if policy.allows(release.guarantee):
+            later = later if touched.visible is touched.request else stream.remove(touched.request)
             return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
-        if resolved.unlearner.several_arms or touched.request.n_sources.max() < 2:
+        if resolved.unlearner.several_arms or touched.visible.n_sources.max() < 2:
             raise
         refusal = error
     if policy.beyond == "refuse":
         raise refusal
     exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
-    release, later = answer(exact.unlearner, touched.request, exact.budget)
+    release, later = answer(exact.unlearner, touched.visible, exact.budget)
     weakest = Level.weakest(resolved.unlearner.level, stream.level)
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
         release = replace(release, guarantee=replace(release.guarantee, level=weakest))
+    later = later if touched.visible is touched.request else stream.remove(touched.request)
     return exact, release, later
 
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-import numpy as np
-
 from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
@@ -66,7 +64,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
         _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
         missing = export.head.sequence - before.head.sequence
         if state.configuration.by:  # under the keys that the vault has from now on
-            decisions = _with_later_counts(decisions, ReplayedState.of(export.ledger()))
+            decisions = _with_later_arms(decisions, before, ReplayedState.of(export.ledger()))
             state = put_all_decisions(session, state, keyring, decisions)
         transaction.store(state)  # at the head of the export, which the next entry follows
         entry = transaction.append("restore", replayed=missing, as_it_was=intact)
@@ -100,10 +98,16 @@ def _load_copy(
     return replace_state(session, connection.all_keys, replayed, version), False
 
 
-def _with_later_counts(decisions: list[VaultDecision], later: ReplayedState) -> list[VaultDecision]:
-    """The decisions with the deleted counts of the export; those that differ decide again."""
-    known = {each.number: each for each in decisions}
-    found = later.with_deleted(decisions)
+def _with_later_arms(
+    decisions: list[VaultDecision], before: State, later: ReplayedState
+) -> list[VaultDecision]:
+    """The decisions with the arms and the deleted counts of the export; those that differ decide again."""
+    n_arms, offers = len(later.configuration.actions or ()), later.configuration.offers
+    padded = [replace(each, statistics=each.statistics.with_arms(n_arms)) for each in decisions]
+    known = {
+        each.number: each for each in padded if offers(each.key) == before.configuration.offers(each.key)
+    }
+    found = later.with_deleted(padded)
     changed = [each for each in found if each != known.get(each.number)]
     again = {each.number: each for each in decided(changed, later.configuration)}
     return [again.get(each.number, each) for each in found]
@@ -138,17 +142,9 @@ def _suppressed_since(export: ExportFile, copied: Head) -> Suppressed:
 
 
 def _bring_forward(state: State, export: ExportFile) -> State:
-    """Take configuration, key versions, ledger and deleted counts from the export."""
+    """Take configuration, key versions, ledger, arms and deleted counts from the export."""
     later = ReplayedState.of(export.ledger())
-    stream = state.stream
-    if stream is None:
-        empty = empty_stream(later.configuration, later.deleted_counts)
-        state = state if empty is None else state.with_stream(empty)
-    elif stream.deleted_counts is not None and (later.deleted_counts != stream.deleted_counts).any():
-        # Records that came in after the copy was made are counted too.
-        counts = np.zeros_like(stream.deleted_counts) + later.deleted_counts
-        state = state.with_stream(replace(stream, deleted_counts=counts))
-    return replace(
+    moved = replace(
         state,
         configuration=later.configuration,
         head=later.head,
@@ -157,6 +153,16 @@ def _bring_forward(state: State, export: ExportFile) -> State:
         erased_through=0,  # deleted bytes may have come back with the copy
         rotated_below=None,
     )
+    if state.decision is None:
+        empty = empty_stream(later.configuration, later.deleted_counts)
+        return moved if empty is None else moved.with_stream(empty)
+    before, offers = state.decision.statistics, later.configuration.offers
+    sums = before.with_arms(len(moved.actions))
+    if sums.deleted is not None:  # also of records that came in after the copy was made
+        sums = replace(sums, deleted=tuple(later.deleted_counts.tolist()))
+    if sums.deleted == before.deleted and offers(()) == state.configuration.offers(()):
+        return replace(moved, decision=replace(state.decision, statistics=sums))
+    return moved.with_stream(sums.stream(later.configuration))
 
 
 def _replace_lists(

@@ -10,12 +10,13 @@ from operator import attrgetter
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import Progress
-from armnesia.vault.keys.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
+from armnesia.vault.keys.keyring import REQUEST, Keyring
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import with_new_tree
 from armnesia.vault.state.decision_tree import build_tree
+from armnesia.vault.state.suppression import PURPOSES
 from armnesia.vault.state.table_digests import compute_list_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -25,7 +26,6 @@ _AT_ONCE = 20_000
 """Records whose digests are rotated in one transaction: about a tenth of a second."""
 _CERTIFICATES_AT_ONCE = 500
 """Certificates that are in memory at the same time."""
-_PURPOSE = {"user": USER, "record": SUPPRESSED_RECORD}
 
 
 def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | None = None) -> Rotated:
@@ -156,7 +156,7 @@ def _rewrap(session: Session, keyring: Keyring) -> None:
     tables.replace_table(
         session,
         "suppressed",
-        [(keyring.wrapped(bytes(digest), _PURPOSE[kind]), kind, *rest) for digest, kind, *rest in listed],
+        [(keyring.wrapped(bytes(digest), PURPOSES[kind]), kind, *rest) for digest, kind, *rest in listed],
     )
     answered = tables.read_table(session, "request")
     tables.replace_table(

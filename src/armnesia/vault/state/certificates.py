@@ -10,8 +10,9 @@ from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.diagnosis import changed_values
-from armnesia.vault.state.signing_keys import read_public_keys
+from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
 from armnesia.vault.state.similar_names import similar_forgotten
+from armnesia.vault.state.suppression import SuppressionRows
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 
@@ -44,6 +45,13 @@ def _no_certificate(transaction: Transaction, target: ErasureTarget) -> str:
             f"there is no certificate of {listed(target.names)} together: {together} forgotten in separate"
             " requests, or together with others; show the certificate of each alone, or of all with"
             " --out-folder"
+        )
+    digests = [digest for digest, _ in target.suppression_digests(transaction.keyring)]
+    if set(digests) <= SuppressionRows.read(transaction.session, digests).inherited:
+        before = read_predecessors(transaction)[-1]
+        return (
+            f"there is no certificate of {listed(target.names)} in this vault: it was forgotten in the vault"
+            f" {before.vault}, which this one succeeds, or before; ask that vault, or forget it here as well"
         )
     similar = similar_forgotten(transaction, target, target.names)
     return f"there is no certificate for exactly this request: it was not made, or with other names{similar}"

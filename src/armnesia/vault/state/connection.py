@@ -70,6 +70,13 @@ class VaultConnection:
             yield Transaction(session, self.all_keys, state)
 
     @contextmanager
+    def reading_snapshot(self) -> Iterator[Transaction]:
+        """As `reading`, for work that takes long: others are held back as little as the database allows."""
+        head_before = self.expected_head()
+        with self._explaining_failures(), self.database.snapshot() as (session, _):
+            yield Transaction(session, self.all_keys, self.load_state(session, head_before))
+
+    @contextmanager
     def writing(
         self, load: Callable[[Session, Head | None], tuple[State, bool]] | None = None
     ) -> Iterator[Transaction]:

@@ -100,14 +100,25 @@ class ArmSums:
             units=tuple(old + more for old, more in zip(self.units, units, strict=True)),
         )
 
+    def with_arms(self, n_arms: int) -> Self:
+        """The sums of so many arms, of which those that were added are empty.
+
+        >>> ArmSums((2,), (5,)).with_arms(2)
+        ArmSums(counts=(2, 0), units=(5, 0), deleted=None)
+        """
+        more = (0,) * (n_arms - len(self.counts))
+        deleted = None if self.deleted is None else self.deleted + more
+        return replace(self, counts=self.counts + more, units=self.units + more, deleted=deleted)
+
     def stream(self, configuration: Configuration) -> Stream:
-        """The stream that goes on from these sums; impossible ones are refused."""
+        """The stream of a decision without a key, from these sums on; impossible ones are refused."""
         assert configuration.actions is not None  # there are no sums before
         statistics = ArmStatistics(
             configuration.actions, np.array(self.counts), np.array(self.units), configuration.reward_range
         )
         deleted = None if self.deleted is None else np.array(self.deleted, dtype=np.int64)
-        return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted)
+        offered = configuration.offered([()])[0] if configuration.arms else None
+        return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
 
     @property
     def text(self) -> str:

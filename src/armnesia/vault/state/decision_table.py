@@ -117,7 +117,8 @@ def stacked(decisions: Sequence[VaultDecision], configuration: Configuration) ->
     deleted = None
     if configuration.penalty == "frozen":
         deleted = np.array([each.deleted for each in sums], dtype=np.int64).reshape(shape)
-    return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted)
+    offered = configuration.offered(each.key for each in decisions) if configuration.arms else None
+    return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
 
 
 def decided(decisions: Sequence[VaultDecision], configuration: Configuration) -> list[VaultDecision]:
@@ -152,13 +153,16 @@ def joint_request(
     sums: Mapping[int, Iterable[tuple[int, int, int, bool]]],
     configuration: Configuration,
 ) -> DeletionRequest:
-    """A request in several decisions, from sums of its records as `DeletionRequest.from_sums` takes them."""
+    """A request in several decisions, from sums of its records as `DeletionRequest.from_sums` takes them.
+
+    Decisions without sums lose nothing.
+    """
     actions = configuration.actions
     assert actions is not None  # there are records
     counts = np.zeros((len(numbers), len(actions)), dtype=np.int64)
     units, binary = [[0] * len(actions) for _ in numbers], True
     for place, number in enumerate(numbers):
-        for arm, count, total, only_extremes in sums[number]:
+        for arm, count, total, only_extremes in sums.get(number, ()):
             counts[place, arm] += count
             units[place][arm] += total
             binary &= only_extremes
@@ -172,29 +176,44 @@ def key_dict(columns: Sequence[KeyColumn], key: Sequence[str]) -> dict[str, str]
     return dict(zip((column.name for column in columns), key, strict=True))
 
 
+def in_decision(configuration: Configuration, key: Sequence[str]) -> str:
+    """Words that name a decision, to follow others.
+
+    >>> in_decision(Configuration(actions=("A", "B"), by=("country",)), ("DE",))
+    " in the decision {'country': 'DE'}"
+    """
+    return f" in the decision {key_dict(configuration.key_columns, key)!r}" if configuration.by else ""
+
+
 def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple[str, ...]:
     """The key that names exactly one decision; a number stands for the interval in which it lies."""
     names = [column.name for column in columns]
-    unknown = [name for name in where if name not in names]
-    if unknown:
-        raise InvalidInputError(
-            f"the decisions of this vault have the keys {listed(names)}; got {unknown[0]!r}"
-        )
+    values = checked_values(columns, where)
     missing = [name for name in names if name not in where]
     if missing:
         raise InvalidInputError(
             f"a decision of this vault is named by {listed(names)}; {listed(missing)} is missing"
         )
-    key = []
-    for column in columns:
-        text = str(where[column.name])
+    return tuple(values[name] for name in names)
+
+
+def checked_values(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> dict[str, str]:
+    """The values of some keys, as decisions have them; refuse keys that the vault does not have."""
+    by_name = {column.name: column for column in columns}
+    values = {}
+    for name, value in where.items():
+        if name not in by_name:
+            raise InvalidInputError(
+                f"the decisions of this vault have the keys {listed(list(by_name))}; got {name!r}"
+            )
+        column, text = by_name[name], str(value)
         interval = column.interval_of(text) if column.edges else text
         if interval is None:
             raise InvalidInputError(
-                f"key {column.name!r} must be a number or one of {listed(column.intervals)}; got {text!r}"
+                f"key {name!r} must be a number or one of {listed(column.intervals)}; got {text!r}"
             )
-        key.append(interval)
-    return tuple(key)
+        values[name] = interval
+    return values
 
 
 def find_decision(transaction: Transaction, where: Mapping[str, Any]) -> VaultDecision:
@@ -218,6 +237,8 @@ class DecisionNumbers:
         self._numbers: dict[tuple[str, ...], int] = {}
         self.new: dict[int, tuple[str, ...]] = {}
         """By number, the keys that the vault does not have yet."""
+        self.keys: dict[int, tuple[str, ...]] = {}
+        """By number, the keys of all rows that were numbered."""
 
     def of_rows(self, rows: Rows, places: Sequence[int]) -> list[int]:
         """The number of each row at these places."""
@@ -254,3 +275,4 @@ class DecisionNumbers:
                     )
                 self.new[number] = key
             self._numbers[key] = number
+            self.keys[number] = key

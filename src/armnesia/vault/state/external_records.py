@@ -313,7 +313,7 @@ class ExternalRecords(Records):
         for _, description in _descriptions(session):
             source = _reopened(description).keyed_by(state.configuration.key_columns)
             user_type = user_type_for(transaction.state, source)
-            loader = RecordLoader(transaction, self, source, actions, user_type)
+            loader = RecordLoader(transaction, self, source, actions, user_type, recounts=True)
             names = UserNames.of(user_type)
             for rows in source.rows(
                 actions,

@@ -1,6 +1,7 @@
 """Loading rows into a vault, chunk by chunk, in one transaction."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,13 @@ from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames, first_user_type
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.decision_statistics import ArmSums
-from armnesia.vault.state.decision_table import DecisionNumbers, decided, put_decisions, read_decisions
+from armnesia.vault.state.decision_table import (
+    DecisionNumbers,
+    decided,
+    in_decision,
+    put_decisions,
+    read_decisions,
+)
 from armnesia.vault.state.decisions import DEFAULT, FIRST, VaultDecision
 from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
 from armnesia.vault.state.records import Records
@@ -44,6 +51,9 @@ class RecordComparison:
         state = transaction.state
         self._numbers = DecisionNumbers(self._session, state) if state.configuration.by else None
         self._user_column, self._source = source.columns.user, 0
+        self._refused_arms: dict[tuple[str, ...], frozenset[int]] | None = None
+        if any(rule.new_rows == "refuse" for rule in state.configuration.arms):
+            self._refused_arms = {}
         self.n_rows = self.added = self.already_there = self.suppressed = 0
 
     def add(self, rows: Rows) -> None:
@@ -58,7 +68,9 @@ class RecordComparison:
         # An id that occurred before, perhaps in an earlier chunk, names the same row again.
         again = rows.ordinals if rows.ids is not None else [0] * len(names)
         first = {name for name, earlier in zip(names, again, strict=True) if not earlier}
-        added = len((new.keys() & first) - known)
+        added_names = (new.keys() & first) - known
+        self._refuse_retired_arms({name: new[name] for name in added_names}, rows, names)
+        added = len(added_names)
         self.n_rows += len(names)
         self.added += added
         self.already_there += len(incoming) - added
@@ -126,6 +138,25 @@ class RecordComparison:
             places |= {place for place, digest in enumerate(of_rows) if digest in self._suppressed["record"]}
         return places
 
+    def _refuse_retired_arms(self, new: Mapping[bytes, Row], rows: Rows, names: list[bytes]) -> None:
+        """Refuse new rows of arms that their decision refuses; rows that are in the vault already stay."""
+        if self._refused_arms is None:
+            return
+        configuration = self._transaction.state.configuration
+        for place, name in enumerate(names):
+            if name not in new:
+                continue
+            key = () if self._numbers is None else self._numbers.keys[new[name][-1]]  # its last column
+            if key not in self._refused_arms:
+                self._refused_arms[key] = configuration.arm_rules.refused(key)
+            if rows.arms[place] in self._refused_arms[key]:
+                action = self._transaction.state.actions[rows.arms[place]]
+                raise VaultError(
+                    f"arm {action!r} is not offered{in_decision(configuration, key)}, and new rows of it are"
+                    f" refused: the first is row {rows.positions[place]}; leave them out, or run armnesia"
+                    f" arms retire {action} --new-rows count; nothing was ingested"
+                )
+
     def _refuse_contradictions(self, contradicted: set[bytes], rows: Rows, names: list[bytes]) -> None:
         """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
         if contradicted:
@@ -158,8 +189,13 @@ class RecordLoader(RecordComparison):
         user_type: UserType | None,
         id_index: IdIndexCheck | None = None,
         suppression: SuppressionList | None = None,
+        *,
+        recounts: bool = False,
     ) -> None:
+        """With `recounts`, rows of retired arms are counted again, whatever new ones are."""
         super().__init__(transaction, records, source, suppression)
+        if recounts:
+            self._refused_arms = None
         self._before, self._id_index = transaction.state, id_index
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._source, self._digests = records.register_source(transaction, source)
@@ -181,6 +217,7 @@ class RecordLoader(RecordComparison):
         self._refuse_contradictions(tables.contradicted_identities(session, layout), rows, names)
         if tables.drop_known_incoming(session):
             new = {identity: new[identity] for identity in tables.incoming_identities(session)}
+        self._refuse_retired_arms(new, rows, names)
         for decision, arm, count, total in tables.sum_incoming(session, layout):
             counts, units = self._sums[decision]
             counts[arm] += count
@@ -222,6 +259,12 @@ class RecordLoader(RecordComparison):
         configuration = state.configuration
         old = read_decisions(self._transaction, self._sums.keys() - numbers.new.keys())
         empty = ArmSums.empty(len(state.actions), configuration.penalty)
+        for key in numbers.new.values():
+            if not any(configuration.arm_rules.offered(key)):
+                raise VaultError(
+                    f"no arm is offered{in_decision(configuration, key)}: offer one with armnesia arms add;"
+                    " nothing was ingested"
+                )
         new = [VaultDecision(number, key, empty, None, DEFAULT) for number, key in numbers.new.items()]
         filled = [
             replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in (*old, *new)
@@ -235,7 +278,7 @@ def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
     if configuration.actions is None:
         configuration = configuration.with_actions(actions)
     elif configuration.actions != actions:
-        raise VaultError("another ingest has fixed the vault's actions meanwhile; ingest again")
+        raise VaultError("the vault's actions were changed meanwhile; ingest again")
     fixed = replace(state, configuration=configuration)
     stream = empty_stream(configuration)
     return fixed if state.decision is not None or stream is None else fixed.with_stream(stream)

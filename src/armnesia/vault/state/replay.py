@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,9 @@ class ReplayedState:
         configuration: dict[str, Any] = {}
         key_entries: list[dict[str, Any]] = []
         checks: dict[int, str] = {}
-        digest_key, deleted, head = 1, np.zeros(1, dtype=np.int64), None
+        digest_key, head = 1, None
+        deleted: list[int] = []
+        arm_entries: list[dict[str, Any]] = []
         by_key: list[dict[str, Any]] = []
         for sequence, text, hash_ in rows:
             entry, head = json.loads(text), Head(sequence, hash_)
@@ -52,19 +55,25 @@ class ReplayedState:
             if kind == "init":
                 configuration = dict(entry["configuration"])
                 checks |= {1: entry["digest_key_check"]} if "digest_key_check" in entry else {}
+                checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))  # of a successor
+                digest_key = max(1, len(checks))
             elif kind in ("actions", "policy", "user_type"):
                 configuration[kind] = entry[kind]
+            elif kind in ("add_arm", "retire_arm"):
+                arm_entries.append(entry)
             elif kind == "rotate_digest":
                 checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))
             if kind in KEY_KINDS:
                 key_entries.append(entry)
             digest_key += kind == "rotate_digest"
-            deleted = deleted + np.array(entry.get("counts", 0), dtype=np.int64)
+            deleted = _sum_of(deleted, entry.get("counts", []))
             by_key += entry.get("decisions", [])
         assert head is not None  # a ledger begins with init
-        known = Configuration.from_dict(configuration)
-        in_decisions = _added_up(by_key, [column.name for column in known.key_columns])
-        return cls(known, head, digest_key, key_history(key_entries), checks, deleted, in_decisions)
+        known = _with_arms(Configuration.from_dict(configuration), arm_entries)
+        n_arms = len(known.actions or ())
+        in_decisions = _added_up(by_key, [column.name for column in known.key_columns], n_arms)
+        counts = np.array(_sum_of(deleted, [0] * n_arms), dtype=np.int64)
+        return cls(known, head, digest_key, key_history(key_entries), checks, counts, in_decisions)
 
     @property
     def public_keys(self) -> tuple[str, ...]:
@@ -145,15 +154,29 @@ class ReplayedState:
                 )
 
 
+def _with_arms(configuration: Configuration, entries: Iterable[Mapping[str, Any]]) -> Configuration:
+    """The configuration with the arms that entries of the ledger add and retire."""
+    for entry in entries:
+        if entry["kind"] == "add_arm":
+            configuration = configuration.with_added_arm(entry["arm"], entry["where"])
+        else:
+            configuration = configuration.with_retired_arm(entry["arm"], entry["where"], entry["new_rows"])
+    return configuration
+
+
+def _sum_of(some: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Counts per arm; entries from before an arm was added have none of it."""
+    return [one + other for one, other in zip_longest(some, others, fillvalue=0)]
+
+
 def _added_up(
-    decisions: Iterable[Mapping[str, Any]], names: Sequence[str]
+    decisions: Iterable[Mapping[str, Any]], names: Sequence[str], n_arms: int
 ) -> dict[tuple[str, ...], tuple[int, ...]]:
     """The counts of each key in entries of the ledger."""
     found: dict[tuple[str, ...], tuple[int, ...]] = {}
     for each in decisions:
-        key, counts = tuple(each["key"][name] for name in names), each["counts"]
-        before = found.get(key, (0,) * len(counts))
-        found[key] = tuple(old + more for old, more in zip(before, counts, strict=True))
+        key = tuple(each["key"][name] for name in names)
+        found[key] = tuple(_sum_of(found.get(key, (0,) * n_arms), each["counts"]))
     return found
 
 

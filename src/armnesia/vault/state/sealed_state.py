@@ -141,7 +141,8 @@ def empty_stream(configuration: Configuration, deleted_counts: IntArray | None =
     if configuration.actions is None or configuration.by:
         return None
     nothing = ArmStatistics.empty(configuration.actions, configuration.reward_range)
-    stream = Stream(configuration.make_learner(), nothing, configuration.penalty)
+    offered = configuration.offered([()])[0] if configuration.arms else None
+    stream = Stream(configuration.make_learner(), nothing, configuration.penalty, offered=offered)
     if deleted_counts is None or stream.deleted_counts is None:
         return stream
     return replace(stream, deleted_counts=stream.deleted_counts + deleted_counts)

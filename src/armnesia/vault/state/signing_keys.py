@@ -4,7 +4,7 @@ import json
 
 from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.ledger.certificate_check import Issue
-from armnesia.vault.ledger.public_keys import PublicKeys, key_history, rotation_problems
+from armnesia.vault.ledger.public_keys import PublicKeys, key_history, predecessors_in, rotation_problems
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -30,6 +30,15 @@ def read_public_keys(connection: VaultConnection, transaction: Transaction) -> P
             )
         connection.signing_keys = found
     return PublicKeys(state.vault, state.head, connection.signing_keys)
+
+
+def read_predecessors(transaction: Transaction) -> tuple[PublicKeys, ...]:
+    """The lists of public keys of the vaults that this one succeeds, the latest last."""
+    try:
+        text, _ = tables.read_entry(transaction.session, 1) or ("{}", "")
+        return predecessors_in(json.loads(text))
+    except (ValueError, TypeError, AttributeError):
+        raise VaultError("ledger: its first entry cannot be read; run armnesia verify") from None
 
 
 def certificates_to_reissue(session: Session, keys: PublicKeys) -> list[int]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.keys.keyring import SUPPRESSED_RECORD, USER, Keyring
 from armnesia.vault.ledger.commitments import Opening
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
@@ -20,6 +20,12 @@ from armnesia.vault.storage.database import Row, Session, Statement
 
 KINDS = ("user", "record")
 """What the suppression list names."""
+
+PURPOSES = {"user": USER, "record": SUPPRESSED_RECORD}
+"""The purpose of the digests of each kind, for `Keyring.wrapped`."""
+
+FIRST_ENTRY = 1
+"""Since when names are suppressed that another vault forgot: since the entry that created this one."""
 
 Suppressed = Mapping[str, set[bytes]]
 """The digests of people ("user") and of single records ("record") whose rows must stay out."""
@@ -50,6 +56,11 @@ class SuppressionRows:
     def suppresses(self, digest: bytes) -> bool:
         """Whether this is the digest of a person or record that is forgotten and not readmitted."""
         return digest in self.suppressed and self.suppressed[digest][-1] is None
+
+    @property
+    def inherited(self) -> set[bytes]:
+        """The names that are suppressed since the vault was created: another vault forgot them."""
+        return {digest for digest, row in self.suppressed.items() if row[2] == FIRST_ENTRY and row[3] is None}
 
     def apply_changes(
         self, after: "SuppressionRows", keyring: Keyring, digests: TableDigests
@@ -114,13 +125,13 @@ class RequestHistory:
         """The rows after the request: every name suppressed, and the entry that answered it noted.
 
         It is noted for the request as a whole and for each name; a name that was forgotten before keeps the
-        certificate of that time.
+        certificate of that time, unless another vault has it, which this one succeeds.
         """
         answered, suppressed = dict(self.rows.request), dict(self.rows.suppressed)
         opening = str(openings[0]) if len(openings) == 1 else ""
         answered[self.request] = (self.request, sequence, opening)
         for (name, kind, alone), own in zip(self.names, openings, strict=True):
-            if not self.rows.suppresses(name):
+            if not self.rows.suppresses(name) or alone not in self.rows.request:
                 answered[alone] = (alone, sequence, str(own))
             suppressed[name] = (name, kind, sequence, None)
         return SuppressionRows(suppressed, answered)

@@ -28,6 +28,7 @@ from armnesia.vault.storage.schema import (
     DecisionRow,
     OldVaultRow,
     RecordLayout,
+    Table,
     VaultRow,
 )
 
@@ -499,7 +500,21 @@ def count_differing_tallies(session: Session) -> int:
     return int(differing)
 
 
-# Whole tables, of those in `COLUMNS`.
+# Whole tables; by name those in `COLUMNS`.
+
+
+def stream_rows(session: Session, table: Table) -> Iterator[Row]:
+    """All rows of any table with all its columns, one by one, in any order."""
+    return session.stream(f"SELECT {_all_columns(table)} FROM {table.name}")
+
+
+def load_rows(session: Session, table: Table, rows: Iterable[Row]) -> None:
+    """Store rows that have all columns of a table."""
+    session.load(table.name, _all_columns(table), rows)
+
+
+def _all_columns(table: Table) -> str:
+    return ", ".join(column.name for column in table.columns)
 
 
 def read_table(session: Session, table: str) -> list[Row]:

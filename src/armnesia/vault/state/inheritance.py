@@ -1,0 +1,81 @@
+"""What a vault hands on to its successor: digest keys, suppression list, user type, and who it was.
+
+The suppression list goes along without any name: its digests are wrapped in one more key, as a rotation of
+the digest key does. So people and records that were forgotten stay out of the successor, in every spelling
+that is theirs in the old vault. Names that were readmitted do not go along: they may come in again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from armnesia.core.errors import VaultError, refuse_first
+from armnesia.core.identifiers import UserType
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.ledger import check_chain
+from armnesia.vault.ledger.public_keys import PublicKeys
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.pending_erasure import complete_erasure, refuse_pending_erasure
+from armnesia.vault.state.replay import ReplayedState
+from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
+from armnesia.vault.state.suppression import FIRST_ENTRY, PURPOSES, Suppressed, SuppressionList
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row
+
+
+@dataclass(frozen=True)
+class Inheritance:
+    """What the successor of a vault is created with."""
+
+    keyring: Keyring
+    """The keys of the old vault that were in use."""
+    user_type: UserType | None
+    suppressed: Suppressed
+    predecessors: tuple[PublicKeys, ...]
+    """The public keys and the heads of the vaults before, the old vault last."""
+
+    @classmethod
+    def of(cls, connection: VaultConnection) -> "Inheritance":
+        """Read it from a vault that is intact; nothing is read from one whose erasures are pending."""
+        complete_erasure(connection)
+        pinned = connection.pinned_head.read()
+        with connection.reading() as transaction:
+            state, ledger = transaction.state, tables.LedgerRows(transaction.session)
+            problems = check_chain(ledger, vault=state.vault, head=pinned, end=state.head)
+            refuse_first(problems, _NOT_INTACT)
+            refuse_first(ReplayedState.of(ledger).key_problems(connection.all_keys), _NOT_INTACT)
+            refuse_pending_erasure(connection, transaction)
+            return cls(
+                replace(transaction.keyring, rotated_below=None),
+                state.configuration.user_type,
+                SuppressionList.read(transaction).digests,
+                (*read_predecessors(transaction), read_public_keys(connection, transaction)),
+            )
+
+    def configuration(self, configuration: Configuration) -> Configuration:
+        """The configuration with the old vault's user type; refuse another, whose spellings differ."""
+        declared = configuration.user_type
+        if self.user_type is None:
+            # Names that were forgotten before a type was fixed are spelled as both other types spell them.
+            if declared is UserType.EXACT and self.suppressed["user"]:
+                raise VaultError(
+                    "people were forgotten in the old vault before it had a user type, by names that have"
+                    " other spellings: user_type must be integer or text, or not be given; got exact"
+                )
+            return configuration
+        if declared not in (None, self.user_type):
+            raise VaultError(
+                f"people are named as {self.user_type} in the old vault, and in another type forgotten people"
+                f" could come in under another spelling; user_type must be {self.user_type}, or not be given;"
+                f" got {declared}"
+            )
+        return configuration.with_user_type(self.user_type)
+
+    def rows(self, keyring: Keyring) -> Iterator[Row]:
+        """The suppression list of the successor, whose keys these are."""
+        for kind, digests in self.suppressed.items():
+            for digest in sorted(digests):
+                yield keyring.wrapped(bytes(digest), PURPOSES[kind]), kind, FIRST_ENTRY, None
+
+
+_NOT_INTACT = "{}; such a vault has no successor: run armnesia verify"
