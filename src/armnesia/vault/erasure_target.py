@@ -1,14 +1,24 @@
 """Whose records, or which records, a request names."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
 from typing import Any
+
+import numpy as np
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import UserType, normalised_request
 from armnesia.logs import label_text
 from armnesia.logs.limits import LONGEST_TEXT
 from armnesia.vault.keys.keyring import Keyring
+
+_WRITTEN_IN_SEVERAL_WAYS = (
+    *(bytes, bytearray, memoryview),
+    *(datetime, time, timedelta, np.datetime64, np.timedelta64),
+    *(np.float16, np.float32, np.longdouble),
+)
+"""Types whose values other programs write into files otherwise than `label_text` does."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +31,8 @@ class ErasureTarget:
 
     users: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """By name, the type of the value that it was given as, if files write such values in several ways."""
 
     @classmethod
     def of(cls, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None) -> "ErasureTarget":
@@ -31,7 +43,12 @@ class ErasureTarget:
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             got = "a single text" if isinstance(given, str) else f"a single {type(given).__name__}"
             raise InvalidInputError(f"what to forget must be a list of names; got {got}")
-        labels = {label_text(label) for label in given}
+        labels: set[str | None] = set()
+        types = {}
+        for value in given:
+            labels.add(label := label_text(value))
+            if label and isinstance(value, _WRITTEN_IN_SEVERAL_WAYS):
+                types[label] = type(value).__name__
         texts = tuple(sorted(label for label in labels if label))
         if not texts or len(texts) < len(labels):
             raise empty_request_error()
@@ -41,7 +58,7 @@ class ErasureTarget:
                     f"a name in a request must have at most {LONGEST_TEXT:,} bytes, as in a log; got one of"
                     f" {len(text):,} characters"
                 )
-        return cls(users=texts) if users is not None else cls(records=texts)
+        return cls(users=texts, types=types) if users is not None else cls(records=texts, types=types)
 
     def normalised(self, user_type: UserType | None) -> "ErasureTarget":
         """The request in the spelling of a vault whose people are named in this way; ids of records stay.
@@ -54,7 +71,8 @@ class ErasureTarget:
             return self
         if "" in users:
             raise empty_request_error()
-        return ErasureTarget(users=tuple(sorted(users)))
+        types = {normalised_request(user, user_type): kind for user, kind in self.types.items()}
+        return ErasureTarget(users=tuple(sorted(users)), types=types)
 
     def to_dict(self) -> dict[str, list[str]]:
         """The request as the commitment and the certificate spell it."""

@@ -241,6 +241,12 @@ def test_a_head_alone(rotated: Vault, tmp_path: Path) -> None:
         "entry 5, which the certificate is about, is not that of the head given"
     ]
     assert other.verify(keys, head=rotated.head) == []  # what a head alone cannot show
+    newer = rotated.public_keys()
+    assert certificate.verify(newer, head=newer.head) == []
+    assert certificate.verify(newer, head=Head(newer.head.sequence, "ab" * 32)) == [
+        "the list of public keys and the head given disagree about entry 6 of the ledger: one of them is of"
+        " another ledger"
+    ]
     later = sign_again(other, stolen, 2, issued_at_head=f"6:{'ab' * 32}")
     assert later.verify(keys, head=rotated.head) == [
         "entry 6, which the certificate was issued at, is not that of the head given"

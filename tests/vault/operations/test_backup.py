@@ -233,6 +233,6 @@ def test_the_head_of_a_backup_is_that_of_the_copy(filled: Path, tmp_path: Path, 
         done = vault.back_up(tmp_path / "backup.db")
         after = vault.head
     keys = tmp_path / "vault" / "vault.db.keys"
+    assert [path.name for path in tmp_path.glob("backup*")] == ["backup.db"]
     with Vault.open(f"sqlite:///{tmp_path}/backup.db", keys=keys) as copy:
         assert done.head == copy.head == after != before
-    assert [path.name for path in tmp_path.glob("backup*")] == ["backup.db"]

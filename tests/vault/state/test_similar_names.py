@@ -1,8 +1,11 @@
 """No certificate says "nothing held" of a name while the vault holds it in a spelling that looks the same."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from armnesia.core.errors import InvalidInputError, SimilarNameError
@@ -71,6 +74,41 @@ def test_a_control_character_is_refused_unless_the_name_is_held_so(place: Place)
         assert vault.forget(users=["cid\0"], exactly=True).held == 0
         assert vault.forget(users=["cid\0"]).repeated
         assert vault.verify().holds
+
+
+@pytest.mark.parametrize("kind", ["user", "id"])
+@pytest.mark.parametrize(
+    ("value", "in_csv"),
+    [
+        (pd.Timestamp("2020-01-02"), "2020-01-02"),
+        (np.datetime64("2020-01-02"), "2020/01/02"),
+        (datetime(2020, 1, 2, 3, 4), "2020-01-02T03:04"),
+        (pd.Timedelta(days=1), "1 days 00:00:00.000000000"),
+        (np.float32(0.1), "0.1"),
+        (b"ann", "b'ann'"),
+    ],
+)
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_value_that_files_write_otherwise_is_refused_unless_it_is_held_so(
+    place: Place, tmp_path: Path, kind: str, value: Any, in_csv: str
+) -> None:
+    path = tmp_path / "log.csv"
+    columns: dict[str, Any] = {kind: kind}
+    kinds = "users" if kind == "user" else "records"
+    asked: dict[str, Any] = {kinds: [value]}
+    as_written: dict[str, Any] = {kinds: [in_csv]}
+    path.write_text(f"action,reward,{kind}\nA,1,{in_csv}\nB,0,other\n", encoding="utf-8")
+    with place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:
+        vault.ingest(path, **columns)
+        with pytest.raises(InvalidInputError, match=f"{type(value).__name__}.*give the text that the log"):
+            vault.forget(**asked)
+        with pytest.raises(InvalidInputError, match="give the text that the log"):
+            vault.preview(**asked)
+        assert vault.forget(**as_written).held == 1
+        frame = {"action": ["A"], "reward": [1], kind: pd.Series([value], dtype=object)}
+        vault.ingest(pd.DataFrame(frame), **columns)
+        assert vault.forget(**asked).held == 1
+        assert vault.forget(**asked).repeated
 
 
 @pytest.mark.parametrize("kind", ["users", "records"])

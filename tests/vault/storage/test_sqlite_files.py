@@ -155,6 +155,41 @@ def test_a_vault_behind_a_link(sqlite_place: Place, tmp_path: Path) -> None:
             vault.forget(users=["bob"])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="other file systems, other links")
+def test_a_vault_with_a_second_hard_link_is_refused(sqlite_place: Place, tmp_path: Path) -> None:
+    """Each name has a log of its own beside it, and SQLite sees one of them only."""
+    filled(sqlite_place).close()
+    second = tmp_path / "second.db"
+    before = sqlite_place.path.read_bytes()
+    with sqlite_place.open() as vault:
+        os.link(sqlite_place.path, second)
+        for work in (vault.status, lambda: vault.forget(users=["ann"])):
+            with pytest.raises(VaultError, match=r"has 2 names \(hard links\).* remove the others"):
+                work()
+    for path in (sqlite_place.path, second):
+        with pytest.raises(VaultError, match="has 2 names"):
+            Vault.open(f"sqlite:///{path}", keys=sqlite_place.keys)
+    assert second.read_bytes() == before
+    assert not second.with_name("second.db-wal").exists()
+    second.unlink()
+    with sqlite_place.open() as vault:
+        assert vault.forget(users=["ann"]).held == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="other file systems, other links")
+def test_a_transaction_in_which_a_link_is_made_is_rolled_back(sqlite_place: Place, tmp_path: Path) -> None:
+    with filled(sqlite_place) as vault:
+        records, second = vault.status().records, tmp_path / "second.db"
+        with pytest.raises(VaultError, match="has 2 names"):
+            vault.ingest(
+                {"action": ["A"], "reward": [1], "user": ["new"]},
+                user="user",
+                progress=lambda _: os.link(sqlite_place.path, second),
+            )
+        second.unlink()
+        assert vault.status().records == records
+
+
 def test_a_vault_stays_open_wherever_the_process_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

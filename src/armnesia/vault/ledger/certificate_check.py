@@ -194,6 +194,12 @@ def check_issue(
     """
     issue = Issue.of(body)
     problems = list(_list_problems(issue, keys, with_ledger=ledger is not None))
+    listed = keys.as_of
+    if head is not None and listed is not None and listed.sequence == head.sequence and listed != head:
+        problems.append(
+            f"the list of public keys and the head given disagree about entry {head.sequence} of the ledger:"
+            " one of them is of another ledger"
+        )
     if ledger is not None:
         problems += _ledger_problems(issue, keys, ledger, head)
     elif head is not None:

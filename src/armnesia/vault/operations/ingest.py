@@ -157,7 +157,7 @@ def _check_before_reading(
         if not other_columns:
             refuse_other_columns(transaction.session, source)
         unrecognised = source.columns.id is None and tables.suppresses_any(transaction.session, "record")
-    connection.records.check_source(source)
+        connection.records.check_source(transaction.session, source)
     if unrecognised:
         warnings.warn(
             "single records were forgotten here: without the id column they are not recognised, and come in"

@@ -39,6 +39,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
     then its records are counted again, and the ledger says so.
     """
     with connection.writing(partial(_load_copy, connection, export)) as transaction:
+        connection.database.distrust_unused_space()
         session, before = transaction.session, transaction.state
         state = _bring_forward(before, export)
         keyring = state.keyring_in_use(connection.all_keys)

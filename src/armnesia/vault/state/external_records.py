@@ -38,6 +38,7 @@ from armnesia.vault.state.records import (
     unknown_source,
 )
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests, compute_digests
 from armnesia.vault.state.transaction import Transaction
@@ -185,16 +186,20 @@ class ExternalRecords(Records):
         found = self.find(transaction, target, lookup)
         return DeletedRecords(found, *delete_and_check(transaction, self.layout, target))
 
-    def check_source(self, source: Source) -> None:
+    def check_source(self, session: Session, source: Source) -> None:
         """Refuse a dataframe, which cannot be opened again, and conditions that may name people."""
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
-        role_of = {source.columns.named().get(role): role for role in ("user", "id")}
+        role_of = {"user": "user"}  # also where this source names no user column, or another
+        for role in ("id", "user"):
+            names = [*known_columns(session, role), source.columns.named().get(role)]
+            role_of |= {name.casefold(): role for name in names if name is not None}
         for condition in source.where:
-            if condition.column in role_of:
+            role = role_of.get(condition.column.casefold(), "")
+            if role:
                 raise VaultError(
                     "an external vault stores the conditions of its sources, so they must not be on the"
-                    f" {role_of[condition.column]} column; got one on {condition.column!r}"
+                    f" {role} column of this source or of an earlier one; got one on {condition.column!r}"
                 )
 
     def source_description(self, source: Source) -> Mapping[str, Any]:

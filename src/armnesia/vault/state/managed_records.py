@@ -66,7 +66,7 @@ class ManagedRecords(Records):
         rows, held, to_tallies = delete_and_check(transaction, self.layout, target)
         return DeletedRecords(_sums(rows), rows, held, to_tallies)
 
-    def check_source(self, source: Source) -> None:
+    def check_source(self, session: Session, source: Source) -> None:
         """Rows may come from any source."""
 
     def source_description(self, source: Source) -> Mapping[str, Any]:

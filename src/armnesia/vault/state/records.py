@@ -91,7 +91,7 @@ class Records(ABC):
         """Delete the records of a request; refuse if another way than the index finds other rows."""
 
     @abstractmethod
-    def check_source(self, source: Source) -> None:
+    def check_source(self, session: Session, source: Source) -> None:
         """Refuse a source that rows of this vault cannot come from."""
 
     @abstractmethod

@@ -79,6 +79,12 @@ def refuse_similar_names(
     if similar:
         raise SimilarNameError(_refusal(target, similar), similar)
     for name, has_rows in named:
+        if not has_rows and name in target.types:
+            raise InvalidInputError(
+                f"the name {name!r} was given as a value of type {target.types[name]}, which files may write"
+                " otherwise, and the vault holds no rows of it: give the text that the log has, or state by"
+                " exactly=True that this one is right; nothing was changed"
+            )
         if not has_rows and has_control_characters(name):
             raise InvalidInputError(
                 f"the name {name!r} has a control character, and the vault holds no rows of it: check how the"

@@ -142,6 +142,9 @@ class Database(ABC):
         With `wait`, wait up to the time-out for other processes that keep them there.
         """
 
+    def distrust_unused_space(self) -> None:  # noqa: B027 (most databases need not know)
+        """Be told, in a write transaction, that the files are a copy that something else has made."""
+
     @abstractmethod
     def compact(self) -> bool:
         """Make deleted bytes leave the files, however long it takes; return whether they left."""

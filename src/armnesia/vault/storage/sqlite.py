@@ -2,8 +2,13 @@
 
 Three things erase deleted bytes: `secure_delete` overwrites what is deleted; copies that SQLite leaves in
 the unused space of pages are overwritten in the file (`sqlite_unused_space.py`); a truncating checkpoint
-empties the write-ahead log. The pages to look at are those in the log, which is read before it is emptied or
-used again.
+empties the write-ahead log.
+
+The pages to look at are those in the log. The log can disappear or be used again before somebody has looked
+at them: by a kill, an error of the disk, or another program that closes the file last. So every transaction
+that changes something also changes a mark in the file, its user version, to a number of its own; the mark
+says that nothing is left only after all copies are overwritten. Whoever finds another mark, and has not made
+it, looks at all pages of the file.
 """
 
 import os
@@ -20,6 +25,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from armnesia.core.errors import VaultError
+from armnesia.core.randomness import secret_bytes
 from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
@@ -63,10 +69,9 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PAUSE = 0.05
 _MALFORMED = b"malformed database schema"
 _USED = "another process was using the vault"
-_NO_LEFTOVERS = 1
-"""The user version of a file in which only pages of the log may have copies of cells in unused space.
-
-Files of earlier versions of armnesia have 0: all their pages are looked at once.
+_UNKNOWN, _CLEAN, _FIRST_OWN_MARK = 0, 2, 1 << 16
+"""Marks of a file: any page may have copies of cells in unused space; none has, with its log or without; and
+the first of the random marks of single transactions. Files of earlier versions of armnesia have 0 or 1.
 """
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 _MOST_PROBLEMS = 20
@@ -158,6 +163,8 @@ class SqliteDatabase(Database):
         elif not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             # SQLite would open it read-only and leave files beside it that keep it read-only.
             raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
+        else:
+            self._check_one_name()  # before SQLite opens it, and copies a log into it
         with ExitStack() as undo:
             if create:
                 undo.callback(self._remove)
@@ -176,15 +183,17 @@ class SqliteDatabase(Database):
         if self._is_own:  # a file that is no vault is left as it is
             self._connection.execute("PRAGMA journal_mode = WAL")
         if create:
-            self._connection.execute(f"PRAGMA user_version = {_NO_LEFTOVERS}")
+            self._connection.execute(f"PRAGMA user_version = {_CLEAN}")
         for setting in _SETTINGS:
             self._connection.execute(setting)
         # Reading creates the write-ahead log, which exists from now on.
         self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         self._files = self._present_files()
-        ((checked,),) = self._connection.execute("PRAGMA user_version").fetchall()
-        self._leftovers: set[int] | None = set() if checked == _NO_LEFTOVERS else None
+        self._leftovers: set[int] | None = None
         """The pages in whose unused space copies of cells are to be overwritten; None: any page."""
+        self._warned_of = ""
+        self._known: tuple[int, int] | None = None
+        """The mark and the data version of which this holds."""
         self._file = SharedFile(self._path, self._files[0] or (0, 0))
 
     def has_vault(self) -> bool:
@@ -233,16 +242,22 @@ class SqliteDatabase(Database):
     def writing(self) -> Iterator[SqliteSession]:
         """Take the write lock at the start, so that no transaction has to be abandoned later.
 
-        The log is emptied while it is still this writer's turn: then no other writer is in the way, and none
-        can use the log again before its pages were looked at.
+        The log is emptied while it is still this writer's turn: then no other writer is in the way.
         """
         with self._queue.turn(self._timeout):
-            if self._is_own:
-                self._look_at_log()
             with self._transaction("BEGIN IMMEDIATE") as session:
+                before = self._count_changes()
+                if self._is_own:
+                    self._note_leftovers()
                 yield session
+                if self._is_own and self._count_changes() != before:
+                    self._set_own_mark()
             if self._is_own:
-                self._empty_log()
+                self._warn_of(self._empty_log())
+
+    def _count_changes(self) -> tuple[int, Row]:
+        """Two numbers that a transaction changes if it changes rows or the schema."""
+        return self._connection.total_changes, self._connection.execute("PRAGMA schema_version").fetchone()
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
@@ -286,37 +301,54 @@ class SqliteDatabase(Database):
                     error = self._empty_log() if is_own_turn else None
                 if not is_own_turn:
                     self.erasure_obstacle = _USED
-                if error is not None:
-                    self._warn_of(error)
+                self._warn_of(error)
                 if self.erasure_obstacle != _USED or time.monotonic() >= end:
                     return not self.erasure_obstacle
                 time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
 
     def _is_erased(self) -> bool:
-        """Whether there is nothing to erase: the log is empty, and no page is left to be looked at."""
-        return self._leftovers == set() and os.path.getsize(self._names[1]) == 0
+        """Whether there is nothing to erase: no page is left to be looked at, and the log is empty."""
+        return self._version()[0] == _CLEAN and self._log_is_empty()
 
-    def _look_at_log(self) -> None:
-        """Note the pages in the log with copies of cells, before something is written over it."""
+    def _log_is_empty(self) -> bool:
+        return os.path.getsize(self._names[1]) == 0
+
+    def _set_own_mark(self) -> None:
+        """Say in this transaction that only this connection knows which pages have copies of cells."""
+        mark = _FIRST_OWN_MARK + int.from_bytes(secret_bytes(4)) // 4
+        self._connection.execute(f"PRAGMA user_version = {mark}")
+        self._known = self._version()
+
+    def _version(self) -> tuple[int, int]:
+        """The mark, and a number that changes if another connection commits or uses the log again."""
+        ((mark,),) = self._connection.execute("PRAGMA user_version").fetchall()
+        ((changes,),) = self._connection.execute("PRAGMA data_version").fetchall()
+        return mark, changes
+
+    def _note_leftovers(self) -> None:
+        """Find out which pages have copies of cells, within a write transaction, before it writes."""
+        version = self._version()
+        if version != self._known:
+            self._leftovers = set() if version[0] == _CLEAN else None
         try:
-            if self._leftovers is not None and os.path.getsize(self._names[1]):
+            if self._leftovers is not None and not self._log_is_empty():
                 self._leftovers |= pages_with_leftovers(self._names[1])
         except OSError:
             self._leftovers = None
+        self._known = version
+
+    def distrust_unused_space(self) -> None:
+        """Look at all pages after this transaction: its mark says that only this connection knows more."""
+        self._leftovers = None
 
     def _empty_log(self) -> Exception | None:
-        """Overwrite the copies of cells in pages of the log, and empty it, in this connection's turn.
+        """Overwrite the copies of cells in unused space, and empty the log, in this connection's turn.
 
         Sets the obstacle, if there is one; returns an error of the disk or the file.
         """
         self._connection.execute("PRAGMA busy_timeout = 0")
         try:
-            self._look_at_log()
-            if self._leftovers != set() and not self._overwrite_leftovers():
-                self.erasure_obstacle = _USED
-                return None
-            ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self.erasure_obstacle = _USED if busy else ""
+            self.erasure_obstacle = "" if self._leave_nothing() else _USED
         except (sqlite3.Error, OSError) as error:  # the changes themselves are committed
             if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _BUSY:
                 self.erasure_obstacle = _USED
@@ -327,33 +359,53 @@ class SqliteDatabase(Database):
             self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
         return None
 
-    def _overwrite_leftovers(self) -> bool:
-        """Overwrite them in the file itself, while nobody else writes to it; False if somebody does.
+    def _leave_nothing(self) -> bool:
+        """Leave an empty log and a file without copies; False if somebody else uses them.
 
-        The log is emptied after that: if this process is killed before, the next one finds the pages in it.
+        Copies are overwritten while the log is empty. If it still had them, a process that is killed would
+        leave a log that puts them back into the file.
         """
-        before = self._connection.execute("PRAGMA data_version").fetchall()
-        ((busy, frames, copied),) = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        if busy or frames != copied:
-            return False
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            # If nobody has committed since, the log has nothing that a checkpoint would still copy.
-            if self._connection.execute("PRAGMA data_version").fetchall() != before:
+        if not self._mark_clean(overwrite=False):
+            if not self._truncate_log() or not self._mark_clean(overwrite=True):
                 return False
-            self._file.overwrite_leftovers(self._leftovers)
-            if self._leftovers is None:
-                self._connection.execute(f"PRAGMA user_version = {_NO_LEFTOVERS}")
-            self._connection.execute("COMMIT")
             self._connection.execute("PRAGMA shrink_memory")  # pages in the cache have the copies still
-            self._leftovers = set()
-            return True
+        return self._truncate_log()
+
+    def _truncate_log(self) -> bool:
+        ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return not busy
+
+    def _mark_clean(self, *, overwrite: bool) -> bool:
+        """Mark the file as clean, if it is or can be made so while nobody else writes to it."""
+        # The checkpoint puts the mark on the disk; if it is lost before that, all pages are looked at.
+        ((durability,),) = self._connection.execute("PRAGMA synchronous").fetchall()
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._note_leftovers()
+            is_marked = self._version()[0] == _CLEAN
+            is_clean = self._leftovers == set()
+            if not is_clean and overwrite and self._log_is_empty():
+                self._file.overwrite_leftovers(self._leftovers)
+                is_clean = True
+            if is_clean and not is_marked:
+                self._connection.execute(f"PRAGMA user_version = {_CLEAN}")
+            elif is_marked and not is_clean:  # another program has written to the file
+                self._set_own_mark()
+            self._connection.execute("COMMIT")
+            return is_clean
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+            self._connection.execute(f"PRAGMA synchronous = {durability}")
 
-    def _warn_of(self, error: Exception) -> None:
-        """That it is the disk, or the file, is worth a warning."""
+    def _warn_of(self, error: Exception | None) -> None:
+        """That it is the disk, or the file, is worth a warning; one for a transaction and its `erase`."""
+        text = "" if error is None else str(error)
+        if text in ("", self._warned_of):
+            self._warned_of = ""
+            return
+        self._warned_of = text
         warnings.warn(
             f"deleted bytes could not be removed from the files of the vault {self.location!r}: {error}; all"
             " changes are committed; check the disk, then run armnesia finish",
@@ -363,7 +415,9 @@ class SqliteDatabase(Database):
     def compact(self) -> bool:
         """Rewrite the whole file, then run the checkpoint."""
         with self._translating_errors():
-            self._check_same_files()
+            with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE"):
+                # Rewriting changes all pages, but not the mark.
+                self._connection.execute(f"PRAGMA user_version = {_UNKNOWN}")
             if not run_with_temporary_files(self._path, self._uri, _REWRITING, self._timeout):
                 self._connection.execute("VACUUM")
         return self.erase(wait=True)
@@ -391,6 +445,7 @@ class SqliteDatabase(Database):
                 with closing(sqlite3.connect(temporary)) as copy:
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
                     copy_pages(self._connection, copy, self._timeout)
+                    copy.execute(f"PRAGMA user_version = {_UNKNOWN}")
                 self._check_same_files()
                 uri = f"file:{urllib.parse.quote(str(temporary))}?immutable=1"  # no log is made beside it
                 with closing(sqlite3.connect(uri, uri=True)) as written:
@@ -406,11 +461,13 @@ class SqliteDatabase(Database):
             # On close SQLite would write its log into the file at this path; interrupted, it does not.
             with suppress(sqlite3.ProgrammingError):  # it is closed already
                 self._connection.interrupt()
-        elif self._is_own and not self._is_erased():
-            # On close SQLite empties the log, whose pages would then not be looked at.
-            with suppress(sqlite3.ProgrammingError), self._queue.turn(0) as is_own_turn:
-                if is_own_turn:
-                    self._empty_log()
+        elif self._is_own:
+            # On close SQLite empties the log; if its pages are not looked at now, all pages are later.
+            with suppress(sqlite3.Error, OSError):  # it is closed already, or is no database any more
+                if not self._is_erased():
+                    with self._queue.turn(0) as is_own_turn:
+                        if is_own_turn:
+                            self._empty_log()
         self._queue.close()
         self._connection.close()
         self._file.close()
@@ -424,10 +481,12 @@ class SqliteDatabase(Database):
     def _transaction(self, begin: str) -> Iterator[SqliteSession]:
         with self._translating_errors():
             self._check_same_files()
+            self._check_one_name()
             self._connection.execute(begin)
             try:
                 yield SqliteSession(self._connection)
                 self._check_same_files()
+                self._check_one_name()
                 self._connection.execute("COMMIT")
                 self._check_same_files()  # do not acknowledge a commit to a file that lost its name
             except BaseException:
@@ -440,6 +499,19 @@ class SqliteDatabase(Database):
         if self._present_files() != self._files:
             raise database_error(
                 self.location, "was replaced by another file while it was open; open it again"
+            )
+
+    def _check_one_name(self) -> None:
+        """Refuse a file with several hard links, of which each has a log of its own beside it."""
+        try:
+            names = os.stat(self._path).st_nlink
+        except FileNotFoundError:
+            return  # it is not the same file
+        if names > 1:
+            raise database_error(
+                self.location,
+                f"has {names} names (hard links), and what is written under one is not seen under the others:"
+                " keep one name and remove the others, or copy the file instead",
             )
 
     def _present_files(self) -> list[tuple[int, int] | None]:

@@ -26,6 +26,8 @@ _FIVE_BYTES = re.compile(rb"[^\0]{5}")
 _ZEROS = bytes(1 << 16)
 _MOST_PAGES = 1 << 25
 """Of larger files, an overflow page may begin with the first byte of a b-tree page: a page number."""
+_LARGEST_WITH_POINTERS = 4096
+"""Bytes of a page on which two random bytes are an offset of the page with probability 1/16 or less."""
 _AT_ONCE = 8
 """Pages that are in memory at the same time: more are not read faster."""
 
@@ -53,7 +55,8 @@ class Layout(NamedTuple):
 
         Nearly every deletion leaves pointers of cells, two bytes each from the beginning on, and heads of
         free blocks, four bytes each. They say nothing of anybody and do not count. A digest, of sixteen
-        random bytes, has five in a row that are not zero with probability 1 − 1.2·10⁻⁶.
+        random bytes, has five in a row that are not zero with probability 1 − 1.2·10⁻⁶. On larger pages,
+        where digests look like pointers, pointers count as well.
         """
         start = _FILE_HEADER if number == 1 else 0
         kind, cells, cells_from = _PAGE_HEADER.unpack_from(page, start)
@@ -67,7 +70,8 @@ class Layout(NamedTuple):
         if page[begin:cells_from] == _ZEROS[begin:cells_from]:
             return None
         at = begin
-        while at < cells_from and begin <= page[at] << 8 | page[at + 1] < self.usable:
+        may_skip = self.size <= _LARGEST_WITH_POINTERS
+        while may_skip and at < cells_from and begin <= page[at] << 8 | page[at + 1] < self.usable:
             at += 2
         if page[at:cells_from] == _ZEROS[at:cells_from] or not _FIVE_BYTES.search(page, at, cells_from):
             return None
