@@ -57,12 +57,16 @@ def test_what_the_guide_says_about_the_cost_of_insurance() -> None:
     _, n, arm, k, deleted_mean, epsilons, means = EASY[1]
     rows = [row_of_one_arm(n, arm, k, epsilon, deleted_mean, means) for epsilon in epsilons]
     two, three = (f"{row['insured'] / row['no deletion']:.2f}" for row in rows)
-    assert f"{two} times that of no deletion at ε = 2 and {three} times at ε = 3" in CHOOSING
+    assert (
+        f"| 80 of 600 records of the worst of five arms | 2 | {two} times that of no deletion |" in CHOOSING
+    )
+    assert f"| the same | 3 | {three} times that of no deletion |" in CHOOSING
     _, n, arm, k, deleted_mean, (epsilon, _), means = EASY[5]
     row = row_of_one_arm(n, arm, k, epsilon, deleted_mean, means)
     assert row["no deletion"] < 1e-6
     assert (n, k, means, epsilon) == (2000, 1500, (0.6, 0.1), 2.0)
-    assert f"from 0 to {row['insured'] / 1e5:.3f} at ε = 2 (two arms, means 0.6 and 0.1" in CHOOSING
+    assert "| 1500 of 2000 records of the worse of two arms, means 0.6 and 0.1:" in CHOOSING
+    assert f"| 2 | {row['insured'] / 1e5:.3f}; 0 without a deletion |" in CHOOSING
 
 
 def test_why_the_weaker_level_costs_more_in_one_row() -> None:

@@ -208,7 +208,7 @@ def test_a_text_that_is_no_entry_is_found_and_the_rest_is_still_checked() -> Non
         ({"sequence": 0}, "sequence must be 1 or more"),
         ({"sequence": True}, "sequence must be 1 or more"),
         ({"sequence": 2.0}, "sequence must be 1 or more"),
-        ({"kind": "forgive"}, "kind must be one of init, actions, user_type, forget"),
+        ({"kind": "forgive"}, "kind must be one of init, actions, add_arm"),
         ({"kind": "init"}, "kind must be init at sequence 1 and nowhere else"),
         ({"sequence": 1}, "kind must be init at sequence 1 and nowhere else"),
         ({"sequence": 1, "kind": "init"}, "previous must be 64 zeros"),
