@@ -253,7 +253,7 @@ def test_the_millionth_row_is_named(tmp_path: Path) -> None:
     rows = source.rows(["A"], (0, 1), chunk=300_000)
     read = [next(rows).positions for _ in range(3)]
     assert read == [range(0, 300_000), range(300_000, 600_000), range(600_000, 900_000)]
-    with pytest.raises(InvalidLogError, match=r"\[0.0, 1.0\]; got 1.25 at row 1000000$"):
+    with pytest.raises(InvalidLogError, match=r"\[0.0, 1.0\]; got 1.25 at row 1000000: "):
         next(rows)
 
 

@@ -44,10 +44,11 @@ def read_plain(path: str | PathLike[str], largest: int = 1 << 24) -> bytes:
     """
     try:
         with open_plain(path) as file:
-            data = file.read(largest + 1)
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > largest else file.read(min(max(size, 1 << 16), largest) + 1)
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
-    if len(data) > largest:
+    if max(size, len(data)) > largest:
         raise InvalidInputError(f"{path} cannot be read: it has more than {largest:,} bytes")
     return data
 
