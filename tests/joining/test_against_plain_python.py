@@ -174,7 +174,7 @@ def test_rows_and_counts_are_those_of_plain_python(tmp_path: Path, case: dict[st
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables())
 def test_the_same_on_many_tables(tmp_path: Path, case: dict[str, Any]) -> None:
     check(case, tmp_path)
