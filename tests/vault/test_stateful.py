@@ -19,7 +19,7 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations import forget, status
 from armnesia.vault.state.decision_table import unstacked
 from armnesia.vault.state.managed_records import ManagedRecords
-from armnesia.vault.state.record_loader import RecordLoader
+from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from tests.vault.keyed_machine import KeyedMachine
@@ -60,8 +60,8 @@ def test_a_vault_with_many_decisions_is_what_the_plain_one_is(database: str, mod
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
 
 
-def _forgets_nobody(*_: Any) -> set[int]:
-    return set()
+def _forgets_nobody(_: RecordComparison, owners: list[bytes]) -> Any:
+    return np.zeros(len(owners), bool)
 
 
 def _least_likely(release: Release) -> Any:
@@ -173,7 +173,7 @@ def test_histories_of_many_decisions_find_that_a_retired_arm_is_served(
 @pytest.mark.parametrize(
     ("where", "name", "fault", "noticed_by"),
     [
-        (RecordLoader, "_forgotten", _forgets_nobody, "_ingest"),
+        (RecordComparison, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
         (RequestHistory, "answered_before", property(_never_answered), "_forget"),
         (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),

@@ -14,7 +14,8 @@ from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.owner_tallies import IdIndexCheck
-from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
+from armnesia.vault.state.record_comparison import RecordComparison
+from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
 from armnesia.vault.state.source_remarks import SourceRemarks
@@ -107,9 +108,9 @@ def ingest(
                 loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
-                    progress(result.rows + loader.n_rows)
+                    progress(result.rows + loader.compared.n_rows)
             state = loader.store()
-        result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
+        result = replace(_with_counts(result, loader.compared), served=state.served_action, head=state.head)
         result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
     remarks.warn(result)
     return result
@@ -131,7 +132,7 @@ def _compare(
             suppression = SuppressionList.read(transaction, suppression)
             compared = RecordComparison(transaction, connection.records, source, suppression)
             compared.check_spelling_of_ids(rows)
-            compared.add(rows)
+            compared.new_rows(rows)
         result = _with_counts(result, compared)
         if progress is not None:
             progress(result.rows)

@@ -1,0 +1,102 @@
+"""The tallies of the owners of incoming rows, added up in memory and merged into the table at times."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from armnesia.core.arrays import IntArray
+from armnesia.vault.state.owner_tallies import damaged
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.digest_arrays import (
+    DIGEST,
+    Columns,
+    DigestArray,
+    is_given,
+    order_of,
+    packed,
+    starts_of_groups,
+    xor_of_groups,
+)
+
+MOST_OWNERS = 1 << 20
+"""Owners whose tallies are in memory at the same time, of 40 bytes each; merging takes as much again."""
+
+
+class _Tallies(NamedTuple):
+    """Tallies in the order of their owners."""
+
+    owners: DigestArray
+    records: IntArray
+    digests: DigestArray
+
+    def added_up(self) -> "_Tallies":
+        """The same tallies, one per owner."""
+        order = order_of(self.owners)
+        owners = self.owners[order]
+        starts = starts_of_groups(owners)
+        records = np.add.reduceat(self.records[order], starts) if len(starts) else self.records
+        return _Tallies(owners[starts], records, xor_of_groups(self.digests[order], starts))
+
+    def columns(self) -> Columns:
+        """As the table holds them."""
+        return {"owner": self.owners, "records": self.records, "digest": self.digests}
+
+
+class IncomingTallies:
+    """Counts the records that come in, by owner."""
+
+    def __init__(self, *, table_is_empty: bool) -> None:
+        self._table_is_empty = table_is_empty
+        self._parts: list[_Tallies] = []
+
+    def add(self, owners: DigestArray, digests: DigestArray) -> None:
+        """Count records, each with the digest that it has in the tally of its owner."""
+        owned = is_given(owners)
+        number = np.ones(int(owned.sum()), np.int64)
+        part = _Tallies(owners[owned], number, digests[owned]).added_up()
+        self._parts.append(part)
+        # As in a log-structured merge tree: each tally is merged a few times only.
+        while len(self._parts) > 1 and len(self._parts[-2].owners) < 2 * len(self._parts[-1].owners):
+            self._parts[-2:] = [_joined(self._parts[-2:])]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether they should be stored now, to save memory."""
+        return sum(len(part.owners) for part in self._parts) >= MOST_OWNERS
+
+    def store(self, session: Session) -> None:
+        """Add them to those that the table holds; from here on there are none in memory."""
+        if not self._parts:
+            return
+        tallies = _joined(self._parts)
+        self._parts.clear()
+        if not len(tallies.owners):
+            return
+        if self._table_is_empty:
+            tables.insert_tallies(session, tallies.columns())
+        else:
+            stored = _checked(tables.read_tallies_of(session, tallies.owners))
+            tables.merge_tallies(session, _joined([tallies, stored]).columns())
+        self._table_is_empty = False
+
+
+def stored_records_of(session: Session, owners: DigestArray) -> int:
+    """How many records the table counts for these owners together."""
+    return int(_checked(tables.read_tallies_of(session, owners)).records.sum())
+
+
+def _checked(stored: list[Row]) -> _Tallies:
+    """Tallies from the table; refuse what armnesia does not write."""
+    for owner, records, digest in stored:
+        if not (isinstance(records, int) and all(isinstance(each, bytes) for each in (owner, digest))):
+            raise damaged()
+    owners, records, digests = zip(*stored, strict=True) if stored else ((), (), ())
+    if any(len(digest) != DIGEST.itemsize for digest in digests):
+        raise damaged()
+    return _Tallies(packed(owners), np.array(records, np.int64), packed(digests))
+
+
+def _joined(parts: list[_Tallies]) -> _Tallies:
+    """Several tallies as one."""
+    return _Tallies(*map(np.concatenate, zip(*parts, strict=True))).added_up()
