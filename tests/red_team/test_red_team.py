@@ -50,7 +50,7 @@ def test_without_tallies_a_damaged_index_gives_a_false_certificate(
 ) -> None:
     """The planted fault: what the index of owners finds is believed.
 
-    Where SQLite itself stumbles over the damaged entry, nothing is signed; over 55 people that is not always so.
+    SQLite itself stumbles over some damaged entries, and nothing is signed; not so for all of 55 people.
     """
     target = Target.create(tmp_path, seed=2)
     pages = pages_of(target.folder / "vault.db")["record_owner"]
