@@ -159,6 +159,7 @@ class Vault:
         where: Where | None = None,
         no_user: bool = False,
         other_columns: bool = False,
+        replace: bool = False,
         batch_rows: int | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
@@ -168,7 +169,9 @@ class Vault:
         `user` is by default the column named `user`, if there is one; None stands for no user column. Once
         people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
         user. Actions and rewards come from the same columns as before, unless `other_columns` states that
-        others mean the same. With `dry_run` the result says what would be done, and nothing is written.
+        others mean the same. With `replace`, rows whose action, reward or key was corrected at the source
+        come in the place of the records with their ids; the ledger says how many.
+        With `dry_run` the result says what would be done, and nothing is written.
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table, where=where)
@@ -178,6 +181,7 @@ class Vault:
             rows,
             users=users,
             other_columns=other_columns,
+            replaces=replace,
             batch_rows=batch_rows,
             dry_run=dry_run,
             progress=progress,

@@ -24,6 +24,7 @@ KINDS = (
     "add_arm",
     "retire_arm",
     "user_type",
+    "correct",
     "forget",
     "nothing_held",
     "readmit",

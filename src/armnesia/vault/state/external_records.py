@@ -120,6 +120,7 @@ def _decisions_of(numbers: DecisionNumbers | None, rows: Rows) -> list[int | Non
 class ExternalRecords(Records):
     """The table `record` holds keyed digests of rows that stay at their sources."""
 
+    corrections: ClassVar[str] = "rows that were corrected at their source count after armnesia rebuild"
     erasure_excludes: ClassVar[str] = (
         "; not the source of the records, where they stay until they are deleted there"
     )
@@ -201,6 +202,10 @@ class ExternalRecords(Records):
                     "an external vault stores the conditions of its sources, so they must not be on the"
                     f" {role} column of this source or of an earlier one; got one on {condition.column!r}"
                 )
+
+    def check_corrections(self, source: Source) -> None:
+        """Refuse: the old rows are at their sources, and not here."""
+        raise VaultError(f"an external vault holds no rows that others could replace: {self.corrections}")
 
     def source_description(self, source: Source) -> Mapping[str, Any]:
         """Where the source is, and all its columns: it is opened again from this."""
