@@ -117,6 +117,8 @@ class Configuration:
     are of one decision."""
     most_decisions: int = MOST_DECISIONS
     """How many decisions the keys may make."""
+    declared_decisions: int = 0
+    """How many decisions were declared when the vault was created; then there are no others. 0: none was."""
     arms: tuple[ArmRule, ...] = ()
     """Which arms were added and retired, and where; a new vault offers all its actions."""
     policy: Policy = _NOT_GIVEN
@@ -141,6 +143,8 @@ class Configuration:
         self._check_keys()
         if self.arms:
             raise InvalidInputError("a new vault offers all its actions; add and retire arms later")
+        if self.declared_decisions:
+            raise InvalidInputError("declare the decisions themselves, by decisions of Vault.create")
         self._check_default_action()
         level = self._level_of_an_example()
         if self.policy is _NOT_GIVEN:  # it follows from the default answer
@@ -240,6 +244,17 @@ class Configuration:
         changed._check()
         return changed
 
+    def with_declared_decisions(self, number: int) -> Self:
+        """Allow no decisions but so many that are declared; they need the actions."""
+        if self.actions is None:
+            raise InvalidInputError("declared decisions need declared actions (--actions); got none")
+        if not 1 <= number <= self.most_decisions:
+            raise InvalidInputError(
+                f"declared decisions must be from 1 to {self.most_decisions:,}, the vault's limit"
+                f" (--most-decisions); got {number:,}"
+            )
+        return replace(self, declared_decisions=number, checked=True)
+
     def with_policy(self, **changes: Any) -> Self:
         """Change fields of the policy; refused if the default answer is then beyond it."""
         changed = replace(self, policy=replace(self.policy, **changes), checked=True)
@@ -307,8 +322,11 @@ class Configuration:
         written["options"] = dict(written.pop("unlearner_options"))
         learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
         by, most_decisions = list(written.pop("by")), written.pop("most_decisions")
+        declared = written.pop("declared_decisions")
         if by:
             written |= {"by": by, "most_decisions": most_decisions}
+        if declared:
+            written["declared_decisions"] = declared
         rules = [rule.to_dict() for rule in written.pop("arms")]
         if rules:
             written["arms"] = rules

@@ -109,10 +109,14 @@ class Vault:
         *,
         keys: str | Path | None = None,
         timeout: float = 30.0,
+        decisions: Iterable[Mapping[str, Any]] | None = None,
         successor_of: str | None = None,
         successor_keys: str | Path | None = None,
     ) -> Self:
         """Create a vault and its keys, readable by their owner only.
+
+        With `decisions`, such as [{"country": "DE"}, {"country": "FR"}], a vault with key columns has these
+        decisions from the beginning, and rows of others are refused.
 
         With `successor_of`, the address of another vault, whose keys are in the file `successor_keys`, the
         new vault succeeds it: with another configuration, database or keys, and without rows, but with its
@@ -126,10 +130,12 @@ class Vault:
         if successor_of is None:
             if successor_keys is not None:
                 raise InvalidInputError("successor_keys are the keys of another vault: name it, too")
-            return cls(create_vault(url, configuration, keys, timeout=timeout))
+            return cls(create_vault(url, configuration, keys, timeout=timeout, decisions=decisions))
         old = open_vault(successor_of, successor_keys, timeout=timeout)
         with closing(old.database):
-            return cls(create_vault(url, configuration, keys, timeout=timeout, predecessor=old))
+            return cls(
+                create_vault(url, configuration, keys, timeout=timeout, predecessor=old, decisions=decisions)
+            )
 
     @classmethod
     def open(

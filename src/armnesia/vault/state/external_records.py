@@ -90,7 +90,7 @@ def _rows_at(
     found: SourceRows = {}
     for description in sources:
         source = _reopened(description).keyed_by(state.configuration.key_columns)
-        numbers = DecisionNumbers(session, state) if state.configuration.by else None
+        numbers = DecisionNumbers(session, state, only_known=True) if state.configuration.by else None
         if (source.columns.user if target.users else source.columns.id) is None:
             continue  # no row of this source can be named by the request
         for rows in source.rows(
@@ -399,7 +399,7 @@ class _SourceComparison:
 
     def __init__(self, session: Session, state: State, keyring: Keyring) -> None:
         self._session, self._state, self._keyring = session, state, keyring
-        self._numbers = DecisionNumbers(session, state) if state.configuration.by else None
+        self._numbers = DecisionNumbers(session, state, only_known=True) if state.configuration.by else None
         self.sums: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         """Per decision and arm, the count and the units of all rows that the vault counted."""
 

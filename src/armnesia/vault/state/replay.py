@@ -204,6 +204,8 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState, 
         found = []
     elif state.configuration.by:  # which are needed: they say which records belong to which decision
         state = replace(state, n_decisions=tables.count_decisions(session))
+        if state.n_decisions < state.configuration.declared_decisions:
+            raise VaultError("declared decisions of the vault are missing: restore a backup")
     else:
         tables.delete_decisions(session)
     before = replace(state, decision=None) if found else None
