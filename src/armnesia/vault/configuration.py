@@ -119,6 +119,8 @@ class Configuration:
     """How many decisions the keys may make."""
     declared_decisions: int = 0
     """How many decisions were declared when the vault was created; then there are no others. 0: none was."""
+    successors: tuple[str, ...] = ()
+    """The ids of the vaults that succeed this one."""
     arms: tuple[ArmRule, ...] = ()
     """Which arms were added and retired, and where; a new vault offers all its actions."""
     policy: Policy = _NOT_GIVEN
@@ -143,6 +145,8 @@ class Configuration:
         self._check_keys()
         if self.arms:
             raise InvalidInputError("a new vault offers all its actions; add and retire arms later")
+        if self.successors:
+            raise InvalidInputError("a new vault has no successors yet")
         if self.declared_decisions:
             raise InvalidInputError("declare the decisions themselves, by decisions of Vault.create")
         self._check_default_action()
@@ -265,6 +269,10 @@ class Configuration:
         """Fix how people are named, as the first ingest that brings users shows it."""
         return replace(self, user_type=user_type, checked=True)
 
+    def with_successor(self, vault: str) -> Self:
+        """Note that another vault succeeds this one."""
+        return replace(self, successors=(*self.successors, vault), checked=True)
+
     def with_added_arm(self, action: Hashable, where: Mapping[str, str]) -> Self:
         """Offer an arm in the decisions whose keys have these values; a new one is offered nowhere else.
 
@@ -322,9 +330,11 @@ class Configuration:
         written["options"] = dict(written.pop("unlearner_options"))
         learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
         by, most_decisions = list(written.pop("by")), written.pop("most_decisions")
-        declared = written.pop("declared_decisions")
+        declared, successors = written.pop("declared_decisions"), list(written.pop("successors"))
         if by:
             written |= {"by": by, "most_decisions": most_decisions}
+        if successors:
+            written["successors"] = successors
         if declared:
             written["declared_decisions"] = declared
         rules = [rule.to_dict() for rule in written.pop("arms")]
@@ -357,6 +367,7 @@ class Configuration:
         read.setdefault("plain_booleans", False)
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         read["by"] = tuple(read.get("by", ()))
+        read["successors"] = tuple(read.get("successors", ()))
         read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
         return cls(**read, policy=Policy(**policy), checked=True)
 

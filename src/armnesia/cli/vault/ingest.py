@@ -110,8 +110,8 @@ def ingest(
     if done.actions_fixed is not None:
         warnings.warn(
             f"the actions of the vault {'would be' if dry_run else 'are'} fixed from {since} on:"
-            f" {listed(done.actions_fixed, _MOST_ACTIONS_SHOWN)}; rows with another action will be refused;"
-            " if one is missing, create a new vault with init --actions",
+            f" {listed(done.actions_fixed, _MOST_ACTIONS_SHOWN)}; rows with another action will be refused"
+            " until armnesia arms add offers it",
             stacklevel=2,
         )
     if done.already_there and columns["id"] is None:

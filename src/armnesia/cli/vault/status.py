@@ -45,6 +45,7 @@ def status(
         ["on the suppression list", found.suppressed],
         *([["rows replaced by corrections", found.replaced]] if found.replaced else []),
         ["erasure", found.erasure],
+        *([["succeeded by", ", ".join(configuration.successors)]] if configuration.successors else []),
         *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
     ]

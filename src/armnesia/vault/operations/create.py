@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from armnesia.vault.state.decision_tree import build_tree
 from armnesia.vault.state.decisions import DEFAULT, VaultDecision
 from armnesia.vault.state.inheritance import Inheritance
 from armnesia.vault.state.new_vault import creating_vault
+from armnesia.vault.state.pending_erasure import complete_erasure
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.sealed_state import State, store_statements
 from armnesia.vault.state.table_digests import TableDigests
@@ -38,8 +40,9 @@ def create_vault(
 ) -> VaultConnection:
     """Create a vault and its keys; a failure leaves no file behind.
 
-    With `predecessor` it succeeds that vault: whoever is forgotten there stays out of it. With `decisions`,
-    it has these and no others.
+    With `predecessor` it succeeds that vault: whoever is forgotten there stays out of it. The old vault is
+    locked meanwhile, so that nobody is forgotten there unnoticed, and its ledger names the successor. With
+    `decisions`, it has these and no others.
 
     >>> create_vault("sqlite:///no-such-folder/vault.db", Configuration(actions=("A", "B")))
     Traceback (most recent call last):
@@ -53,19 +56,37 @@ def create_vault(
         declared = declared_keys(configuration, decisions)
         configuration = configuration.with_declared_decisions(len(declared))
     path, vault = keys_path_of(url, keys), str(uuid.UUID(bytes=secret_bytes(16), version=4))
-    suppressed: list[Row] = []
+    create = partial(_create, url, path, timeout=timeout, declared=declared)
     if predecessor is None:
         keyring = Keyring.create(vault)
         entry = _first_entry(configuration, keyring, digest_key_check=keyring.digest_check(1))
-    else:
-        inherited = Inheritance.of(predecessor)
+        return create(configuration, keyring, entry, [])
+    complete_erasure(predecessor)
+    with predecessor.writing() as transaction:
+        inherited, before = Inheritance.of(predecessor, transaction), transaction.state
         configuration = inherited.configuration(configuration)
         keyring = inherited.keyring.successor(vault)
-        suppressed = list(inherited.rows(keyring))
         entry = _first_entry_of_successor(configuration, keyring, inherited)
+        transaction.append("succeeded", successor=vault, first_entry=entry.hash)
+        transaction.store(replace(before, configuration=before.configuration.with_successor(vault)))
+        return create(configuration, keyring, entry, list(inherited.rows(keyring)))
+
+
+def _create(
+    url: str,
+    path: Path,
+    configuration: Configuration,
+    keyring: Keyring,
+    entry: Entry,
+    suppressed: list[Row],
+    *,
+    timeout: float,
+    declared: list[tuple[str, ...]],
+) -> VaultConnection:
+    """Create a vault with this first entry, this suppression list and these decisions."""
     digests = TableDigests().update(keyring, "suppressed", suppressed)
     state = State.initial(
-        vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
+        keyring.vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
     )
     rows, nodes, state = _with_decisions(state, keyring, declared)
     statements, _, state = store_statements(None, state, keyring)

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
@@ -64,7 +65,8 @@ def ingest(
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
     chunks = partial(
-        source.rows,
+        _chunks,
+        source,
         actions,
         state.configuration.reward_range,
         chunk=min(batch_rows or CHUNK, CHUNK),
@@ -85,6 +87,8 @@ def ingest(
         dry_run=dry_run,
         decisions=state.n_decisions if state.configuration.by else None,
     )
+    if state.configuration.successors:
+        warn_of_successors(state.configuration, "rows that come in here do not come in there")
     remarks = SourceRemarks(state, source, names)
     if dry_run:
         result = _compare(connection, source, chunks(), remarks, result, progress, replaces=replaces)
@@ -127,6 +131,16 @@ def ingest(
         result = replace(result, erasure="complete" if erased else "pending")
     remarks.warn(result)
     return result
+
+
+def _chunks(source: Source, *arguments: Any, **options: Any) -> Iterator[Rows]:
+    """The rows of a source; say how an action that the vault does not have comes in."""
+    try:
+        yield from source.rows(*arguments, **options)
+    except UndeclaredActionError as error:
+        raise InvalidLogError(
+            f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"
+        ) from None
 
 
 def _compare(

@@ -59,6 +59,8 @@ class ReplayedState:
                 digest_key = max(1, len(checks))
             elif kind in ("actions", "policy", "user_type"):
                 configuration[kind] = entry[kind]
+            elif kind == "succeeded":
+                configuration["successors"] = [*configuration.get("successors", ()), entry["successor"]]
             elif kind in ("add_arm", "retire_arm"):
                 arm_entries.append(entry)
             elif kind == "rotate_digest":
