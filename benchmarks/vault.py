@@ -229,9 +229,12 @@ def in_a_process(work: Callable[..., list[float]], *arguments: object) -> list[f
 def ingest(url: str, keys: Path, logs: tuple[Path, Path]) -> list[float]:
     loads = Loads("ingest")
     with Vault.create(url, Configuration(actions=ACTIONS), keys=keys) as vault:
+
+        def load(log: Path) -> int:
+            return vault.ingest(str(log), action="arm", reward="click", user="who", id="id").added
+
         for log in logs:
-            columns = {"action": "arm", "reward": "click", "user": "who", "id": "id"}
-            loads.run(lambda log: vault.ingest(str(log), **columns).added, log)
+            loads.run(load, log)
     return loads.report()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from armnesia.core.messages import counted
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.corrections import Corrected, find_corrected
 from armnesia.vault.state.decision_table import DecisionNumbers, in_decision
 from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.records import IncomingRows, Records
@@ -30,6 +32,16 @@ from armnesia.vault.storage.digest_arrays import (
 )
 
 
+class NewRows(NamedTuple):
+    """The rows of a chunk that come in, in the order of their identities."""
+
+    rows: IncomingRows
+    columns: Columns
+    """The same rows, as the table `record` holds them."""
+    corrected: Corrected
+    """The records in whose place some of them come."""
+
+
 class RecordComparison:
     """Takes chunks of rows, counts what becomes of them, and finds those that are new; nothing is written.
 
@@ -45,8 +57,12 @@ class RecordComparison:
         suppression: SuppressionList | None = None,
         *,
         recounts: bool = False,
+        replaces: bool = False,
     ) -> None:
-        """With `recounts`, rows of retired arms are counted again, whatever new ones are."""
+        """With `recounts`, rows of retired arms are counted again, whatever new ones are.
+
+        With `replaces`, rows come in the place of records of the same id that they differ from.
+        """
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._keyring: Keyring = transaction.keyring
         self._suppressed = (suppression or SuppressionList.read(transaction)).digests
@@ -58,28 +74,43 @@ class RecordComparison:
             self._refused_arms = {}
         self.holds_records = tables.has_records(self._session)
         """Whether there were records before the first chunk."""
-        self.n_rows = self.added = self.already_there = self.suppressed = 0
+        self._replaces = replaces
+        self.n_rows = self.added = self.already_there = self.suppressed = self.replaced = 0
 
-    def new_rows(self, rows: Rows, source: int = 0) -> tuple[IncomingRows, Columns]:
-        """The rows of a chunk that would be added, in the order of their identities; all rows are counted.
-
-        The second value is the same rows as the table `record` holds them; `source` is the number of theirs.
-        """
-        incoming = self._incoming(rows, source)
+    def new_rows(self, rows: Rows, source: int = 0) -> NewRows:
+        """The rows of a chunk that would be added, from the source of this number; all rows are counted."""
+        names = identities(self._keyring.record_identities, rows)
+        incoming = self._incoming(rows, names, source)
         n_incoming = len(incoming)
         new = self._settled(rows, incoming)
         columns = self._records.columns(self._keyring, new)
+        corrected = Corrected([], set())
         if self.holds_records:
-            unknown = self._unknown(rows, new, columns)
+            if self._replaces:
+                corrected = self._corrected(rows, names, incoming, new, columns)
+            unknown = self._unknown(rows, new, columns, corrected.identities)
             if not unknown.all():
                 new = new.chosen(unknown)
                 columns = {name: values[unknown] for name, values in columns.items()}
-        self._refuse_retired_arms(new, rows)
+        self._refuse_retired_arms(new, rows, corrected.same_arm)
+        replaced = len(corrected.records)
         self.n_rows += len(rows)
-        self.added += len(new)
+        self.added += len(new) - replaced
+        self.replaced += replaced
         self.already_there += n_incoming - len(new)
         self.suppressed += len(rows) - n_incoming
-        return new, columns
+        return NewRows(new, columns, corrected)
+
+    def _corrected(
+        self, rows: Rows, names: list[bytes], incoming: IncomingRows, new: IncomingRows, columns: Columns
+    ) -> Corrected:
+        """The records that rows come in the place of."""
+        left_out = np.setdiff1d(np.arange(len(rows)), incoming.places).tolist()
+        asked = sorted([*left_out, *new.places.tolist()], reverse=True)
+        by_identity = {row[0]: row for row in record_rows(columns)}
+        return find_corrected(
+            self._session, self._records.layout, by_identity, rows, {names[place]: place for place in asked}
+        )
 
     def check_spelling_of_ids(self, rows: Rows) -> None:
         """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
@@ -115,9 +146,8 @@ class RecordComparison:
                 " before; nothing was ingested"
             )
 
-    def _incoming(self, rows: Rows, source: int) -> IncomingRows:
+    def _incoming(self, rows: Rows, names: list[bytes], source: int) -> IncomingRows:
         """The rows to compare with the vault, without those of forgotten people."""
-        names = identities(self._keyring.record_identities, rows)
         number_of = {user: number for number, user in enumerate(dict.fromkeys(rows.users))}
         digests = iter(self._keyring.owner_digests([user for user in number_of if user is not None]))
         owners = [NO_DIGEST if user is None else next(digests) for user in number_of]
@@ -166,8 +196,8 @@ class RecordComparison:
         starts = starts_of_groups(incoming.identities)
         return incoming if len(starts) == len(incoming) else incoming.chosen(starts)
 
-    def _unknown(self, rows: Rows, new: IncomingRows, columns: Columns) -> BoolArray:
-        """Which rows the vault does not hold; refuse those that it holds otherwise."""
+    def _unknown(self, rows: Rows, new: IncomingRows, columns: Columns, corrected: set[bytes]) -> BoolArray:
+        """Which rows the vault does not hold, or are corrected; refuse those that it holds otherwise."""
         held = {
             bytes(row[0]): row
             for row in tables.read_records_of(self._session, self._records.layout, new.identities)
@@ -178,17 +208,22 @@ class RecordComparison:
         contradicting = []
         for at, row in enumerate(record_rows(columns)):
             same = held.get(row[0])
-            if same is not None:
+            if same is not None and row[0] not in corrected:
                 unknown[at] = False
                 if self._records.contradicts(row, same):
                     contradicting.append(int(new.places[at]))
         self._refuse_contradictions(contradicting, rows)
         return unknown
 
-    def _refuse_retired_arms(self, new: IncomingRows, rows: Rows) -> None:
-        """Refuse new rows of arms that their decision refuses; rows that are in the vault already stay."""
+    def _refuse_retired_arms(self, new: IncomingRows, rows: Rows, same_arm: set[bytes]) -> None:
+        """Refuse new rows of arms that their decision refuses; rows that are in the vault already stay.
+
+        So do corrected ones that stay with their arm, whose identities are given.
+        """
         if self._refused_arms is None:
             return
+        if same_arm:
+            new = new.chosen(np.array([name not in same_arm for name in new.identities.tolist()], bool))
         configuration = self._transaction.state.configuration
         places: dict[tuple[int, int], int] = {}
         for decision, arm, place in zip(
@@ -220,9 +255,10 @@ class RecordComparison:
                     " new vault; nothing was ingested"
                 )
             raise VaultError(
-                f"{number} of this source have an id that the vault holds with another action, reward or"
-                f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
-                " nothing was ingested"
+                f"{number} of this source have an id that the vault holds with another action, reward"
+                f"{', key' if self._records.layout.keyed else ''} or user: the first is row"
+                f" {rows.positions[first]}; an id must always name the same row;"
+                f" {self._records.corrections}; nothing was ingested"
             )
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
-from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.user_names import UserNames, first_user_type
+from armnesia.vault.state.corrections import Corrected, delete_corrected
 from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
@@ -51,9 +51,13 @@ class RecordLoader:
         suppression: SuppressionList | None = None,
         *,
         recounts: bool = False,
+        replaces: bool = False,
     ) -> None:
         """With `recounts`, rows of retired arms are counted again, whatever new ones are."""
-        self.compared = RecordComparison(transaction, records, source, suppression, recounts=recounts)
+        self.compared = RecordComparison(
+            transaction, records, source, suppression, recounts=recounts, replaces=replaces
+        )
+        self._layout = records.layout
         self._transaction, self._session = transaction, transaction.session
         self._keyring, self._before, self._id_index = transaction.keyring, transaction.state, id_index
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
@@ -76,7 +80,8 @@ class RecordLoader:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
             raise VaultError("the source has changed while it was read; ingest again")
-        new, columns = self.compared.new_rows(rows, self._source)
+        new, columns, corrected = self.compared.new_rows(rows, self._source)
+        self._take_out(corrected)
         if not len(new):
             return
         self._add_up(new)
@@ -92,6 +97,12 @@ class RecordLoader:
             self._pending.insert()
             if self._tallies.is_full or self._compares_tallies:
                 self._tallies.store(self._session)
+
+    def _store_pending(self) -> None:
+        """Store the records that wait, and the tallies that count them."""
+        self._pending.insert()
+        self._pending.restore_indexes()
+        self._tallies.store(self._session)
 
     @property
     def _compares_tallies(self) -> bool:
@@ -116,26 +127,35 @@ class RecordLoader:
             own_counts[arm] += count
             own_units[arm] += total
 
+    def _take_out(self, corrected: Corrected) -> None:
+        """Delete records that rows of this chunk come in the place of."""
+        if not corrected.records:
+            return
+        self._store_pending()
+        delete_corrected(self._session, self._keyring, self._layout, corrected)
+        self._digests = self._digests.update(self._keyring, "record", corrected.records)
+        for decision, arm, own in corrected.per_decision():
+            counts, units = self._sums[decision]
+            counts[arm] -= 1
+            units[arm] -= own
+
     def store(self) -> State:
         """Store what is left, the new statistics and tallies, and let the learner decide again."""
-        self._pending.insert()
-        self._pending.restore_indexes()
-        self._tallies.store(self._session)
+        self._store_pending()
         state, transaction = replace(self._state, digests=self._digests), self._transaction
         if self.compared.numbers is not None:
             state = self._with_decisions(state, self.compared.numbers)
-        elif self.compared.added:
-            stream = state.require_stream()
-            counts, units = self._sums[FIRST]
-            new = ArmStatistics(
-                stream.statistics.actions, np.array(counts), np.array(units), stream.statistics.reward_range
-            )
-            state = state.with_stream(stream.add(new))
+        elif self.compared.added or self.compared.replaced:
+            assert state.decision is not None  # its actions are known
+            sums = state.decision.statistics.plus(*self._sums[FIRST])
+            state = state.with_stream(sums.stream(state.configuration))
         if self._before.configuration.actions is None:
             transaction.append("actions", actions=list(state.actions))
         user_type = state.configuration.user_type
         if user_type != self._before.configuration.user_type:
             transaction.append("user_type", user_type=str(user_type))
+        if self.compared.replaced:
+            transaction.append("correct", replaced=self.compared.replaced)
         if state != self._before:
             transaction.store(state)
         return transaction.state
