@@ -28,7 +28,7 @@ from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import Columns, is_given, order_of, packed
 
 _AT_ONCE = 500_000
@@ -86,8 +86,9 @@ class RecordLoader:
             return
         self._add_up(new)
         owned = is_given(new.owners)
-        self._confirm_new(new.chosen(owned))
-        texts = [ascii(row).encode() for row in record_rows(columns)]
+        if self._compares_tallies:
+            self._confirm_new(new.chosen(owned))
+        texts = _texts(record_rows(columns))
         self._digests = self._digests.with_records(self._keyring, new.identities.tolist(), texts)
         if not owned.all():
             texts = [texts[place] for place in np.flatnonzero(owned).tolist()]
@@ -110,7 +111,7 @@ class RecordLoader:
         return self._id_index is not None and not self._id_index.is_done
 
     def _confirm_new(self, owned: IncomingRows) -> None:
-        if self._id_index is not None and self._compares_tallies:
+        if self._id_index is not None:
             tallied = stored_records_of(self._session, owned.owners)
             self._id_index.confirm_new(self._session, owned.owners, owned.identities, tallied)
 
@@ -176,6 +177,12 @@ class RecordLoader:
             replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in (*old, *new)
         ]
         return put_decisions(self._transaction, state, decided(filled, configuration))
+
+
+def _texts(records: list[Row]) -> list[bytes]:
+    """Each record as `ascii` writes it, in less time."""
+    form = b"(%b)" % b", ".join([b"%a"] * len(records[0]))
+    return [form % record for record in records]
 
 
 class _PendingRecords:

@@ -33,8 +33,14 @@ def order_of(digests: DigestArray) -> IntArray:
     >>> order_of(packed([b"b" * 16, b"a" * 16, b"b" * 16])).tolist()
     [1, 0, 2]
     """
-    halves = digests.view(">u8").reshape(-1, 2).astype(np.uint64)
-    return np.lexsort((halves[:, 1], halves[:, 0])).astype(np.int64, copy=False)
+    halves = np.ascontiguousarray(digests).view(">u8").reshape(-1, 2)
+    first = halves[:, 0].astype(np.uint64)
+    order = np.argsort(first, kind="stable")
+    ordered = first[order]
+    again = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if (halves[order[again + 1], 1] != halves[order[again], 1]).any():  # only the first halves are equal
+        order = np.lexsort((halves[:, 1].astype(np.uint64), first))
+    return order.astype(np.int64, copy=False)
 
 
 def is_given(digests: DigestArray) -> BoolArray:
