@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.logs import Rows
-from armnesia.vault import Configuration, Ingested, Vault
+from armnesia.vault import Configuration, Ingested, UserType, Vault
 from armnesia.vault.operations import ingest
 from armnesia.vault.state import incoming_tallies, record_loader
 from armnesia.vault.state.record_comparison import RecordComparison
@@ -93,7 +93,7 @@ def check(history: History, database: str) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         small_steps(patched)
         by = ("page",) if history.keyed else ()
-        configuration = Configuration(actions=("A", "B"), by=by, user_type="text")
+        configuration = Configuration(actions=("A", "B"), by=by, user_type=UserType.TEXT)
         with fresh_place(database, Path(folder)).create(configuration) as vault:
             first = outcome(vault, history.before, replaces=False)
             for person in sorted(history.people):

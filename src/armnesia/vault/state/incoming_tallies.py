@@ -20,7 +20,9 @@ from armnesia.vault.storage.digest_arrays import (
 )
 
 MOST_OWNERS = 1 << 20
-"""Owners whose tallies are in memory at the same time, of 40 bytes each; merging takes as much again."""
+"""Owners whose tallies are in memory at the same time, of 40 bytes each; merging takes thrice as much."""
+_AT_ONCE = 50_000
+"""Tallies that are read and written at a time."""
 
 
 class _Tallies(NamedTuple):
@@ -37,6 +39,10 @@ class _Tallies(NamedTuple):
         starts = starts_of_groups(owners)
         records = np.add.reduceat(self.records[order], starts) if len(starts) else self.records
         return _Tallies(owners[starts], records, xor_of_groups(self.digests[order], starts))
+
+    def part(self, places: slice) -> "_Tallies":
+        """Some of them."""
+        return _Tallies(self.owners[places], self.records[places], self.digests[places])
 
     def columns(self) -> Columns:
         """As the table holds them."""
@@ -60,9 +66,10 @@ class IncomingTallies:
         while len(self._parts) > 1 and len(self._parts[-2].owners) < 2 * len(self._parts[-1].owners):
             self._parts[-2:] = [_joined(self._parts[-2:])]
 
-    @property
-    def is_full(self) -> bool:
+    def are_many(self) -> bool:
         """Whether they should be stored now, to save memory."""
+        if sum(len(part.owners) for part in self._parts) >= MOST_OWNERS:
+            self._parts = [_joined(self._parts)]
         return sum(len(part.owners) for part in self._parts) >= MOST_OWNERS
 
     def store(self, session: Session) -> None:
@@ -71,14 +78,14 @@ class IncomingTallies:
             return
         tallies = _joined(self._parts)
         self._parts.clear()
-        if not len(tallies.owners):
-            return
-        if self._table_is_empty:
-            tables.insert_tallies(session, tallies.columns())
-        else:
-            stored = _checked(tables.read_tallies_of(session, tallies.owners))
-            tables.merge_tallies(session, _joined([tallies, stored]).columns())
-        self._table_is_empty = False
+        for start in range(0, len(tallies.owners), _AT_ONCE):
+            some = tallies.part(slice(start, start + _AT_ONCE))
+            if self._table_is_empty:
+                tables.insert_tallies(session, some.columns())
+            else:
+                stored = _checked(tables.read_tallies_of(session, some.owners))
+                tables.merge_tallies(session, _joined([some, stored]).columns())
+        self._table_is_empty = self._table_is_empty and not len(tallies.owners)
 
 
 def stored_records_of(session: Session, owners: DigestArray) -> int:

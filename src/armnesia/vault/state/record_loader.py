@@ -32,7 +32,9 @@ from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import Columns, is_given, order_of, packed
 
 _AT_ONCE = 500_000
-"""Records that are inserted together, sorted: identities are random, and each page is written once."""
+"""Records that are sorted before they are inserted: identities are random, and each page is written once."""
+_IN_A_STATEMENT = 50_000
+"""Records that one statement inserts, which has copies of them."""
 _MANY = 20_000
 """From so many records on, it is faster to build the indexes of a first load after it."""
 
@@ -96,7 +98,7 @@ class RecordLoader:
         self._pending.add(columns)
         if self._pending.is_full:
             self._pending.insert()
-            if self._tallies.is_full or self._compares_tallies:
+            if self._compares_tallies or self._tallies.are_many():
                 self._tallies.store(self._session)
 
     def _store_pending(self) -> None:
@@ -215,7 +217,9 @@ class _PendingRecords:
         joined = {name: np.concatenate([each[name] for each in self._chunks]) for name in self._chunks[0]}
         self._chunks, self._number = [], 0
         order = order_of(joined["identity"])
-        tables.insert_records(self._session, {name: values[order] for name, values in joined.items()})
+        for start in range(0, len(order), _IN_A_STATEMENT):
+            some = order[start : start + _IN_A_STATEMENT]
+            tables.insert_records(self._session, {name: values[some] for name, values in joined.items()})
 
     def restore_indexes(self) -> None:
         """Build the indexes that a first load left for later."""
