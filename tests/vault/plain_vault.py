@@ -142,6 +142,7 @@ class PlainVault:
     """Those that have had a record."""
     kinds: list[str] = field(default_factory=lambda: ["init"])
     served_by: str = "default"
+    retired: set[str] = field(default_factory=set)
     listed: dict[tuple[str, str], tuple[int, int | None]] = field(default_factory=dict)
     """Since which entry a name is forgotten, and which readmitted it; not of names that were erased."""
 
@@ -262,6 +263,15 @@ class PlainVault:
             since, _ = self.listed.pop((kind, name))
             if not erase:
                 self.listed[kind, name] = (since, len(self.kinds))
+
+    def change_arm(self, kind: str, arm: str) -> None:
+        """Add or retire an arm of the one decision, or of all, which decide again."""
+        if arm not in self.actions:
+            self.actions = (*self.actions, arm)
+        (self.retired.discard if kind == "add_arm" else self.retired.add)(arm)
+        self.kinds.append(kind)
+        offers_data = any(record.action not in self.retired for record in self.records.values())
+        self.served_by = "learner" if offers_data else "default"
 
     def note(self, kind: str) -> None:
         """Something that changes the ledger only."""
