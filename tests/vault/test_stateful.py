@@ -22,6 +22,7 @@ from armnesia.vault.state.decision_table import unstacked
 from armnesia.vault.state.inheritance import Inheritance
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.record_comparison import RecordComparison
+from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from tests.vault.keyed_machine import KeyedMachine
