@@ -1,5 +1,6 @@
 """The tallies of the owners of incoming rows, added up in memory and merged into the table at times."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,9 @@ from armnesia.vault.storage.digest_arrays import (
 )
 
 MOST_OWNERS = 1 << 20
-"""Owners whose tallies are in memory at the same time, of 40 bytes each; merging takes thrice as much."""
+"""Owners whose tallies are in memory at the same time, of 40 bytes each."""
+_RANGES = 16
+"""Tallies are merged separately in so many ranges of owners: merging takes several times their memory."""
 _AT_ONCE = 50_000
 """Tallies that are read and written at a time."""
 
@@ -41,8 +44,8 @@ class _Tallies(NamedTuple):
         return _Tallies(owners[starts], records, xor_of_groups(self.digests[order], starts))
 
     def part(self, places: slice) -> "_Tallies":
-        """Some of them."""
-        return _Tallies(self.owners[places], self.records[places], self.digests[places])
+        """Copies of some of them: a view would keep all in memory."""
+        return _Tallies(self.owners[places].copy(), self.records[places].copy(), self.digests[places].copy())
 
     def columns(self) -> Columns:
         """As the table holds them."""
@@ -54,30 +57,38 @@ class IncomingTallies:
 
     def __init__(self, *, table_is_empty: bool) -> None:
         self._table_is_empty = table_is_empty
-        self._parts: list[_Tallies] = []
+        self._ranges: list[list[_Tallies]] = [[] for _ in range(_RANGES)]
 
     def add(self, owners: DigestArray, digests: DigestArray) -> None:
         """Count records, each with the digest that it has in the tally of its owner."""
         owned = is_given(owners)
         number = np.ones(int(owned.sum()), np.int64)
-        part = _Tallies(owners[owned], number, digests[owned]).added_up()
-        self._parts.append(part)
-        # As in a log-structured merge tree: each tally is merged a few times only.
-        while len(self._parts) > 1 and len(self._parts[-2].owners) < 2 * len(self._parts[-1].owners):
-            self._parts[-2:] = [_joined(self._parts[-2:])]
+        tallies = _Tallies(owners[owned], number, digests[owned]).added_up()
+        for parts, places in zip(self._ranges, _range_places(tallies.owners), strict=True):
+            parts.append(tallies.part(places))
+            # As in a log-structured merge tree: each tally is merged a few times only.
+            while len(parts) > 1 and len(parts[-2].owners) < 2 * len(parts[-1].owners):
+                parts[-2:] = [_joined(parts[-2:])]
 
     def are_many(self) -> bool:
         """Whether they should be stored now, to save memory."""
-        if sum(len(part.owners) for part in self._parts) >= MOST_OWNERS:
-            self._parts = [_joined(self._parts)]
-        return sum(len(part.owners) for part in self._parts) >= MOST_OWNERS
+        if self._number() >= MOST_OWNERS:
+            self._ranges = [[_joined(parts)] if parts else [] for parts in self._ranges]
+        return self._number() >= MOST_OWNERS
+
+    def _number(self) -> int:
+        return sum(len(part.owners) for parts in self._ranges for part in parts)
 
     def store(self, session: Session) -> None:
         """Add them to those that the table holds; from here on there are none in memory."""
-        if not self._parts:
-            return
-        tallies = _joined(self._parts)
-        self._parts.clear()
+        number = self._number()
+        for parts in self._ranges:
+            if parts:
+                self._store(session, _joined(parts))
+                parts.clear()
+        self._table_is_empty = self._table_is_empty and not number
+
+    def _store(self, session: Session, tallies: _Tallies) -> None:
         for start in range(0, len(tallies.owners), _AT_ONCE):
             some = tallies.part(slice(start, start + _AT_ONCE))
             if self._table_is_empty:
@@ -85,7 +96,13 @@ class IncomingTallies:
             else:
                 stored = _checked(tables.read_tallies_of(session, some.owners))
                 tables.merge_tallies(session, _joined([some, stored]).columns())
-        self._table_is_empty = self._table_is_empty and not len(tallies.owners)
+
+
+def _range_places(owners: DigestArray) -> list[slice]:
+    """Where in an ordered array the owners of each range stand, by their first byte."""
+    first_bytes = np.ascontiguousarray(owners).view(np.uint8).reshape(-1, owners.itemsize)[:, 0]
+    bounds = np.searchsorted(first_bytes, np.arange(0, 257, 256 // _RANGES)).tolist()
+    return [slice(*pair) for pair in pairwise(bounds)]
 
 
 def stored_records_of(session: Session, owners: DigestArray) -> int:
