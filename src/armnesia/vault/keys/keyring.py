@@ -178,7 +178,12 @@ class Keyring:
         >>> keyring.owner_digests(["ann", "bob"]) == [*map(keyring.owner_digest, ["ann", "bob"])]
         True
         """
-        return _digests(_prepared(self.digest_keys[0], USER), map(_utf8, users))
+        prepared, digests = _prepared(self.digest_keys[0], USER), []
+        for user in users:
+            state = prepared.copy()
+            state.update(_utf8(user))
+            digests.append(state.digest())
+        return digests
 
     def digest_of_owner(self, owner: bytes) -> bytes:
         """The chained digest of a user, from `owner_digest`; the same as `user_digest`."""
