@@ -117,7 +117,8 @@ def _few_records(
         most = int(k.max())
         # Data sets with similar numbers of ones come together: then few numbers are likely in each part.
         in_order = every[np.argsort((k * one / (one + zero)).max(axis=0)[every])]
-        k, n, s, one, zero, touched = (each.take(in_order, axis=1) for each in (k, n, s, one, zero, touched))
+        k, n, touched = (each.take(in_order, axis=1) for each in (k, n, touched))
+        s, one, zero = (each.take(in_order, axis=1) for each in (s, one, zero))
         n_parts = -(-every.size * (n_arms + 1) * (most + 1) // _TABLE)
         for places in np.array_split(np.arange(every.size), n_parts):
             at, part = slice(int(places[0]), int(places[-1]) + 1), in_order[places]

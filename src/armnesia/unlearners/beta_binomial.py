@@ -58,7 +58,8 @@ def _log_chance_of_none(deleted: IntArray, hits: FloatArray, misses: FloatArray)
     """ln P(0) of a beta-binomial number of hits."""
     n = hits + misses
     if n.size and (n == n.flat[0]).all() and (deleted == deleted.flat[0]).all():
-        n, deleted = n.flat[0], deleted.flat[0]  # of equal numbers ln Γ is computed once
+        # Of equal numbers ln Γ is computed once.
+        n, deleted = np.asarray(n.flat[0]), np.asarray(deleted.flat[0])
     return np.asarray(gammaln(misses + deleted) - gammaln(misses) + (gammaln(n) - gammaln(n + deleted)))
 
 
