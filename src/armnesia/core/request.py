@@ -61,8 +61,8 @@ class DeletionRequest:
             binary &= only_extremes
         if not any(counts):
             return None
-        records = ArmStatistics(
-            statistics.actions, np.array(counts), np.array(totals), statistics.reward_range
+        records = ArmStatistics.of_checked_arms(
+            statistics.actions, counts, totals, statistics.reward_range
         )
         return cls(records, binary)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.arrays import FloatArray, IntArray, read_only
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
 from armnesia.core.exact_sums import add_sums, exact_sums
 from armnesia.core.messages import listed
@@ -64,15 +64,39 @@ class ArmStatistics:
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        actions = checked_actions(self.actions)
-        counts = np.asarray(self.counts)
+        object.__setattr__(self, "actions", checked_actions(self.actions))
+        object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
+        self._set_numbers(self.counts, self.sums)
+
+    @classmethod
+    def of_checked_arms(
+        cls,
+        actions: tuple[Hashable, ...],
+        counts: ArrayLike,
+        sums: ArrayLike,
+        reward_range: tuple[float, float],
+    ) -> Self:
+        """Statistics over actions and a reward range that were checked before; the numbers are checked.
+
+        >>> ArmStatistics.of_checked_arms(("A", "B"), [3, 1], [2 * UNIT, 0], (0.0, 1.0)).means
+        array([0.66666667, 0.        ])
+        """
+        made = object.__new__(cls)
+        object.__setattr__(made, "actions", actions)
+        object.__setattr__(made, "reward_range", reward_range)
+        made._set_numbers(counts, sums)
+        return made
+
+    def _set_numbers(self, given_counts: ArrayLike, given_sums: ArrayLike) -> None:
+        """Check the counts and sums, and keep read-only copies of them."""
+        actions, counts = self.actions, np.asarray(given_counts)
         if counts.dtype.kind not in "iu" or counts.ndim == 0 or counts.shape[-1] != len(actions):
             raise InvalidInputError(
                 f"counts must be whole numbers, one for each of the {len(actions)} actions;"
                 f" got {counts.dtype} of shape {counts.shape}"
             )
         counts = counts.astype(np.int64)
-        sums = exact_sums(self.sums, counts)
+        sums = exact_sums(given_sums, counts)
         if sums.shape != counts.shape:
             raise InvalidInputError(f"sums must have the shape of counts, {counts.shape}; got {sums.shape}")
         arm = _first_impossible_arm(counts, sums)
@@ -81,10 +105,9 @@ class ArmStatistics:
                 f"statistics of action {actions[arm]!r} are impossible:"
                 " a count is never negative and a sum lies between 0 and its count"
             )
-        object.__setattr__(self, "actions", actions)
-        object.__setattr__(self, "counts", read_only(counts))
-        object.__setattr__(self, "sums", read_only(sums))
-        object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
+        counts.flags.writeable = sums.flags.writeable = False  # both are copies
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "sums", sums)
 
     @classmethod
     def empty(cls, actions: Iterable[Hashable], reward_range: tuple[float, float] = (0.0, 1.0)) -> Self:
@@ -153,16 +176,12 @@ class ArmStatistics:
                 f" {_shown(self.sums, arm)}, in reward units; deleting count {_shown(records.counts, arm)}"
                 f" and sum {_shown(records.sums, arm)} would remove records that it does not contain"
             )
-        return self._with_checked(counts, sums)
-
-    def _with_checked(self, counts: IntArray, sums: NDArray[Any]) -> Self:
-        """Other numbers of the same arms, which were checked already: checking is most of the work."""
-        made = object.__new__(type(self))
-        object.__setattr__(made, "actions", self.actions)
-        object.__setattr__(made, "counts", read_only(counts))
-        object.__setattr__(made, "sums", read_only(exact_sums(sums, counts)))
-        object.__setattr__(made, "reward_range", self.reward_range)
-        return made
+        if sums.dtype == object:  # fewer records may need no Python integers
+            sums = exact_sums(sums, counts)
+        counts.flags.writeable = sums.flags.writeable = False
+        left = object.__new__(type(self))  # all is checked, and checking is most of the work
+        left.__dict__.update(actions=self.actions, counts=counts, sums=sums, reward_range=self.reward_range)
+        return left
 
     @property
     def n_actions(self) -> int:

@@ -302,7 +302,8 @@ def _decide(transaction: Transaction, touched: Touched | None, resolved: Resolve
     else:
         served = [release.draw()]
         arm = before.actions.index(served[0])
-        state = replace(before, decision=VaultDecision(FIRST, (), ArmSums.of(stream), arm, RELEASE))
+        sums = ArmSums.of(stream, before.configuration)
+        state = replace(before, decision=VaultDecision(FIRST, (), sums, arm, RELEASE))
         facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
         if release.guarantee.level.sees_shape:
             facts["counts"] = list(touched.request.counts.tolist())

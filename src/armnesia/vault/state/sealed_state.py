@@ -6,7 +6,6 @@ So a change by anything else is noticed, also if an old row is put back.
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from armnesia.core.arrays import IntArray
@@ -85,7 +84,7 @@ class State:
         stream = empty_stream(configuration, deleted_counts)
         return state if stream is None else state.with_stream(stream)
 
-    @cached_property
+    @property
     def stream(self) -> Stream | None:
         """The records of the decision, as a stream that goes on; None while the vault has no actions."""
         return None if self.decision is None else self.decision.statistics.stream(self.configuration)
