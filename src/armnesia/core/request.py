@@ -61,10 +61,7 @@ class DeletionRequest:
             binary &= only_extremes
         if not any(counts):
             return None
-        records = ArmStatistics.of_checked_arms(
-            statistics.actions, counts, totals, statistics.reward_range
-        )
-        return cls(records, binary)
+        return cls(statistics.with_numbers(counts, totals), binary)
 
     @property
     def actions(self) -> tuple[Hashable, ...]:

@@ -101,10 +101,7 @@ class ArmStatistics:
             raise InvalidInputError(f"sums must have the shape of counts, {counts.shape}; got {sums.shape}")
         arm = _first_impossible_arm(counts, sums)
         if arm is not None:
-            raise InvalidInputError(
-                f"statistics of action {actions[arm]!r} are impossible:"
-                " a count is never negative and a sum lies between 0 and its count"
-            )
+            raise _impossible(actions[arm])
         counts.flags.writeable = sums.flags.writeable = False  # both are copies
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "sums", sums)
@@ -178,10 +175,31 @@ class ArmStatistics:
             )
         if sums.dtype == object:  # fewer records may need no Python integers
             sums = exact_sums(sums, counts)
+        return self._with_possible(counts, sums)
+
+    def with_numbers(self, counts: list[int], sums: list[int]) -> Self:
+        """Other counts and sums of the same arms, in one data set; impossible ones are refused.
+
+        >>> log = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
+        >>> log.with_numbers([1, 0], [UNIT, 0]).means
+        array([ 1., nan])
+        >>> log.with_numbers([1, 0], [0, UNIT])
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: statistics of action 'B' are impossible: a count is never
+        negative and a sum lies between 0 and its count
+        """
+        for action, count, total in zip(self.actions, counts, sums, strict=True):
+            if not 0 <= total <= count * UNIT:
+                raise _impossible(action)
+        numbers = np.array(counts, dtype=np.int64)
+        return self._with_possible(numbers, exact_sums(sums, numbers))
+
+    def _with_possible(self, counts: IntArray, sums: NDArray[Any]) -> Self:
+        """The same arms with new arrays of possible numbers: to check them again is most of the work."""
         counts.flags.writeable = sums.flags.writeable = False
-        left = object.__new__(type(self))  # all is checked, and checking is most of the work
-        left.__dict__.update(actions=self.actions, counts=counts, sums=sums, reward_range=self.reward_range)
-        return left
+        made = object.__new__(type(self))
+        made.__dict__.update(actions=self.actions, counts=counts, sums=sums, reward_range=self.reward_range)
+        return made
 
     @property
     def n_actions(self) -> int:
@@ -286,6 +304,8 @@ class ArmStatistics:
             raise InvalidInputError(
                 f"reward_range differs: {self.reward_range} here, {other.reward_range} given"
             )
+        if self.counts.shape == other.counts.shape:
+            return
         try:
             np.broadcast_shapes(self.counts.shape, other.counts.shape)
         except ValueError:
@@ -299,6 +319,13 @@ def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:
     ceiling = counts.astype(sums.dtype) * UNIT
     impossible = (counts < 0) | (sums < 0) | (sums > ceiling)
     return int(np.argwhere(impossible)[0][-1]) if impossible.any() else None
+
+
+def _impossible(action: Hashable) -> InvalidInputError:
+    return InvalidInputError(
+        f"statistics of action {action!r} are impossible: a count is never negative and a sum lies between 0"
+        " and its count"
+    )
 
 
 def _shown(values: NDArray[Any], arm: int) -> str:

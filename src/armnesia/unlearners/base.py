@@ -220,7 +220,7 @@ class Unlearner(ABC):
     ) -> Release:
         """The exact distribution of the arm released after forgetting the request."""
         self.check_supported(learner, request.counts)
-        retained = statistics.without(request)
+        retained = statistics.without(request.records)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
         no_data = retained.total == 0
         if no_data.any():

@@ -143,7 +143,7 @@ class Stream:
         array([1, 1])
         """
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
-        return self._with_state(self.statistics.without(request), deleted_counts)
+        return self._with_state(self.statistics.without(request.records), deleted_counts)
 
     def forget(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
@@ -251,7 +251,7 @@ class Stream:
         if deleted_counts is not None:  # the counts of one data set and a batch of requests, or the reverse
             deleted_counts = np.broadcast_to(deleted_counts, statistics.counts.shape)
         offered = None if self.offered is None else np.broadcast_to(self.offered, statistics.counts.shape)
-        if deleted_counts is offered is None:  # nothing has to be checked again
+        if deleted_counts is None and offered is None:  # nothing has to be checked again
             later = object.__new__(type(self))
             later.__dict__.update(self.__dict__, statistics=statistics)
             return later

@@ -323,8 +323,10 @@ class Configuration:
     @classmethod
     @lru_cache(maxsize=16)
     def from_text(cls, text: str) -> Self:
-        """Read the canonical JSON of a sealed state."""
-        return cls.from_dict(json.loads(text))
+        """Read the canonical JSON of a sealed state, which stays its text."""
+        configuration = cls.from_dict(json.loads(text))
+        configuration.__dict__["text"] = text
+        return configuration
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

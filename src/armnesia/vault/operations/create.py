@@ -55,7 +55,7 @@ def create_vault(
     state = State.initial(
         vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
     )
-    statements, _, state = store_statements(None, state, keyring)
+    statements, _, state = store_statements(None, state, entry.head, keyring)
     records = RECORDS[configuration.mode, bool(configuration.by)]
     with creating_vault(url, path, keyring, records.layout, timeout=timeout) as (database, session):
         replace_table(session, "suppressed", suppressed)

@@ -18,7 +18,8 @@ from armnesia.vault.configuration import (
     stored_options,
 )
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
+from armnesia.vault.ledger.certificate import CertificateDraft, terms_of_claims
+from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.results import Forgotten, Preview, TouchedDecision
 from armnesia.vault.state.certificates import certificate_of_target
@@ -363,8 +364,9 @@ def _store(
     before, keyring = transaction.state, transaction.keyring
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
-    entry = transaction.append(outcome.kind, **facts, terms=terms_of(outcome.kind, facts, covers))
-    draft = CertificateDraft.of(entry, covers)
+    claims = claims_of(outcome.kind, facts)
+    entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(claims, covers))
+    draft = CertificateDraft.of(entry, covers, claims)
     transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
     transaction.add(*deleted.to_tallies)
     digests = outcome.state.digests.update(keyring, "record", deleted.rows)

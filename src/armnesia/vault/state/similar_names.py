@@ -70,6 +70,8 @@ def refuse_similar_names(
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):
         found = _row_keys(transaction, target, some, excluded=own)
+        if not found:  # the vault spells them all alike
+            continue
         with_rows = tables.keys_with_records(transaction.session, target.row_column, list(found))
         if has_tallies:
             with_rows |= tables.owners_with_tally(transaction.session, list(found))
@@ -105,7 +107,10 @@ def _row_keys(
         first: dict[str, tuple[str, str]] = {}
         for one in spellings:
             first.setdefault(normalised(one[1]) or "", one)
-        first.pop("", None)
+        for name in ("", *target.users):
+            first.pop(name, None)
+        if not first:
+            return {}
         found = zip(keyring.owner_digests(first), first.values(), strict=True)
     else:
         named = list(spellings)
