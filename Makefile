@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # Coverage takes a third longer; CI sets it to: --cov --cov-report=term
 COVERAGE ?=
+# Compiled modules are kept, whatever the shell says: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup demo lint test test-slow test-all hard-test red-team count-tests house bench lock clean
 

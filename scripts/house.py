@@ -33,6 +33,13 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("vault",),
         ("cli",),
     ),
+    "armnesia.logs": (
+        ("*",),
+        ("files", "frames", "tables"),
+        ("opening",),
+        ("reading",),
+        ("__init__",),
+    ),
     "armnesia.paper": (
         ("__init__",),
         ("*",),

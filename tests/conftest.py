@@ -13,7 +13,7 @@ from tests.lost_tests import LostTests
 
 # The same examples in every run, so that a failure comes from the change at hand; HYPOTHESIS_PROFILE=search
 # looks for new ones.
-hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.register_profile("search", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 

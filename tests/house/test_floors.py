@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.house import FLOORS, House
-
-HOUSE = House()
+from tests.house.this_house import HOUSE
 
 
 def test_every_file_and_folder_has_a_floor() -> None:

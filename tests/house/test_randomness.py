@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from scripts.house import House, imported_names
+from scripts.house import imported_names
+from tests.house.this_house import HOUSE
 
-HOUSE = House()
 RANDOM_MODULES = {"random", "secrets", "numpy.random"}
 
 

@@ -5,19 +5,19 @@ from pathlib import Path
 import pytest
 
 from scripts.house import SQL_FOLDERS, House
+from tests.house.this_house import HOUSE
 
 
 def test_sql_stands_in_logs_and_storage_only() -> None:
-    assert House().misplaced_sql() == {}
+    assert HOUSE.misplaced_sql() == {}
 
 
 def test_the_folders_with_sql_have_some() -> None:
     """The search works: without its exceptions it finds them."""
-    house = House()
     for folder in SQL_FOLDERS:
         assert any(
             "SELECT" in path.read_text("utf-8")
-            for module, path in house.modules.items()
+            for module, path in HOUSE.modules.items()
             if module.startswith(f"{folder}.")
         )
 

@@ -23,7 +23,7 @@ from scipy import stats
 from armnesia import Joined, join_metrics, read_log
 from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.joining import equal_shares_p_value
-from armnesia.logs.duckdb_engine import ScratchDatabase
+from armnesia.logs.files.duckdb_engine import ScratchDatabase
 from armnesia.vault import Configuration, Vault
 
 EXPOSURES = (

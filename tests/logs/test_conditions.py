@@ -15,7 +15,7 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.logs import Condition, Source, open_source, read_log
 from armnesia.logs.conditions import conditions
-from armnesia.logs.duckdb_values import FileColumn
+from armnesia.logs.files.duckdb_values import FileColumn
 from tests.logs.conftest import (
     CSV_FILES,
     EVERY_KIND,

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs import open_source, read_log, sqlite
+from armnesia.logs import open_source, read_log
 from armnesia.logs.limits import LONGEST_TEXT, in_chunks
 from armnesia.logs.source import Source
+from armnesia.logs.tables import sqlite
 from tests.logs.conftest import SOME_KINDS, Schema, Stored, Table, write_csv, write_parquet, write_sqlite
 
 Store = Callable[[Table], Stored]
@@ -143,7 +144,7 @@ def test_a_column_that_expands_to_more_than_memory_is_refused(
     table = pa.table({"action": ["A"] * 50, "reward": [1] * 50, "user": ["x" * 50_000] * 50})
     pq.write_table(table, path, use_dictionary=False, compression="zstd")
     assert len(read_log(path, user="user", actions=["A"])) == 50
-    monkeypatch.setattr("armnesia.logs.file_formats.LARGEST_EXPANDED", 1_000_000)
+    monkeypatch.setattr("armnesia.logs.files.formats.LARGEST_EXPANDED", 1_000_000)
     message = refusal(lambda: read_log(path, user="user", actions=["A"]))
     assert message.startswith(f"source {str(path)!r} cannot be read as Parquet: column 'user' of row group 0")
     assert message.endswith("more than 1,000,000 bytes are accepted if they are compressed at most 100-fold")
@@ -201,7 +202,7 @@ def test_a_small_file_with_a_long_text_in_every_row_takes_no_memory(tmp_path: Pa
 WITHOUT_MEMORY = """
 import duckdb, sys
 from armnesia.cli.main import main
-from armnesia.logs import duckdb_engine
+from armnesia.logs.files import duckdb_engine
 duckdb_engine._SETTINGS["memory_limit"] = "5MB"
 main(sys.argv[1:])
 """
@@ -253,10 +254,10 @@ def test_chunks_end_where_their_texts_become_long() -> None:
 
 @SOME_KINDS
 def test_few_long_rows_are_read_at_a_time(stored: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("duckdb_engine", "sqlite", "frames"):
+    for module in ("files.duckdb_engine", "tables.sqlite", "frames.source"):
         monkeypatch.setattr(f"armnesia.logs.{module}._PIECE", 3)
-    monkeypatch.setattr("armnesia.logs.postgres._FEWEST", 3)
-    monkeypatch.setattr("armnesia.logs.postgres._PIECE_TEXT", 1_000)
+    monkeypatch.setattr("armnesia.logs.tables.postgres._FEWEST", 3)
+    monkeypatch.setattr("armnesia.logs.tables.postgres._PIECE_TEXT", 1_000)
     monkeypatch.setattr("armnesia.logs.limits.in_chunks.__defaults__", (10_000,))
     users = [f"{number}-{'x' * 2_000}" for number in range(20)]
     source = stored({"action": ["A"] * 20, "reward": [1] * 20, "user": users})

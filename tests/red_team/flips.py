@@ -53,11 +53,11 @@ def indexes(trials: int, seed: int) -> Iterator[Trial]:
                 ("sqlite_autoindex_suppressed_1", ring.user_digest(draw.choice(target.forgotten))),
             ][trial % 4]
             copy, bit = target.copy(target.folder / "attacked"), draw.randrange(8 * len(key))
-            flip(copy.path, _offset_of(copy.path, places[index], key) + bit // 8, bit % 8)
+            flip(copy.path, offset_of(copy.path, places[index], key) + bit // 8, bit % 8)
             yield copy.verdict_of_ingesting_again(f"bit {bit} of a key in {index}", record)
 
 
-def _offset_of(path: Path, pages: list[int], key: bytes) -> int:
+def offset_of(path: Path, pages: list[int], key: bytes) -> int:
     """Where a key is in these pages."""
     data, size = path.read_bytes(), 4096
     return next(at for page in pages if (at := data.find(key, (page - 1) * size, page * size)) > 0)

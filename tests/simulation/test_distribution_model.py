@@ -136,6 +136,7 @@ def test_how_often_the_request_is_short(
         assert abs(result.short_share - short) < 5 * math.sqrt(short * (1 - short) / result.datasets)
 
 
+@pytest.mark.slow
 def test_three_arms_and_a_request_of_two_of_them() -> None:
     """The two protocols against each other at a size that cannot be listed."""
     environment = Environment.bernoulli([0.5, 0.45, 0.4])

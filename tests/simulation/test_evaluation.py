@@ -117,6 +117,7 @@ def test_blocks_are_the_parts_of_the_result() -> None:
         assert result.probabilities @ ENVIRONMENT.gaps == pytest.approx(result.suboptimality, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 def test_common_random_numbers_make_differences_sharper() -> None:
     """Noise and rollback see the same data: their difference varies less than that of separate runs."""

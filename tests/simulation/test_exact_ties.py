@@ -58,7 +58,7 @@ def cells(largest: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     ]
 
 
-@pytest.mark.parametrize("step", [83, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [83, pytest.param(11, marks=pytest.mark.slow)])
 def test_many_small_cells_are_what_tilt_releases(step: int) -> None:
     """Two arms with up to eight records each, at least one of each deleted; emptied arms are among them."""
     worst = 0.0

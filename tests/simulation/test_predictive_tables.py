@@ -33,10 +33,12 @@ takes_minutes = pytest.mark.skipif(
 LEARNER = LCB(confidence=0.01)
 
 
+@pytest.mark.slow
 def test_a_row_of_the_sampled_table() -> None:
     assert row_of_values(*CELLS[0]) in THEORY.splitlines()
 
 
+@pytest.mark.slow
 def test_a_row_of_the_exact_table() -> None:
     assert row_of_prices(*PRICED_CELLS[1]) in THEORY.splitlines()
 

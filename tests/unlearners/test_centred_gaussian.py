@@ -183,6 +183,7 @@ def test_it_holds_on_every_small_data_set(budget: Budget, confidence: float) -> 
     assert found.branches["gaussian"] > 1000
 
 
+@pytest.mark.slow
 def test_no_reference_saves_half_the_noise_and_no_noise_saves_the_level_retained() -> None:
     budget, learner = Budget(epsilon=1.0, delta=0.05), LCB(confidence=0.5)
     faulty = feasible_reference(HalfTheNoise(), learner, level="request_shape", budget=budget, max_count=4)

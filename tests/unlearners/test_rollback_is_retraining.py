@@ -66,6 +66,7 @@ def test_rollback_is_the_decision_of_the_rows_that_are_left(
     assert learner.scores(after).tobytes() == retrained.scores.tobytes()  # to the last bit
 
 
+@pytest.mark.slow
 def test_200_requests_to_the_bundled_log() -> None:
     log = datasets.flights()
     statistics, people = log.statistics(), [str(user) for user in log.users()]

@@ -120,6 +120,7 @@ def test_the_search_finds_what_is_not_erased(
         assert {"rows", "rewards"} <= set(in_bytes(vault, files_of(sqlite_place)))
 
 
+@pytest.mark.slow
 def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place: Place) -> None:
     """Pages that are split keep copies of what they held: of indexes, which so must hold no names."""
     users = ["".join(RANDOM.choices(string.ascii_letters, k=24)) for _ in range(1500)]

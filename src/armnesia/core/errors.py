@@ -15,6 +15,10 @@ class InvalidLogError(InvalidInputError):
     """A log that cannot be read as logged decisions: wrong columns, types, rewards or actions."""
 
 
+class UndeclaredActionError(InvalidLogError):
+    """A log with an action that is not in the declared set."""
+
+
 class ImpossibleDeletionError(InvalidInputError):
     """A deletion of records that the statistics cannot contain."""
 

@@ -12,10 +12,10 @@ from armnesia.joining.json_lines import is_json_lines, open_json_lines
 from armnesia.joining.options import TIME_UNITS
 from armnesia.logs import rules
 from armnesia.logs.conditions import Condition
-from armnesia.logs.duckdb_engine import unreadable
-from armnesia.logs.duckdb_values import FileColumn
-from armnesia.logs.file_conditions import FileConditions
-from armnesia.logs.file_formats import LogFiles, open_files
+from armnesia.logs.files.conditions import FileConditions
+from armnesia.logs.files.duckdb_engine import unreadable
+from armnesia.logs.files.duckdb_values import FileColumn
+from armnesia.logs.files.formats import LogFiles, open_files
 
 _NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"} | {
     "FLOAT",

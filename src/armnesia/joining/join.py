@@ -26,7 +26,7 @@ from armnesia.joining.results import (
     equal_shares_p_value,
 )
 from armnesia.logs.conditions import Where
-from armnesia.logs.duckdb_engine import ScratchDatabase
+from armnesia.logs.files.duckdb_engine import ScratchDatabase
 from armnesia.logs.limits import LONGEST_TEXT
 
 _OUT_FORMATS = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from os import PathLike
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs.duckdb_engine import unreadable
-from armnesia.logs.file_formats import Format, LogFiles, find_paths, opened, stamp_of
+from armnesia.logs.files.duckdb_engine import unreadable
+from armnesia.logs.files.formats import Format, LogFiles, find_paths, opened, stamp_of
 
 _NAME = "JSON lines"
 _COMPRESSION = {".jsonl": "none", ".ndjson": "none", ".jsonl.gz": "gzip", ".ndjson.gz": "gzip"}

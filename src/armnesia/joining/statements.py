@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from armnesia.joining.event_table import VALUE_UNIT, EventTable, TimeColumn, ValueColumn
 from armnesia.joining.presets import ExposureColumns, MetricColumns
-from armnesia.logs.file_conditions import FileConditions
+from armnesia.logs.files.conditions import FileConditions
 
 EXPOSURE_STATUS = ("filtered", "missing_user", "missing_experiment", "missing_action", "missing_time")
 METRIC_STATUS = ("filtered", "missing_user", "missing_time", "missing_value")

@@ -12,11 +12,11 @@ from armnesia.logs.source import IN_MEMORY, Source
 from armnesia.logs.urls import redacted
 
 SOURCES = {
-    "path": ("armnesia.logs.files", "FileSource"),
-    "object": ("armnesia.logs.frames", "FrameSource"),
-    "sqlite://": ("armnesia.logs.sqlite", "SqliteSource"),
-    "postgresql://": ("armnesia.logs.postgres", "PostgresSource"),
-    "postgres://": ("armnesia.logs.postgres", "PostgresSource"),
+    "path": ("armnesia.logs.files.source", "FileSource"),
+    "object": ("armnesia.logs.frames.source", "FrameSource"),
+    "sqlite://": ("armnesia.logs.tables.sqlite", "SqliteSource"),
+    "postgresql://": ("armnesia.logs.tables.postgres", "PostgresSource"),
+    "postgres://": ("armnesia.logs.tables.postgres", "PostgresSource"),
 }
 """The module and class of each kind of source; the module is imported when a source of the kind is opened.
 

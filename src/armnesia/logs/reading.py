@@ -10,7 +10,7 @@ from armnesia.core.messages import listed
 from armnesia.core.units import checked_reward_range
 from armnesia.logs.columns import IF_PRESENT
 from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.frames import ArraySource
+from armnesia.logs.frames.source import ArraySource
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source
 from armnesia.logs.propensities import warn_of_propensities

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.arrays import FloatArray
-from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed, shown
 from armnesia.logs.limits import LONGEST_TEXT, is_longer
@@ -170,9 +170,9 @@ def missing_actions(what: str, offences: Offences) -> InvalidLogError:
     return InvalidLogError(f"{what} must name an action in every row; got {at_rows(offences)}")
 
 
-def undeclared_actions(what: str, offences: Offences, actions: Sequence[Hashable]) -> InvalidLogError:
+def undeclared_actions(what: str, offences: Offences, actions: Sequence[Hashable]) -> UndeclaredActionError:
     """Refuse actions that are not in the declared set."""
-    return InvalidLogError(
+    return UndeclaredActionError(
         f"{what} must hold declared actions only, {listed(actions)}; got {at_rows(offences)}"
     )
 

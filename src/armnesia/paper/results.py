@@ -7,7 +7,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
-from armnesia.logs import parquet
+from armnesia.logs.files import parquet
 from armnesia.paper.cells import Row
 
 COLUMNS: dict[str, type] = {

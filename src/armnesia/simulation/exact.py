@@ -156,6 +156,7 @@ def _noise_less_rollback(case: FixedCase, arm: int, plan: NoisePlan, first: int)
     sums = np.flatnonzero(weights > NEGLIGIBLE)
     scores = case.scores(arm, sums, n)
     others = {i: OtherArm(case, i, arm, scores) for i in range(m) if i != arm}
+    noised, rolled_back = _final_scores(case, arm, sums, n - first), _final_scores(case, arm, sums, n - k)
     moved = np.zeros(m)
     for rival, distribution in others.items():
         chance_at = weights[sums, None] * distribution.at()
@@ -163,8 +164,8 @@ def _noise_less_rollback(case: FixedCase, arm: int, plan: NoisePlan, first: int)
             if i != rival:
                 chance_at = chance_at * other.below(distribution.values, or_equal=i > rival)
         ahead = partial(_ahead, wins_ties=arm < rival, values=distribution.values)
-        by_noise = _given_the_sum(case, arm, sums, n - first, ahead, float(plan.sigma[arm]))
-        by_rollback = _given_the_sum(case, arm, sums, n - k, ahead, 0.0)
+        by_noise = _given_the_sum(noised, ahead, float(plan.sigma[arm]))
+        by_rollback = _given_the_sum(rolled_back, ahead, 0.0)
         change = float((chance_at * (by_noise - by_rollback)).sum())
         moved[arm] += change
         moved[rival] -= change
@@ -179,22 +180,29 @@ def _ahead(scores: FloatArray, sigma: float, *, values: FloatArray, wins_ties: b
     return np.asarray(difference >= 0 if wins_ties else difference > 0, dtype=np.float64)
 
 
+def _final_scores(
+    case: FixedCase, arm: int, sums: IntArray, left: int
+) -> tuple[FloatArray | None, FloatArray]:
+    """The chances, a row per sum before, of the arm's scores with `left` of its records left at random.
+
+    Without chances, all records are left, and there is one score per sum.
+    """
+    n = int(case.counts[arm])
+    if left == n:
+        return None, case.scores(arm, sums, n)
+    parts = np.arange(min(left, int(sums[-1])) + 1)
+    chances = hypergeometric(parts, np.array(n), sums[:, None], np.array(left))
+    return chances, case.scores(arm, parts, left)
+
+
 def _given_the_sum(
-    case: FixedCase,
-    arm: int,
-    sums: IntArray,
-    left: int,
+    final: tuple[FloatArray | None, FloatArray],
     ahead: Callable[[FloatArray, float], FloatArray],
     sigma: float,
 ) -> FloatArray:
-    """P(the arm, with `left` of its records left at random, is ahead | its sum before)."""
-    n = int(case.counts[arm])
-    if left == n:
-        return ahead(case.scores(arm, sums, n), sigma)
-    parts = np.arange(min(left, int(sums[-1])) + 1)
-    chances = hypergeometric(parts, np.array(n), sums[:, None], np.array(left))
-    scores = case.scores(arm, parts, left)
-    return np.asarray(chances @ ahead(scores, sigma))
+    """P(the arm, with its final scores, is ahead | its sum before)."""
+    chances, scores = final
+    return ahead(scores, sigma) if chances is None else np.asarray(chances @ ahead(scores, sigma))
 
 
 class OtherArm:

@@ -9,7 +9,7 @@ from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateC
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
-from armnesia.vault.ledger.signed_decisions import SignedDecisions
+from armnesia.vault.ledger.signed_decisions import ServedCheck, SignedDecisions
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
@@ -86,6 +86,7 @@ __all__ = [
     "Rotated",
     "SavedCertificates",
     "Served",
+    "ServedCheck",
     "ServedDecisions",
     "SignedDecisions",
     "SigningKey",

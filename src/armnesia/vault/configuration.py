@@ -117,6 +117,10 @@ class Configuration:
     are of one decision."""
     most_decisions: int = MOST_DECISIONS
     """How many decisions the keys may make."""
+    declared_decisions: int = 0
+    """How many decisions were declared when the vault was created; then there are no others. 0: none was."""
+    successors: tuple[str, ...] = ()
+    """The ids of the vaults that succeed this one."""
     arms: tuple[ArmRule, ...] = ()
     """Which arms were added and retired, and where; a new vault offers all its actions."""
     policy: Policy = _NOT_GIVEN
@@ -141,6 +145,10 @@ class Configuration:
         self._check_keys()
         if self.arms:
             raise InvalidInputError("a new vault offers all its actions; add and retire arms later")
+        if self.successors:
+            raise InvalidInputError("a new vault has no successors yet")
+        if self.declared_decisions:
+            raise InvalidInputError("declare the decisions themselves, by decisions of Vault.create")
         self._check_default_action()
         level = self._level_of_an_example()
         if self.policy is _NOT_GIVEN:  # it follows from the default answer
@@ -240,6 +248,17 @@ class Configuration:
         changed._check()
         return changed
 
+    def with_declared_decisions(self, number: int) -> Self:
+        """Allow no decisions but so many that are declared; they need the actions."""
+        if self.actions is None:
+            raise InvalidInputError("declared decisions need declared actions (--actions); got none")
+        if not 1 <= number <= self.most_decisions:
+            raise InvalidInputError(
+                f"declared decisions must be from 1 to {self.most_decisions:,}, the vault's limit"
+                f" (--most-decisions); got {number:,}"
+            )
+        return replace(self, declared_decisions=number, checked=True)
+
     def with_policy(self, **changes: Any) -> Self:
         """Change fields of the policy; refused if the default answer is then beyond it."""
         changed = replace(self, policy=replace(self.policy, **changes), checked=True)
@@ -249,6 +268,10 @@ class Configuration:
     def with_user_type(self, user_type: UserType) -> Self:
         """Fix how people are named, as the first ingest that brings users shows it."""
         return replace(self, user_type=user_type, checked=True)
+
+    def with_successor(self, vault: str) -> Self:
+        """Note that another vault succeeds this one."""
+        return replace(self, successors=(*self.successors, vault), checked=True)
 
     def with_added_arm(self, action: Hashable, where: Mapping[str, str]) -> Self:
         """Offer an arm in the decisions whose keys have these values; a new one is offered nowhere else.
@@ -307,8 +330,13 @@ class Configuration:
         written["options"] = dict(written.pop("unlearner_options"))
         learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
         by, most_decisions = list(written.pop("by")), written.pop("most_decisions")
+        declared, successors = written.pop("declared_decisions"), list(written.pop("successors"))
         if by:
             written |= {"by": by, "most_decisions": most_decisions}
+        if successors:
+            written["successors"] = successors
+        if declared:
+            written["declared_decisions"] = declared
         rules = [rule.to_dict() for rule in written.pop("arms")]
         if rules:
             written["arms"] = rules
@@ -341,6 +369,7 @@ class Configuration:
         read.setdefault("plain_booleans", False)
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         read["by"] = tuple(read.get("by", ()))
+        read["successors"] = tuple(read.get("successors", ()))
         read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
         return cls(**read, policy=Policy(**policy), checked=True)
 

@@ -82,11 +82,19 @@ class Ingested:
     dry_run: bool = False
     decisions: int | None = None
     """How many decisions the vault has now; None in a vault without keys."""
+    replaced: int = 0
+    """How many rows came in the place of a record with the same id."""
+    erasure: Erasure | None = None
+    """Whether what they replaced has left the database's files; None if nothing was replaced."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, `user_type_fixed` and `head` as text; `decisions` only where there can be many."""
-        fields = {name: value for name, value in vars(self).items() if name != "decisions"}
-        fields |= {} if self.decisions is None else {"decisions": self.decisions}
+        """All fields, `user_type_fixed` and `head` as text.
+
+        `decisions` is left out where there is one only, and `erasure` where nothing was replaced.
+        """
+        optional = {name: getattr(self, name) for name in ("decisions", "erasure")}
+        fields = {name: value for name, value in vars(self).items() if name not in optional}
+        fields |= {name: value for name, value in optional.items() if value is not None}
         fixed = {
             "actions_fixed": None if self.actions_fixed is None else list(self.actions_fixed),
             "user_type_fixed": None if self.user_type_fixed is None else str(self.user_type_fixed),
@@ -349,6 +357,8 @@ class Status:
     configuration: Configuration
     records: int
     suppressed: int
+    replaced: int
+    """How many rows of corrections have come in the place of records, in all."""
     head: Head
     erasure: Erasure
     digest_key: int
@@ -637,10 +647,12 @@ class Restored:
 
     replayed: int
     head: Head
+    corrections_lost: int = 0
+    """How many rows had been corrected since the backup was made: their corrections must come in again."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `replayed` and `head`."""
-        return {"replayed": self.replayed, "head": str(self.head)}
+        """The keys `replayed`, `corrections_lost` and `head`."""
+        return {**vars(self), "head": str(self.head)}
 
 
 @dataclass(frozen=True)

@@ -109,10 +109,14 @@ class Vault:
         *,
         keys: str | Path | None = None,
         timeout: float = 30.0,
+        decisions: Iterable[Mapping[str, Any]] | None = None,
         successor_of: str | None = None,
         successor_keys: str | Path | None = None,
     ) -> Self:
         """Create a vault and its keys, readable by their owner only.
+
+        With `decisions`, such as [{"country": "DE"}, {"country": "FR"}], a vault with key columns has these
+        decisions from the beginning, and rows of others are refused.
 
         With `successor_of`, the address of another vault, whose keys are in the file `successor_keys`, the
         new vault succeeds it: with another configuration, database or keys, and without rows, but with its
@@ -126,10 +130,12 @@ class Vault:
         if successor_of is None:
             if successor_keys is not None:
                 raise InvalidInputError("successor_keys are the keys of another vault: name it, too")
-            return cls(create_vault(url, configuration, keys, timeout=timeout))
+            return cls(create_vault(url, configuration, keys, timeout=timeout, decisions=decisions))
         old = open_vault(successor_of, successor_keys, timeout=timeout)
         with closing(old.database):
-            return cls(create_vault(url, configuration, keys, timeout=timeout, predecessor=old))
+            return cls(
+                create_vault(url, configuration, keys, timeout=timeout, predecessor=old, decisions=decisions)
+            )
 
     @classmethod
     def open(
@@ -159,6 +165,7 @@ class Vault:
         where: Where | None = None,
         no_user: bool = False,
         other_columns: bool = False,
+        replace: bool = False,
         batch_rows: int | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
@@ -168,7 +175,9 @@ class Vault:
         `user` is by default the column named `user`, if there is one; None stands for no user column. Once
         people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
         user. Actions and rewards come from the same columns as before, unless `other_columns` states that
-        others mean the same. With `dry_run` the result says what would be done, and nothing is written.
+        others mean the same. With `replace`, rows whose action, reward or key was corrected at the source
+        come in the place of the records with their ids; the ledger says how many.
+        With `dry_run` the result says what would be done, and nothing is written.
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
         """
         rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table, where=where)
@@ -178,6 +187,7 @@ class Vault:
             rows,
             users=users,
             other_columns=other_columns,
+            replaces=replace,
             batch_rows=batch_rows,
             dry_run=dry_run,
             progress=progress,

@@ -146,3 +146,42 @@ def test_more_decisions_than_the_limit_are_refused(run: Any) -> None:
     refused = run("ingest", "log.csv", "--url", "sqlite:///small.db", *COLUMNS)
     assert refused.code == 2
     assert refused.err.startswith("armnesia: the keys 'age' make more than 5 decisions, the vault's limit")
+
+
+@pytest.mark.usefixtures("keyed")
+def test_the_decisions_are_declared_by_a_file(run: Any) -> None:
+    Path("decisions.csv").write_text('age,country\n20,DE\n20,FR\n"<18",DE\n', encoding="utf-8")
+    made = ("init", "--url", "sqlite:///declared.db", "--actions", "A,B,C", "--by", "country")
+    edges = ("--by", "age:18,30")
+    assert run(*made, *edges, "--decisions-file", "decisions.csv").code == 0
+    served = run("decide", "--url", "sqlite:///declared.db", "--json")
+    keys = [each["key"] for each in json.loads(served.out)["decisions"]]
+    assert keys == [
+        {"country": "DE", "age": "18..30"},
+        {"country": "FR", "age": "18..30"},
+        {"country": "DE", "age": "<18"},
+    ]
+    refused = run("ingest", "log.csv", "--url", "sqlite:///declared.db", *COLUMNS)
+    assert refused.code == 2
+    assert "is not one of the vault's 3 declared decisions" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"country\nDE\n", "must have the columns 'country', 'age'; 'age' is missing"),
+        (b"", "must have the columns 'country', 'age'"),
+        (b"country,age\nDE\n", "key 'age' must be a number or one of"),
+        (b"country,age\n\xff,1\n", "must be a CSV file in UTF-8"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_wrong_file_of_decisions_is_refused(run: Any, text: bytes | None, sentence: str) -> None:
+    if text is not None:
+        Path("decisions.csv").write_bytes(text)
+    keys = ("--by", "country", "--by", "age:18,30", "--decisions-file", "decisions.csv")
+    refused = run("init", "--actions", "A,B", *keys)
+    assert refused.code == 2
+    assert sentence in refused.err
+    assert not Path("vault.db").exists()

@@ -20,6 +20,7 @@ def test_what_is_sent_twice_is_added_once_with_a_warning_without_ids(run: Any) -
         "added": 200,
         "already_there": 0,
         "suppressed": 0,
+        "replaced": 0,
         "served": "B",
         "user_column": "person",
         "actions_fixed": None,
@@ -93,7 +94,8 @@ def test_the_first_ingest_says_which_actions_are_fixed(run: Any) -> None:
     first = run(*INGEST)
     assert first.code == 0
     assert first.err.startswith(
-        "armnesia: warning: the actions of the vault are fixed from now on: 'A', 'B';"
+        "armnesia: warning: the actions of the vault are fixed from now on: 'A', 'B'; rows with another"
+        " action will be refused until armnesia arms add offers it"
     )
     assert first.err.count("\n") == 1
     assert run(*INGEST).err == ""
@@ -121,3 +123,40 @@ def test_only_rows_that_satisfy_the_conditions_come_in(run: Any, folder: Path) -
     refused = run("ingest", "flights", "--where", "age < 40")
     assert refused.code == 2
     assert "has its own columns: leave --action-column" in refused.err
+
+
+def test_a_new_action_is_refused_with_the_command_that_offers_it(run: Any) -> None:
+    run("init", "--actions", "A,B")
+    Path("new.csv").write_text("action,reward,user\nA,1,ann\nC,0,bob\n")
+    for options in ((), ("--dry-run",), ("--batch-rows", "1")):
+        refused = run("ingest", "new.csv", *options)
+        assert refused.code == 2
+        assert refused.err == (
+            "armnesia: action column 'action' must hold declared actions only, 'A', 'B'; got 'C' at row 1;"
+            " nothing was ingested: if it is a new arm, offer it first with armnesia arms add\n"
+        )
+    assert run("arms", "add", "C").code == 0
+    assert run("ingest", "new.csv", "--json").json["added"] == 2
+
+
+def test_corrected_rows_replace_those_with_their_ids(run: Any) -> None:
+    run("init", "--actions", "A,B")
+    Path("log.csv").write_text("action,reward,user,id\nA,1,ann,1\nB,0,bob,2\n")
+    Path("corrected.csv").write_text("action,reward,user,id\nA,0,ann,1\nB,0,bob,2\nB,1,cem,3\n")
+    run("ingest", "log.csv", "--id-column", "id")
+    refused = run("ingest", "corrected.csv", "--id-column", "id")
+    assert refused.code == 2
+    assert "need replace=True (--replace)" in refused.err
+    replace = ("ingest", "corrected.csv", "--id-column", "id", "--replace")
+    would = run(*replace, "--dry-run").out
+    assert "3 rows: 1 would be added, 1 would be replaced, 1 already there, 0 of forgotten people" in would
+    done = run(*replace)
+    assert "3 rows: 1 added, 1 replaced, 1 already there, 0 of forgotten people left out" in done.out
+    assert "What was replaced has left the files of the database." in done.out
+    again = run(*replace, "--json").json
+    assert (again["replaced"], again["already_there"], "erasure" in again) == (0, 3, False)
+    status = run("status", "--json").json
+    assert (status["replaced"], status["records"]) == (1, 3)
+    assert "rows replaced by corrections" in run("status").out
+    without_ids = run("ingest", "corrected.csv", "--replace")
+    assert (without_ids.code, "corrections need the id column" in without_ids.err) == (2, True)

@@ -139,3 +139,14 @@ def test_the_commands_of_a_move_run(run: Any) -> None:
     run_section(run, OPERATIONS, "Moving to another database")
     old, new = (run("status", "--url", f"sqlite:///{name}.db", "--json").json for name in ("vault", "moved"))
     assert (new["head"], new["records"]) == (old["head"], old["records"])
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_commands_of_a_correction_run(run: Any) -> None:
+    Path("log.csv").write_text("action,reward,user,id\nA,1,ann,1\nB,0,bob,2\n", encoding="utf-8")
+    Path("corrected.csv").write_text("action,reward,user,id\nA,0,ann,1\n", encoding="utf-8")
+    assert run("init", "--actions", "A,B").code == 0
+    assert run("ingest", "log.csv", "--user-column", "user", "--id-column", "id").code == 0
+    run_section(run, OPERATIONS, "Corrections")
+    status = run("status", "--json").json
+    assert (status["records"], status["replaced"]) == (2, 1)

@@ -65,6 +65,7 @@ def test_the_distance_to_no_deletion_on_the_grid_of_figure_1() -> None:
     assert max(distance(setting, "frozen_rollback", 1.0) for setting in whole) > 2
 
 
+@pytest.mark.slow
 def test_the_distance_to_no_deletion_in_the_distribution_model() -> None:
     """M_d, N = 3000, half of the arm and most of it, where tilt is farthest from no deletion on the grid.
 

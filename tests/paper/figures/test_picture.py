@@ -59,6 +59,7 @@ def test_the_note_says_which_curves_have_no_band() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_y_scale_begins_at_nought_and_is_shared_within_a_case() -> None:
     draw, rows, _ = FIGURES["3"]
     easier = [{**row, "suboptimality": row["suboptimality"] * (1 + ("hard" in row["panel"]))} for row in rows]

@@ -46,6 +46,7 @@ def test_the_columns_name_the_level_of_their_method() -> None:
     assert strictness == sorted(strictness)
 
 
+@pytest.mark.slow
 def test_costs_are_those_of_evaluate_and_rise_with_the_level(rows: list[Row]) -> None:
     costs = costs_by_point(rows)
     assert len(costs) == 3 * len(EPSILONS)
@@ -70,6 +71,7 @@ def test_costs_are_those_of_evaluate_and_rise_with_the_level(rows: list[Row]) ->
     assert insured.value > 1 + 2 * insured.error > 1
 
 
+@pytest.mark.slow
 def test_the_choices_at_retained_are_compared_on_the_same_data_sets(choice_rows: list[Row]) -> None:
     """200 data sets and a fixed seed: the values do not change."""
     assert all(unlearner_named(name).level is Level.RETAINED for name in CHOICES)  # type: ignore[union-attr]

@@ -18,6 +18,7 @@ from armnesia.unlearners import Adaptive, Branch
 from armnesia.unlearners.calibration import noise_threshold
 
 
+@pytest.mark.slow
 def test_small_maps_have_their_methods_and_lines() -> None:
     """Much deleted of few records: noise. Little deleted of many, or strong privacy: rollback."""
     by_k, by_budget = (

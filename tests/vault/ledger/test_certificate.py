@@ -115,6 +115,7 @@ def problems_of(file: bytes) -> list[str]:
         return [str(error)]
 
 
+@pytest.mark.slow
 def test_a_change_of_any_byte_of_the_file_is_found() -> None:
     file = handed_out().to_json().encode()
     assert problems_of(file) == []

@@ -122,6 +122,7 @@ def test_a_ledger_without_entries_or_keys_cannot_be_used() -> None:
         LedgerCopy.of([(1, first.text, first.hash)])
 
 
+@pytest.mark.slow
 def test_the_certificates_of_an_export_are_not_held_in_memory(vault: Vault, tmp_path: Path) -> None:
     path = tmp_path / "export.json"
     vault.export(path)

@@ -276,9 +276,15 @@ def test_what_belongs_to_another_vault_or_is_too_old_is_refused(
     keys, certificate = rotated.public_keys(), rotated.certificate(users=["bob"])
     with filled(Place(f"sqlite:///{tmp_path}/other.db", tmp_path / "other.keys")) as other:
         ledger, foreign = ledger_of(*other.ledger()), other.public_keys()
-    assert certificate.verify(keys, ledger=ledger) == ["the ledger given is that of another vault"]
+    own = certificate.body["vault"]
+    assert certificate.verify(keys, ledger=ledger) == [
+        f"the ledger given is that of another vault, {foreign.vault}; it must be that of {own}"
+    ]
     renamed = PublicKeys(foreign.vault, keys.head, keys.keys)
-    assert certificate.verify(renamed) == ["the list of public keys is that of another vault"]
+    (problem,) = certificate.verify(renamed)
+    assert problem.startswith(
+        f"the list of public keys is that of another vault, {foreign.vault}; it must be that of {own}"
+    )
     assert certificate.verify(keys, ledger=ledger_of(*rotated.ledger()[:3])) == [
         "the ledger given ends at entry 3, before entry 4, which the certificate is about: get a newer export"
     ]

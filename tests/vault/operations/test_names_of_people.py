@@ -22,7 +22,7 @@ from armnesia.core.errors import (
     SimilarNameError,
     VaultError,
 )
-from armnesia.logs.files import FileSource
+from armnesia.logs.files.source import FileSource
 from armnesia.logs.rows import Selection
 from armnesia.vault import EXTERNAL, MANAGED, Configuration, UserType, Vault
 from armnesia.vault.operations import ingest as ingest_operation

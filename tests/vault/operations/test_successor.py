@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
 from armnesia.vault import EXTERNAL, Configuration, Keyring, LedgerCopy, PublicKeys, UserType, Vault
 from armnesia.vault.ledger.ledger import Entry
 from armnesia.vault.ledger.public_keys import rotation_problems
@@ -166,7 +166,15 @@ def test_old_certificates_are_verified_with_the_keys_in_the_successors_export(
     assert published == keys
     for one in (certificate, later):
         assert one.check(published, ledger=LedgerCopy.read(old_export)).problems == ()
-        assert one.verify(own_keys) != []
+        unknown, of_another, of_successor = one.verify(
+            own_keys, ledger=LedgerCopy.read(tmp_path / "new.json")
+        )
+        assert "not among the public keys given" in unknown
+        assert of_another.startswith(f"the list of public keys is that of another vault, {own_keys.vault}")
+        (alone,) = one.verify(published, ledger=LedgerCopy.read(tmp_path / "new.json"))
+        assert of_successor == alone
+        assert alone.startswith(f"the ledger given is that of the vault {own_keys.vault}, a successor of")
+        assert alone.endswith(f"when it was succeeded, its head was {keys.head}")
     assert own.verify(own_keys) == []
     assert own.verify(published) != []
 
@@ -330,12 +338,73 @@ def test_names_forgotten_before_a_type_was_fixed_are_not_compared_exactly(
             assert vault.ingest(_rows([" ann"]), user="who").suppressed == 1
 
 
-def test_the_old_vault_is_as_it_was(sqlite_place: Place, new_place: Place) -> None:
-    with filled(sqlite_place) as old:
+def test_the_old_vault_names_its_successor_and_is_otherwise_as_it_was(place: Place, tmp_path: Path) -> None:
+    new = fresh_place("postgresql" if place.url.startswith("postgresql") else "sqlite", tmp_path)
+    with filled(place) as old:
         old.forget(users=["ann"])
-        before = dumped(old)
-        succeed(sqlite_place, new_place).close()
-        assert dumped(old) == before
+        erased(old)
+        before, head = dumped(old), old.head
+        with succeed(place, new) as vault:
+            first, made = vault.ledger()[0], vault.identity().vault
+        after = dumped(old)
+        assert {table for table, rows in after.items() if rows != before[table]} == {"vault", "ledger"}
+        entry = old.ledger()[-1]
+        assert entry.fields["previous"] == head.hash
+        assert (entry.kind, entry.fields["successor"], entry.fields["first_entry"]) == (
+            "succeeded",
+            made,
+            first.hash,
+        )
+        assert old.configuration.successors == (made,)
+        assert old.verify().problems == ()
+        change(old, "UPDATE vault SET erased_through = 99")
+    with place.open(accept="damaged") as old:
+        old.rebuild()
+        assert old.configuration.successors == (made,)
+        assert old.verify().problems == ()
+
+
+def test_changes_of_a_vault_that_was_succeeded_are_warned_of(sqlite_place: Place, new_place: Place) -> None:
+    filled(sqlite_place).close()
+    succeed(sqlite_place, new_place).close()
+    with sqlite_place.open() as old:
+        with pytest.warns(UserWarning, match="was succeeded by the vault .*: forget there as well"):
+            old.forget(users=["ann"])
+        with pytest.warns(UserWarning, match="was succeeded by the vault .*: rows that come in here do not"):
+            old.ingest(LOG, user="who", id="id")
+        assert len(old.configuration.successors) == 1
+        succeed(sqlite_place, fresh_place("sqlite", new_place.keys.parent)).close()
+        assert len(set(old.configuration.successors)) == 2
+        assert old.verify().problems == ()
+
+
+def test_nobody_is_forgotten_in_the_old_vault_while_its_successor_is_made(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, tried = Keyring.save, []
+
+    def forgets_meanwhile(self: Keyring, path: Path) -> None:
+        with place.open(timeout=0.2) as other, pytest.raises(VaultBusyError):
+            other.forget(users=["ann"])
+        tried.append(path)
+        save(self, path)
+
+    filled(place).close()
+    monkeypatch.setattr(Keyring, "save", forgets_meanwhile)
+    succeed(place, fresh_place("sqlite", tmp_path)).close()
+    assert len(tried) == 1
+
+
+def test_a_successor_that_cannot_be_made_leaves_no_entry(place: Place, new_place: Place) -> None:
+    with filled(place) as old:
+        head = old.head
+        new_place.keys.write_text("other keys")
+        with pytest.raises(VaultError, match="there are keys at"):
+            succeed(place, new_place)
+        with pytest.raises(VaultError, match="there is already a "):
+            succeed(place, Place(place.url, new_place.keys.with_suffix(".new")))
+        assert (old.head, old.configuration.successors) == (head, ())
+        assert old.verify().problems == ()
 
 
 def test_the_first_entry_is_signed_with_the_old_key(sqlite_place: Place, new_place: Place) -> None:

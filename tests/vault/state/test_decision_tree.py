@@ -16,6 +16,7 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import DecisionRow
 from tests.databases import Place, fresh_place
+from tests.quick import examples
 
 KEYRING = Keyring.create("v-1")
 
@@ -32,6 +33,7 @@ def session_of(place: Place) -> Iterator[Session]:
         yield session
 
 
+@examples(60)
 @given(st.lists(st.integers(0, 90), min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_growing_and_changing_gives_the_tree_of_all_rows(
     tmp_path_factory: pytest.TempPathFactory, steps: list[int], draw: random.Random

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
-from armnesia.logs.files import FileSource
+from armnesia.logs.files.source import FileSource
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place

@@ -14,22 +14,17 @@ from armnesia.cli.vault.options import (
     with_vault_options,
 )
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.files import check_new_file, read_plain
+from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted
 from armnesia.vault import (
     Certificate,
     CertificateCheck,
     Head,
-    LedgerCopy,
     SavedCertificates,
+    ServedCheck,
     SignedDecisions,
-    TrustedKeys,
     trusted_keys,
 )
-from armnesia.vault.keys.canonical_json import read_json
-
-_LARGEST_TABLE = 1 << 28
-"""Bytes: the served arms of a million decisions are smaller."""
 
 
 @with_vault_options
@@ -125,9 +120,11 @@ def verify(
         raise InvalidInputError("--ledger and --head need a --public-key")
     trusted = None if public_key is None else trusted_keys(public_key, what="--public-key")
     known = None if head is None else Head.parse(head)
-    served = _signed_decisions(file)
+    served = SignedDecisions.read(file)
     if served is not None:
-        _verify_served(served, trusted, ledger, known, as_json)
+        if trusted is None:
+            raise InvalidInputError("served arms are checked with a --public-key")
+        _print_served_check(served, served.check(trusted, ledger=ledger, head=known), as_json)
         return
     found, checked = Certificate.check_file(file, trusted, ledger=ledger, head=known)
     print_result(
@@ -142,43 +139,15 @@ def verify(
         raise typer.Exit(1)
 
 
-def _signed_decisions(file: Path) -> SignedDecisions | None:
-    """The served arms of a vault, if the file has these."""
-    try:
-        document = read_json(read_plain(file, _LARGEST_TABLE).decode("utf-8"), "it")
-    except (UnicodeDecodeError, InvalidInputError):
-        return None  # which is said when it is read as a certificate
-    return SignedDecisions.from_dict(document) if SignedDecisions.is_one(document) else None
-
-
-def _verify_served(
-    served: SignedDecisions,
-    trusted: TrustedKeys | None,
-    ledger: Path | None,
-    head: Head | None,
-    as_json: bool,
-) -> None:
-    """Print whether served arms are signed with one of the keys; exit code 1 if not."""
-    if trusted is None:
-        raise InvalidInputError("served arms are checked with a --public-key")
-    copy = None if ledger is None else LedgerCopy.read(ledger)
-    problems = served.verify(trusted, ledger=copy, head=head)
-    result = {
-        "valid": not problems,
-        "problems": problems,
-        "ledger_checked": ledger is not None,
-        "head": served.body.get("head"),
-        "decisions": len(served.body.get("decisions") or ()),
-    }
-    number = counted(len(served.body.get("decisions") or ()), "decision")
-    print_result(
-        result,
-        as_json,
-        f"The served arms of {number} are {'not valid' if problems else 'valid'}",
-        *(f"Problem: {problem}" for problem in problems),
-        *([] if problems else [f"Served at head {served.body['head']}, signed {served.body['issued']}"]),
-    )
-    if problems:
+def _print_served_check(served: SignedDecisions, checked: ServedCheck, as_json: bool) -> None:
+    """Print whether served arms are valid; exit code 1 if not."""
+    number = counted(checked.decisions, "decision")
+    lines = [f"The served arms of {number} are {'valid' if checked.valid else 'not valid'}"]
+    lines += [f"Problem: {problem}" for problem in checked.problems]
+    if checked.valid:
+        lines.append(f"Served at head {checked.head}, signed {served.body['issued']}")
+    print_result(checked.to_dict(), as_json, *lines)
+    if not checked.valid:
         raise typer.Exit(1)
 
 

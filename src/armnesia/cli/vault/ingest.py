@@ -13,6 +13,7 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
+from armnesia.vault import Status
 
 _MOST_ACTIONS_SHOWN = 30
 _DEFAULT_COLUMNS: dict[str, Any] = {
@@ -22,6 +23,11 @@ _DEFAULT_COLUMNS: dict[str, Any] = {
     "id": None,
     "table": None,
     "where": None,
+}
+
+_ERASURE = {
+    "complete": "What was replaced has left the files of the database.",
+    "pending": "What was replaced is still in files of the database: see armnesia status and finish.",
 }
 
 
@@ -42,6 +48,13 @@ def ingest(
         bool,
         typer.Option(
             "--other-columns", help="Action and reward have other columns than before, but mean the same."
+        ),
+    ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Rows come in the place of those with their id: action, reward or key was corrected.",
         ),
     ] = False,
     batch_rows: Annotated[
@@ -69,22 +82,23 @@ def ingest(
     if opt.is_bundled(log, by_default=columns == _DEFAULT_COLUMNS, own=own):
         log, columns = str(datasets.flights_path()), {**columns, **datasets.FLIGHTS_COLUMNS}
     opt.import_engine(log)
-    records: int | None = None
+    before: Status | None = None
     try:
         with options.open() as vault, counting_rows(quiet=as_json) as progress:
-            records = vault.status().records
+            before = vault.status()
             done = vault.ingest(
                 log,
                 **columns,
                 no_user=no_user,
                 other_columns=other_columns,
+                replace=replace,
                 batch_rows=batch_rows,
                 dry_run=dry_run,
                 progress=progress,
             )
     except KeyboardInterrupt:
         raise Interrupted(
-            f"interrupted; {_what_was_added(options, records, None if dry_run else batch_rows)}"
+            f"interrupted; {_what_was_added(options, before, None if dry_run else batch_rows)}"
         ) from None
     since = "then" if dry_run else "now"
     if done.user_column is None and not no_user:
@@ -96,8 +110,8 @@ def ingest(
     if done.actions_fixed is not None:
         warnings.warn(
             f"the actions of the vault {'would be' if dry_run else 'are'} fixed from {since} on:"
-            f" {listed(done.actions_fixed, _MOST_ACTIONS_SHOWN)}; rows with another action will be refused;"
-            " if one is missing, create a new vault with init --actions",
+            f" {listed(done.actions_fixed, _MOST_ACTIONS_SHOWN)}; rows with another action will be refused"
+            " until armnesia arms add offers it",
             stacklevel=2,
         )
     if done.already_there and columns["id"] is None:
@@ -111,15 +125,17 @@ def ingest(
         done.to_dict(),
         as_json,
         f"{counted(done.rows, 'row')}: {done.added} {'would be ' * dry_run}added,"
-        f" {done.already_there} already there, {done.suppressed} of forgotten people left out",
+        + (f" {done.replaced} {'would be ' * dry_run}replaced," if replace else "")
+        + f" {done.already_there} already there, {done.suppressed} of forgotten people left out",
         *([] if done.user_type_fixed is None else [f"User type from {since} on: {done.user_type_fixed}"]),
         f"Served now: {done.served}" if done.decisions is None else f"Decisions: {done.decisions}",
+        *([_ERASURE[done.erasure]] if done.erasure is not None else []),
         *(["Nothing was changed."] if dry_run else []),
     )
 
 
-def _what_was_added(options: VaultOptions, records: int | None, batch_rows: int | None) -> str:
-    """What an interrupted ingest has left in a vault that had so many records; None: it was not opened yet.
+def _what_was_added(options: VaultOptions, before: Status | None, batch_rows: int | None) -> str:
+    """What an interrupted ingest has left in a vault that had this status; None: it was not opened yet.
 
     The commit takes time: if it is interrupted, all rows may be in.
     """
@@ -127,7 +143,8 @@ def _what_was_added(options: VaultOptions, records: int | None, batch_rows: int 
         return "the finished batches are in; run the same command again to continue: no row is added twice"
     try:
         with options.open() as vault:  # the interrupted connection may be unusable
-            unchanged = records is None or vault.status().records == records
+            now = vault.status()
+        unchanged = before is None or (now.records, now.head) == (before.records, before.head)
     except (ArmnesiaError, KeyboardInterrupt):
         unchanged = False
     if unchanged:

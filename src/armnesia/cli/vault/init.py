@@ -1,5 +1,6 @@
 """The command `init`."""
 
+import csv
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -9,7 +10,9 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
 from armnesia.cli.vault.options import VaultOptions, epsilon_and_delta, policy_changes, with_vault_options
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import UserType
+from armnesia.core.messages import listed
 from armnesia.learners import LEARNERS
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Vault
@@ -44,6 +47,12 @@ def init(
     most_decisions: Annotated[
         int, typer.Option(help="How many decisions --by may make; rows that bring more are refused.")
     ] = MOST_DECISIONS,
+    decisions_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file of all decisions, with the columns of --by: rows of others are refused."
+        ),
+    ] = None,
     user_type: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +100,7 @@ def init(
         configuration.with_policy(**policy),
         keys=options.keys,
         timeout=options.timeout,
+        decisions=None if decisions_file is None else _decisions_in(decisions_file, configuration),
         successor_of=successor_of,
         successor_keys=successor_keys,
     ) as vault:
@@ -106,3 +116,22 @@ def init(
         " forgotten, and with both files anyone can test whether a person was.",
         f"Head of the ledger; store a copy elsewhere: {made.head}",
     )
+
+
+def _decisions_in(file: Path, configuration: Configuration) -> list[dict[str, str]]:
+    """The decisions that --decisions-file declares: a value of each key column in every line."""
+    names = [column.name for column in configuration.key_columns]
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, strict=True)
+            missing = [name for name in names if name not in (rows.fieldnames or ())]
+            if missing:
+                raise InvalidInputError(
+                    f"--decisions-file {file} must have the columns {listed(names)}; {listed(missing)} is"
+                    " missing"
+                )
+            return [{name: row[name] or "" for name in names} for row in rows]
+    except OSError as error:
+        raise InvalidInputError(f"--decisions-file {file} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InvalidInputError(f"--decisions-file must be a CSV file in UTF-8; {file} is not") from None

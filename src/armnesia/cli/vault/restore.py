@@ -34,4 +34,12 @@ def restore(
         f"{counted(done.replayed, 'ledger entry', 'ledger entries')} replayed: everyone forgotten since the"
         " backup is forgotten again",
         "Rows that were ingested after the backup are not in it: ingest them again.",
+        *(
+            [
+                f"{counted(done.corrections_lost, 'row')} had been corrected after the backup: ingest the"
+                " corrections again with --replace."
+            ]
+            if done.corrections_lost
+            else []
+        ),
     )

@@ -43,7 +43,9 @@ def status(
         ["user type", configuration.user_type],
         ["policy", policy_text(configuration.policy)],
         ["on the suppression list", found.suppressed],
+        *([["rows replaced by corrections", found.replaced]] if found.replaced else []),
         ["erasure", found.erasure],
+        *([["succeeded by", ", ".join(configuration.successors)]] if configuration.successors else []),
         *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
     ]

@@ -31,7 +31,12 @@ from armnesia.vault.keys.canonical_json import (
     utc_now,
 )
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
-from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck, check_issue
+from armnesia.vault.ledger.certificate_check import (
+    INTEGRITY_ONLY,
+    CertificateCheck,
+    check_issue,
+    vault_problems,
+)
 from armnesia.vault.ledger.certificate_text import CERTIFIED, NOT_COVERED, PROVES, claims_of, words_of
 from armnesia.vault.ledger.commitments import commitment, is_path, root_from_path
 from armnesia.vault.ledger.ledger import Entry, Head
@@ -330,8 +335,12 @@ class Certificate:
             raise InvalidInputError("a ledger or a head must be given together with a public key")
         problems = (*self._signature_problems(keys), *self._body_problems(), *self._opening_problems())
         notes: tuple[str, ...] = () if problems else (INTEGRITY_ONLY,)
-        if not problems and keys is not None:
-            problems, notes = check_issue(self.body, keys, ledger, head)
+        if keys is not None:
+            vault = self.body.get("vault")
+            if not problems:
+                problems, notes = check_issue(self.body, keys, ledger, head)
+            elif isinstance(vault, str):
+                problems += tuple(vault_problems(vault, keys, ledger))
         return CertificateCheck(
             problems, notes, keys is not None, ledger is not None, self._summary_if_complete()
         )

@@ -193,7 +193,8 @@ def check_issue(
     Returns the problems and the notes of a `CertificateCheck`.
     """
     issue = Issue.of(body)
-    problems = list(_list_problems(issue, keys, with_ledger=ledger is not None))
+    problems = list(vault_problems(issue.vault, keys, ledger))
+    problems += _list_problems(issue, keys, with_ledger=ledger is not None)
     listed = keys.as_of
     if head is not None and listed is not None and listed.sequence == head.sequence and listed != head:
         problems.append(
@@ -201,7 +202,8 @@ def check_issue(
             " one of them is of another ledger"
         )
     if ledger is not None:
-        problems += _ledger_problems(issue, keys, ledger, head)
+        if ledger.keys.vault == issue.vault:
+            problems += _ledger_problems(issue, keys, ledger, head)
     elif head is not None:
         problems += _head_problems(issue, head)
     notes = [] if problems else _notes(issue, keys, ledger, head)
@@ -210,16 +212,11 @@ def check_issue(
 
 def _list_problems(issue: Issue, keys: TrustedKeys, *, with_ledger: bool) -> Iterator[str]:
     key = keys.named(issue.public)
-    if keys.of_vault not in {None, issue.vault}:
-        yield "the list of public keys is that of another vault"
-    elif key is not None:
+    if key is not None and keys.of_vault in {None, issue.vault}:
         yield from issue.key_problems(key, with_ledger=with_ledger)
 
 
 def _ledger_problems(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy, head: Head | None) -> Iterator[str]:
-    if ledger.keys.vault != issue.vault:
-        yield "the ledger given is that of another vault"
-        return
     if head is not None and not ledger.has(head):
         yield f"the ledger given does not have the head that was kept, {head}"
     for named, verb in issue.named_heads.items():
@@ -244,6 +241,26 @@ def _ledger_problems(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy, head: 
             " make another ledger: give the newest list of public keys, or a head of entry"
             f" {issue.latest} or later that was kept elsewhere"
         )
+
+
+def vault_problems(vault: str, keys: TrustedKeys, ledger: LedgerCopy | None) -> Iterator[str]:
+    """Whether keys or ledger are those of another vault than the certificate's; if so, which are needed."""
+    if keys.of_vault not in {None, vault}:
+        yield (
+            f"the list of public keys is that of another vault, {keys.of_vault}; it must be that of {vault}:"
+            " if that was succeeded, armnesia public-key --of VAULT --json of the successor prints it"
+        )
+    if ledger is None or ledger.keys.vault == vault:
+        return
+    given, before = ledger.keys.vault, {each.vault: each.head for each in ledger.predecessors}
+    if vault in before:
+        yield (
+            f"the ledger given is that of the vault {given}, a successor of the certificate's vault {vault}:"
+            " give an export of that vault itself, which has the entry; when it was succeeded, its head was"
+            f" {before[vault]}"
+        )
+    else:
+        yield f"the ledger given is that of another vault, {given}; it must be that of {vault}"
 
 
 def _missing_key(public: str, keys: TrustedKeys, ledger: LedgerCopy) -> str:

@@ -24,6 +24,7 @@ KINDS = (
     "add_arm",
     "retire_arm",
     "user_type",
+    "correct",
     "forget",
     "nothing_held",
     "readmit",
@@ -32,6 +33,7 @@ KINDS = (
     "rotate_digest",
     "restore",
     "rebuild",
+    "succeeded",
 )
 _HASH = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)

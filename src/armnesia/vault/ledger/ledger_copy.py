@@ -13,7 +13,13 @@ from armnesia.core.files import open_plain
 from armnesia.vault.keys.canonical_json import sha256_hex
 from armnesia.vault.keys.json_sections import JsonSections
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
-from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, key_history, rotation_problems
+from armnesia.vault.ledger.public_keys import (
+    KEY_KINDS,
+    PublicKeys,
+    key_history,
+    predecessors_in,
+    rotation_problems,
+)
 
 EXPORT_SCHEMA = "armnesia.export/1"
 _LONGEST_FIRST, _LONGEST_LINE = 1 << 20, 1 << 24
@@ -37,6 +43,8 @@ class LedgerCopy:
     keys: PublicKeys
     confirmed: frozenset[str]
     """The keys that were put in use by an entry that they signed, with the whole ledger before it."""
+    predecessors: tuple[PublicKeys, ...] = ()
+    """The public keys of the vaults that the vault succeeds, as of their last heads."""
 
     @property
     def head(self) -> Head:
@@ -66,10 +74,11 @@ class LedgerCopy:
         try:
             refuse_first(rotation_problems(entries), error=_unusable)
             keys = PublicKeys(vault, Head(len(hashes), hashes[-1]), key_history(entries))
+            before = predecessors_in(entries[0])
         except InvalidInputError as error:
             raise _unusable(str(error)) from None
         confirmed = frozenset(entry["public"] for entry in entries if "signed_by_new" in entry)
-        return cls(tuple(hashes), keys, confirmed)
+        return cls(tuple(hashes), keys, confirmed, before)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> "LedgerCopy":

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import read_plain
 from armnesia.vault.keys import signatures
 from armnesia.vault.keys.canonical_json import plain, plain_and_text, read_json, utc_now
 from armnesia.vault.keys.keyring import Keyring
@@ -15,6 +17,36 @@ from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
 
 SCHEMA = "armnesia.served/1"
 _BODY = {"schema", "vault", "head", "issued", "by", "decisions", "signing_key"}
+
+_LARGEST = 1 << 28
+"""Bytes of a file: the served arms of a million decisions are smaller."""
+
+
+@dataclass(frozen=True)
+class ServedCheck:
+    """What was found about a table of served arms: each problem is one sentence."""
+
+    problems: tuple[str, ...]
+    ledger_checked: bool
+    """Whether a ledger was given."""
+    head: str | None
+    decisions: int
+    """The number of decisions in the table."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields and `valid`."""
+        return {
+            "valid": self.valid,
+            "problems": list(self.problems),
+            "ledger_checked": self.ledger_checked,
+            "head": self.head,
+            "decisions": self.decisions,
+        }
 
 
 @dataclass(frozen=True)
@@ -56,23 +88,16 @@ class SignedDecisions:
         }
         return cls(body, keyring.sign(plain_and_text(body)[1].encode("utf-8")))
 
-    @staticmethod
-    def is_one(document: object) -> bool:
-        """Whether a JSON document says that it is a table of served arms."""
-        body = document.get("body") if isinstance(document, dict) else None
-        return isinstance(body, dict) and body.get("schema") == SCHEMA
-
     @classmethod
-    def from_json(cls, file: str | bytes) -> "SignedDecisions":
-        """Read the file of a table, in any formatting of the same JSON."""
+    def read(cls, path: str | PathLike[str]) -> "SignedDecisions | None":
+        """Read a file of served arms, in any formatting of the same JSON; None if it is another file."""
         try:
-            text = file.decode("utf-8") if isinstance(file, bytes) else file
-            document = read_json(text, "the file")
-        except UnicodeDecodeError:
-            raise VaultError("the file must be text in UTF-8") from None
-        except InvalidInputError as error:
-            raise VaultError(str(error)) from None
-        return cls.from_dict(document)
+            document = read_json(read_plain(path, _LARGEST).decode("utf-8"), "the file")
+        except (UnicodeDecodeError, InvalidInputError):
+            return None
+        body = document.get("body") if isinstance(document, dict) else None
+        is_one = isinstance(body, dict) and body.get("schema") == SCHEMA
+        return cls.from_dict(document) if is_one else None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "SignedDecisions":
@@ -92,6 +117,23 @@ class SignedDecisions:
     def to_dict(self) -> dict[str, Any]:
         """The keys `body` and `signature`."""
         return {"body": plain(self.body), "signature": self.signature.hex()}
+
+    def check(
+        self,
+        public_key: str | Sequence[str],
+        *,
+        ledger: str | PathLike[str] | None = None,
+        head: Head | None = None,
+    ) -> ServedCheck:
+        """Check it as `verify` does, against the file of a ledger."""
+        copy = None if ledger is None else LedgerCopy.read(ledger)
+        problems, decisions = self.verify(public_key, ledger=copy, head=head), self.body.get("decisions")
+        return ServedCheck(
+            tuple(problems),
+            ledger is not None,
+            self.body.get("head"),
+            len(decisions) if isinstance(decisions, list) else 0,
+        )
 
     def verify(
         self,

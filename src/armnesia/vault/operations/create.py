@@ -1,6 +1,9 @@
 """Creating a vault: its tables, its keys and its first ledger entry, or nothing at all."""
 
 import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,19 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import GENESIS, Entry, Head
 from armnesia.vault.ledger.public_keys import PREDECESSORS, SIGNED_BY_PREDECESSOR
 from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
+from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decision_table import decided, declared_keys
+from armnesia.vault.state.decision_tree import build_tree
+from armnesia.vault.state.decisions import DEFAULT, VaultDecision
 from armnesia.vault.state.inheritance import Inheritance
 from armnesia.vault.state.new_vault import creating_vault
+from armnesia.vault.state.pending_erasure import complete_erasure
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.sealed_state import State, store_statements
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import next_entry
-from armnesia.vault.storage.database import Row
-from armnesia.vault.storage.tables import insert_entry, replace_table
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Statement
 
 
 def create_vault(
@@ -28,10 +36,13 @@ def create_vault(
     *,
     timeout: float = 30.0,
     predecessor: VaultConnection | None = None,
+    decisions: Iterable[Mapping[str, Any]] | None = None,
 ) -> VaultConnection:
     """Create a vault and its keys; a failure leaves no file behind.
 
-    With `predecessor` it succeeds that vault: whoever is forgotten there stays out of it.
+    With `predecessor` it succeeds that vault: whoever is forgotten there stays out of it. The old vault is
+    locked meanwhile, so that nobody is forgotten there unnoticed, and its ledger names the successor. With
+    `decisions`, it has these and no others.
 
     >>> create_vault("sqlite:///no-such-folder/vault.db", Configuration(actions=("A", "B")))
     Traceback (most recent call last):
@@ -40,30 +51,72 @@ def create_vault(
     """
     if "" in (configuration.actions or ()):
         raise InvalidInputError("an action must have a name; got an empty one")
+    declared: list[tuple[str, ...]] = []
+    if decisions is not None:
+        declared = declared_keys(configuration, decisions)
+        configuration = configuration.with_declared_decisions(len(declared))
     path, vault = keys_path_of(url, keys), str(uuid.UUID(bytes=secret_bytes(16), version=4))
-    suppressed: list[Row] = []
+    create = partial(_create, url, path, timeout=timeout, declared=declared)
     if predecessor is None:
         keyring = Keyring.create(vault)
         entry = _first_entry(configuration, keyring, digest_key_check=keyring.digest_check(1))
-    else:
-        inherited = Inheritance.of(predecessor)
+        return create(configuration, keyring, entry, [])
+    complete_erasure(predecessor)
+    with predecessor.writing() as transaction:
+        inherited, before = Inheritance.of(predecessor, transaction), transaction.state
         configuration = inherited.configuration(configuration)
         keyring = inherited.keyring.successor(vault)
-        suppressed = list(inherited.rows(keyring))
         entry = _first_entry_of_successor(configuration, keyring, inherited)
+        transaction.append("succeeded", successor=vault, first_entry=entry.hash)
+        transaction.store(replace(before, configuration=before.configuration.with_successor(vault)))
+        return create(configuration, keyring, entry, list(inherited.rows(keyring)))
+
+
+def _create(
+    url: str,
+    path: Path,
+    configuration: Configuration,
+    keyring: Keyring,
+    entry: Entry,
+    suppressed: list[Row],
+    *,
+    timeout: float,
+    declared: list[tuple[str, ...]],
+) -> VaultConnection:
+    """Create a vault with this first entry, this suppression list and these decisions."""
     digests = TableDigests().update(keyring, "suppressed", suppressed)
     state = State.initial(
-        vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
+        keyring.vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
     )
+    rows, nodes, state = _with_decisions(state, keyring, declared)
     statements, _, state = store_statements(None, state, entry.head, keyring)
     records = RECORDS[configuration.mode, bool(configuration.by)]
     with creating_vault(url, path, keyring, records.layout, timeout=timeout) as (database, session):
-        replace_table(session, "suppressed", suppressed)
-        to_ledger = insert_entry(entry.sequence, entry.text, entry.hash)
-        session.execute_together([to_ledger, *statements])
+        tables.replace_table(session, "suppressed", suppressed)
+        to_ledger = tables.insert_entry(entry.sequence, entry.text, entry.hash)
+        session.execute_together([to_ledger, *rows, *nodes, *statements])
     pinned_head = pinned_head_of(path.absolute())
     pinned_head.write(state.head)
     return VaultConnection(database, keyring, path.absolute(), pinned_head, records)
+
+
+def _with_decisions(
+    state: State, keyring: Keyring, keys: list[tuple[str, ...]]
+) -> tuple[list[Statement], list[Statement], State]:
+    """What stores decisions without records and the tree over them, and the state with these decisions."""
+    if not keys:
+        return [], [], state
+    configuration = state.configuration
+    empty = ArmSums.empty(len(state.actions), configuration.penalty)
+    new = [VaultDecision(number, key, empty, None, DEFAULT) for number, key in enumerate(keys, 1)]
+    rows = [decision.row(keyring) for decision in decided(new, configuration)]
+    tree, nodes = build_tree(rows, keyring)
+    digests = state.digests._replace(decision=tree.root)
+    return (
+        [tables.put_decision(row) for row in rows],
+        [tables.put_node(node, data) for node, data in nodes.items()],
+        replace(state, n_decisions=tree.size, digests=digests),
+    )
 
 
 def _first_entry(configuration: Configuration, keyring: Keyring, **facts: Any) -> Entry:

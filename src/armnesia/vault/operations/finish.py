@@ -48,7 +48,7 @@ def finish(
             for sequence, body in bodies
             if sequence in refused or not StoredCertificate.says_complete(body)
         ]
-        complete = not tables.count_certificates_after(transaction.session, through)
+        complete = not tables.count_erasures_after(transaction.session, through)
     reissued = tuple(sequence for sequence in waiting if sequence <= through)
     counter = RowCounter(progress)
     parts = [reissued[start : start + _AT_ONCE] for start in range(0, len(reissued), _AT_ONCE)]

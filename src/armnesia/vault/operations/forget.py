@@ -34,6 +34,7 @@ from armnesia.vault.state.decision_table import (
     unstacked,
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
+from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.records import DecisionSums, DeletedRecords, SourceRows
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
@@ -101,6 +102,8 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         if compared == before.digests.record:
             resolved = replace(resolved, exactly=True)  # its names were compared with these records
         answer = _answer(connection, transaction, target, lookup, resolved)
+    if before.configuration.successors:
+        warn_of_successors(before.configuration, "forget there as well: it knows its own requests only")
     if answer is None:
         return _repeated(connection, before, target)
     state = transaction.state

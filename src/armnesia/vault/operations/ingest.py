@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
@@ -39,6 +40,7 @@ def ingest(
     *,
     users: UserColumn = "named",
     other_columns: bool = False,
+    replaces: bool = False,
     batch_rows: int | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -49,29 +51,28 @@ def ingest(
     twice when it is ingested again. Once people were forgotten, a source whose user column was not named
     could bring their rows back unnoticed: it is refused, unless `users` states that its rows belong to none.
     So is a source with another action or reward column, unless `other_columns` states that it means the same.
+    With `replaces`, rows come in the place of records that have their id and another action, reward or key.
     With `dry_run` the rows are read and compared, and nothing is written.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
-    state = _check_before_reading(connection, source, users, other_columns)
+    state = _check_before_reading(connection, source, users, other_columns, replaces)
     source = source.keyed_by(state.configuration.key_columns)
     warn_of_propensities(source.varying_propensity(), stacklevel=4)
     warn_of_experiments(source.mixes_experiments(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
     chunks = partial(
-        source.rows,
+        _chunks,
+        source,
         actions,
         state.configuration.reward_range,
         chunk=min(batch_rows or CHUNK, CHUNK),
         user_names=names,
         plain_booleans=state.configuration.plain_booleans,
     )
-    if batch_rows is not None and not dry_run:  # a bad row far down must not leave the batches before it
-        for _ in chunks():
-            pass
     fixes_actions = state.configuration.actions is None
     result = Ingested(
         rows=0,
@@ -86,11 +87,18 @@ def ingest(
         dry_run=dry_run,
         decisions=state.n_decisions if state.configuration.by else None,
     )
+    if state.configuration.successors:
+        warn_of_successors(state.configuration, "rows that come in here do not come in there")
     remarks = SourceRemarks(state, source, names)
     if dry_run:
-        result = _compare(connection, source, chunks(), remarks, result, progress)
+        result = _compare(connection, source, chunks(), remarks, result, progress, replaces=replaces)
         remarks.warn(result)
         return result
+    if batch_rows is not None and replaces:  # a bad row far down must not leave the batches before it
+        _compare(connection, source, chunks(), remarks, result, None, replaces=True)
+    elif batch_rows is not None:
+        for _ in chunks():
+            pass
     suppression: SuppressionList | None = None
     for batch in _batches(chunks(), batch_rows):
         with connection.database.bulk_loading(), connection.writing() as transaction:
@@ -100,7 +108,14 @@ def ingest(
             id_index = IdIndexCheck(_records_in(transaction), connection.database.integrity_problems)
             suppression = SuppressionList.read(transaction, suppression)
             loader = RecordLoader(
-                transaction, connection.records, source, actions, user_type, id_index, suppression
+                transaction,
+                connection.records,
+                source,
+                actions,
+                user_type,
+                id_index,
+                suppression,
+                replaces=replaces,
             )
             for rows in batch:
                 remarks.read(transaction, rows)
@@ -111,8 +126,21 @@ def ingest(
             state = loader.store()
         result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
         result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
+    if result.replaced:
+        erased = connection.erase(result.head)
+        result = replace(result, erasure="complete" if erased else "pending")
     remarks.warn(result)
     return result
+
+
+def _chunks(source: Source, *arguments: Any, **options: Any) -> Iterator[Rows]:
+    """The rows of a source; say how an action that the vault does not have comes in."""
+    try:
+        yield from source.rows(*arguments, **options)
+    except UndeclaredActionError as error:
+        raise InvalidLogError(
+            f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"
+        ) from None
 
 
 def _compare(
@@ -122,6 +150,8 @@ def _compare(
     remarks: SourceRemarks,
     result: Ingested,
     progress: Progress | None,
+    *,
+    replaces: bool,
 ) -> Ingested:
     """Count what an ingest would add, without writing."""
     suppression: SuppressionList | None = None
@@ -129,7 +159,9 @@ def _compare(
         with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
             remarks.read(transaction, rows)
             suppression = SuppressionList.read(transaction, suppression)
-            compared = RecordComparison(transaction, connection.records, source, suppression)
+            compared = RecordComparison(
+                transaction, connection.records, source, suppression, replaces=replaces
+            )
             compared.check_spelling_of_ids(rows)
             compared.add(rows)
         result = _with_counts(result, compared)
@@ -145,13 +177,16 @@ def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:
         added=result.added + compared.added,
         already_there=result.already_there + compared.already_there,
         suppressed=result.suppressed + compared.suppressed,
+        replaced=result.replaced + compared.replaced,
     )
 
 
 def _check_before_reading(
-    connection: VaultConnection, source: Source, users: UserColumn, other_columns: bool
+    connection: VaultConnection, source: Source, users: UserColumn, other_columns: bool, replaces: bool
 ) -> State:
     """Refuse a source that cannot be ingested, before its rows are read."""
+    if replaces:
+        connection.records.check_corrections(source)
     with connection.reading() as transaction:
         _refuse_unknown_users(transaction.session, users)
         if not other_columns:

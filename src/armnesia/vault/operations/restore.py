@@ -1,5 +1,6 @@
 """Restoring: everyone who was forgotten since a backup was made is forgotten again before it opens."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -63,6 +64,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
             )
         _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
         missing = export.head.sequence - before.head.sequence
+        corrections = tables.read_corrections(session, after=before.head.sequence)
         if state.configuration.by:  # under the keys that the vault has from now on
             decisions = _with_later_arms(decisions, before, ReplayedState.of(export.ledger()))
             state = put_all_decisions(session, state, keyring, decisions)
@@ -74,7 +76,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
             transaction.store(connection.records.recount(transaction, scan, decisions))
         rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.head)
-    return Restored(missing, entry.head)
+    return Restored(missing, entry.head, sum(json.loads(text)["replaced"] for _, text in corrections))
 
 
 def _load_copy(

@@ -1,5 +1,7 @@
 """The state of a vault, for its operator."""
 
+import json
+
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.results import ArmScore, Served, Status
 from armnesia.vault.state.connection import VaultConnection
@@ -12,7 +14,8 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
     with connection.reading() as transaction:
         session, state = transaction.session, transaction.state
         suppressed = tables.count_suppressed(session)
-        waiting = tables.count_certificates_after(session, state.erased_through)
+        waiting = tables.count_erasures_after(session, state.erased_through)
+        replaced = sum(json.loads(text)["replaced"] for _, text in tables.read_corrections(session))
         sources = connection.records.sources(session)
         to_reissue = []
         if state.signing_key > 1:  # the ledger is searched for the history of the keys
@@ -28,6 +31,7 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         decisions=state.n_decisions if state.configuration.by else None,
         records=records if stream is None else int(stream.statistics.total),
         suppressed=suppressed,
+        replaced=replaced,
         head=state.head,
         erasure="complete" if erased or not waiting else "pending",
         digest_key=state.digest_key,

@@ -26,6 +26,8 @@ from armnesia.vault.storage.database import Session
 
 LONGEST_KEY = 1000
 """Bytes in the text of a key: databases index no longer texts."""
+UNKNOWN = -1
+"""The number of a decision that the vault does not have."""
 _AT_ONCE = 1000
 
 
@@ -216,6 +218,36 @@ def checked_values(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> di
     return values
 
 
+def declared_keys(
+    configuration: Configuration, decisions: Iterable[Mapping[str, Any]]
+) -> list[tuple[str, ...]]:
+    """The keys of decisions that are declared; refuse one that is declared twice.
+
+    >>> configuration = Configuration(actions=("A", "B"), by=("country", "age:18,30"))
+    >>> declared_keys(configuration, [{"country": "DE", "age": 25}, {"country": "FR", "age": "<18"}])
+    [('DE', '18..30'), ('FR', '<18')]
+    """
+    columns, found = configuration.key_columns, dict[tuple[str, ...], None]()
+    if not columns:
+        raise InvalidInputError("a vault without key columns (--by) has one decision; got declared decisions")
+    for each in decisions:
+        key = checked_key(columns, each)
+        _check_length(text_of_plain(key))
+        if "" in key:
+            raise InvalidInputError(f"a key must not be empty; got {key_dict(columns, key)!r}")
+        if key in found:
+            raise InvalidInputError(f"a decision is declared once; got {key_dict(columns, key)!r} twice")
+        found[key] = None
+    return list(found)
+
+
+def _check_length(text: str) -> None:
+    if len(text.encode()) > LONGEST_KEY:
+        raise InvalidInputError(
+            f"the key of a decision must have at most {LONGEST_KEY:,} bytes; got {text[:40]!r}…"
+        )
+
+
 def find_decision(transaction: Transaction, where: Mapping[str, Any]) -> VaultDecision:
     """The one decision with a key; refuse a key that no row has brought."""
     columns = transaction.state.configuration.key_columns
@@ -229,9 +261,13 @@ def find_decision(transaction: Transaction, where: Mapping[str, Any]) -> VaultDe
 
 
 class DecisionNumbers:
-    """Numbers the decisions that rows belong to; new keys get the next numbers, up to the vault's limit."""
+    """Numbers the decisions that rows belong to; new keys get the next numbers, up to the vault's limit.
 
-    def __init__(self, session: Session, state: State) -> None:
+    With `only_known`, for rows that do not come in, every new key has the number `UNKNOWN`.
+    """
+
+    def __init__(self, session: Session, state: State, *, only_known: bool = False) -> None:
+        self._only_known = only_known
         self._session, self._size, self._configuration = session, state.n_decisions, state.configuration
         self._codes = [KeyCodes(column) for column in state.configuration.key_columns]
         self._numbers: dict[tuple[str, ...], int] = {}
@@ -254,25 +290,32 @@ class DecisionNumbers:
 
     def _look_up(self, keys: list[tuple[str, ...]]) -> None:
         texts = {key: text_of_plain(key) for key in keys}
-        for text in texts.values():
-            if len(text.encode()) > LONGEST_KEY:
-                raise InvalidInputError(
-                    f"the key of a decision must have at most {LONGEST_KEY:,} bytes; got {text[:40]!r}…;"
-                    " nothing was ingested"
-                )
+        if not self._only_known:
+            for text in texts.values():
+                _check_length(text)
         known = tables.numbers_of_keys(self._session, list(texts.values()))
-        most = self._configuration.most_decisions
         for key, text in texts.items():
-            number = known.get(text)
-            if number is None:
+            number = known.get(text, UNKNOWN)
+            if number == UNKNOWN and not self._only_known:
                 number = self._size + len(self.new) + 1
-                if number > most:
-                    names = listed([column.name for column in self._configuration.key_columns])
-                    raise InvalidInputError(
-                        f"the keys {names} make more than {most} decisions, the vault's limit"
-                        " (--most-decisions of armnesia init): is one of them the wrong column? Nothing was"
-                        " ingested"
-                    )
+                self._refuse_new(key, number)
                 self.new[number] = key
             self._numbers[key] = number
             self.keys[number] = key
+
+    def _refuse_new(self, key: tuple[str, ...], number: int) -> None:
+        """Refuse a new key beyond the limit, or where the decisions are declared."""
+        configuration, most = self._configuration, self._configuration.most_decisions
+        if configuration.declared_decisions:
+            raise InvalidInputError(
+                f"the key {key_dict(configuration.key_columns, key)!r} is not one of the vault's"
+                f" {configuration.declared_decisions:,} declared decisions: leave its rows out, or make a"
+                " successor that declares it (armnesia init --successor-of); nothing was ingested"
+            )
+        if number > most:
+            names = listed([column.name for column in configuration.key_columns])
+            raise InvalidInputError(
+                f"the keys {names} make more than {most} decisions, the vault's limit"
+                " (--most-decisions of armnesia init): is one of them the wrong column? Nothing was"
+                " ingested"
+            )

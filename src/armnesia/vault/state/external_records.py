@@ -90,7 +90,7 @@ def _rows_at(
     found: SourceRows = {}
     for description in sources:
         source = _reopened(description).keyed_by(state.configuration.key_columns)
-        numbers = DecisionNumbers(session, state) if state.configuration.by else None
+        numbers = DecisionNumbers(session, state, only_known=True) if state.configuration.by else None
         if (source.columns.user if target.users else source.columns.id) is None:
             continue  # no row of this source can be named by the request
         for rows in source.rows(
@@ -120,6 +120,7 @@ def _decisions_of(numbers: DecisionNumbers | None, rows: Rows) -> list[int | Non
 class ExternalRecords(Records):
     """The table `record` holds keyed digests of rows that stay at their sources."""
 
+    corrections: ClassVar[str] = "rows that were corrected at their source count after armnesia rebuild"
     erasure_excludes: ClassVar[str] = (
         "; not the source of the records, where they stay until they are deleted there"
     )
@@ -201,6 +202,10 @@ class ExternalRecords(Records):
                     "an external vault stores the conditions of its sources, so they must not be on the"
                     f" {role} column of this source or of an earlier one; got one on {condition.column!r}"
                 )
+
+    def check_corrections(self, source: Source) -> None:
+        """Refuse: the old rows are at their sources, and not here."""
+        raise VaultError(f"an external vault holds no rows that others could replace: {self.corrections}")
 
     def source_description(self, source: Source) -> Mapping[str, Any]:
         """Where the source is, and all its columns: it is opened again from this."""
@@ -394,7 +399,7 @@ class _SourceComparison:
 
     def __init__(self, session: Session, state: State, keyring: Keyring) -> None:
         self._session, self._state, self._keyring = session, state, keyring
-        self._numbers = DecisionNumbers(session, state) if state.configuration.by else None
+        self._numbers = DecisionNumbers(session, state, only_known=True) if state.configuration.by else None
         self.sums: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         """Per decision and arm, the count and the units of all rows that the vault counted."""
 

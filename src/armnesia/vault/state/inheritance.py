@@ -5,20 +5,23 @@ the digest key does. So people and records that were forgotten stay out of the s
 that is theirs in the old vault. Names that were readmitted do not go along: they may come in again.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.identifiers import UserType
+from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import check_chain
 from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.pending_erasure import complete_erasure, refuse_pending_erasure
+from armnesia.vault.state.pending_erasure import refuse_pending_erasure
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
 from armnesia.vault.state.suppression import FIRST_ENTRY, PURPOSES, Suppressed, SuppressionList
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 
@@ -35,22 +38,20 @@ class Inheritance:
     """The public keys and the heads of the vaults before, the old vault last."""
 
     @classmethod
-    def of(cls, connection: VaultConnection) -> "Inheritance":
+    def of(cls, connection: VaultConnection, transaction: Transaction) -> "Inheritance":
         """Read it from a vault that is intact; nothing is read from one whose erasures are pending."""
-        complete_erasure(connection)
+        state, ledger = transaction.state, tables.LedgerRows(transaction.session)
         pinned = connection.pinned_head.read()
-        with connection.reading() as transaction:
-            state, ledger = transaction.state, tables.LedgerRows(transaction.session)
-            problems = check_chain(ledger, vault=state.vault, head=pinned, end=state.head)
-            refuse_first(problems, _NOT_INTACT)
-            refuse_first(ReplayedState.of(ledger).key_problems(connection.all_keys), _NOT_INTACT)
-            refuse_pending_erasure(connection, transaction)
-            return cls(
-                replace(transaction.keyring, rotated_below=None),
-                state.configuration.user_type,
-                SuppressionList.read(transaction).digests,
-                (*read_predecessors(transaction), read_public_keys(connection, transaction)),
-            )
+        problems = check_chain(ledger, vault=state.vault, head=pinned, end=state.head)
+        refuse_first(problems, _NOT_INTACT)
+        refuse_first(ReplayedState.of(ledger).key_problems(connection.all_keys), _NOT_INTACT)
+        refuse_pending_erasure(connection, transaction)
+        return cls(
+            replace(transaction.keyring, rotated_below=None),
+            state.configuration.user_type,
+            SuppressionList.read(transaction).digests,
+            (*read_predecessors(transaction), read_public_keys(connection, transaction)),
+        )
 
     def configuration(self, configuration: Configuration) -> Configuration:
         """The configuration with the old vault's user type; refuse another, whose spellings differ."""
@@ -79,3 +80,11 @@ class Inheritance:
 
 
 _NOT_INTACT = "{}; such a vault has no successor: run armnesia verify"
+
+
+def warn_of_successors(configuration: Configuration, consequence: str) -> None:
+    """Warn of a change of a vault whose successors will not know of it."""
+    warnings.warn(
+        f"this vault was succeeded by the vault {listed(configuration.successors)}: {consequence}",
+        stacklevel=4,
+    )

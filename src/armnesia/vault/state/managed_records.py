@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import RowCounter
@@ -40,6 +40,8 @@ _AT_ONCE = 10_000
 class ManagedRecords(Records):
     """The rows themselves are in the table `record`."""
 
+    corrections: ClassVar[str] = "rows that were corrected at their source need replace=True (--replace)"
+
     def __init__(self, layout: RecordLayout = MANAGED_LAYOUT) -> None:
         self.layout = layout
 
@@ -68,6 +70,14 @@ class ManagedRecords(Records):
 
     def check_source(self, session: Session, source: Source) -> None:
         """Rows may come from any source."""
+
+    def check_corrections(self, source: Source) -> None:
+        """Refuse rows without ids: nothing says which record they correct."""
+        if source.columns.id is None:
+            raise InvalidInputError(
+                "corrections need the id column, which says which record a row replaces: name it with id"
+                " (--id-column); records that came in without ids cannot be corrected"
+            )
 
     def source_description(self, source: Source) -> Mapping[str, Any]:
         """The columns alone: records do not name their source."""

@@ -5,16 +5,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
 from armnesia.core.messages import counted
-from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames, first_user_type
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.corrections import Corrected, delete_corrected, find_corrected
 from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
@@ -43,7 +41,10 @@ class RecordComparison:
         records: Records,
         source: Source,
         suppression: SuppressionList | None = None,
+        *,
+        replaces: bool = False,
     ) -> None:
+        """With `replaces`, rows come in the place of records of the same id that they differ from."""
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._layout = records.layout
         self._keyring: Keyring = transaction.keyring
@@ -54,14 +55,18 @@ class RecordComparison:
         self._refused_arms: dict[tuple[str, ...], frozenset[int]] | None = None
         if any(rule.new_rows == "refuse" for rule in state.configuration.arms):
             self._refused_arms = {}
-        self.n_rows = self.added = self.already_there = self.suppressed = 0
+        self._replaces = replaces
+        self.n_rows = self.added = self.already_there = self.suppressed = self.replaced = 0
 
     def add(self, rows: Rows) -> None:
         """Count the rows of a chunk that are new, that are there already, and that are left out."""
         names = identities(self._keyring.record_identity, rows)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
-        held = tables.read_records(self._session, self._layout, "identity", list(new))
+        corrected = self._corrected(new, rows, names)
+        held = tables.read_records(
+            self._session, self._layout, "identity", list(new.keys() - corrected.identities)
+        )
         known = {bytes(row[0]) for row in held}
         differing = {bytes(row[0]) for row in held if self._records.contradicts(new[bytes(row[0])], row)}
         self._refuse_contradictions(differing, rows, names)
@@ -69,12 +74,19 @@ class RecordComparison:
         again = rows.ordinals if rows.ids is not None else [0] * len(names)
         first = {name for name, earlier in zip(names, again, strict=True) if not earlier}
         added_names = (new.keys() & first) - known
-        self._refuse_retired_arms({name: new[name] for name in added_names}, rows, names)
-        added = len(added_names)
+        self._refuse_retired_arms({name: new[name] for name in added_names - corrected.same_arm}, rows, names)
+        added, replaced = len(added_names), len(added_names & corrected.identities)
         self.n_rows += len(names)
-        self.added += added
+        self.added += added - replaced
+        self.replaced += replaced
         self.already_there += len(incoming) - added
         self.suppressed += len(names) - len(incoming)
+
+    def _corrected(self, new: Mapping[bytes, Row], rows: Rows, names: list[bytes]) -> Corrected:
+        """The records that rows come in the place of; none unless that was asked for."""
+        if not self._replaces:
+            return Corrected([], set())
+        return find_corrected(self._session, self._layout, new, rows, names)
 
     def check_spelling_of_ids(self, rows: Rows) -> None:
         """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
@@ -171,9 +183,9 @@ class RecordComparison:
                     " new vault; nothing was ingested"
                 )
             raise VaultError(
-                f"{number} of this source have an id that the vault holds with another action, reward or"
-                f" user: the first is row {rows.positions[first]}; an id must always name the same row;"
-                " nothing was ingested"
+                f"{number} of this source have an id that the vault holds with another action, reward"
+                f"{', key' if self._layout.keyed else ''} or user: the first is row {rows.positions[first]};"
+                f" an id must always name the same row; {self._records.corrections}; nothing was ingested"
             )
 
 
@@ -191,9 +203,10 @@ class RecordLoader(RecordComparison):
         suppression: SuppressionList | None = None,
         *,
         recounts: bool = False,
+        replaces: bool = False,
     ) -> None:
         """With `recounts`, rows of retired arms are counted again, whatever new ones are."""
-        super().__init__(transaction, records, source, suppression)
+        super().__init__(transaction, records, source, suppression, replaces=replaces)
         if recounts:
             self._refused_arms = None
         self._before, self._id_index = transaction.state, id_index
@@ -213,11 +226,14 @@ class RecordLoader(RecordComparison):
         names = identities(self._keyring.record_identity, rows)
         incoming = self._incoming(rows, names)
         new = {row[0]: row for row in incoming}
+        corrected = self._corrected(new, rows, names)
+        self._take_out(corrected)
         tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
         self._refuse_contradictions(tables.contradicted_identities(session, layout), rows, names)
         if tables.drop_known_incoming(session):
             new = {identity: new[identity] for identity in tables.incoming_identities(session)}
-        self._refuse_retired_arms(new, rows, names)
+        asked = {name: new[name] for name in new.keys() - corrected.same_arm} if corrected.same_arm else new
+        self._refuse_retired_arms(asked, rows, names)
         for decision, arm, count, total in tables.sum_incoming(session, layout):
             counts, units = self._sums[decision]
             counts[arm] += count
@@ -226,29 +242,40 @@ class RecordLoader(RecordComparison):
         records = [row[:width] for row in new.values()]
         self._digests = self._digests.update(self._keyring, "record", records)
         add_to_tallies(session, self._keyring, records, self._id_index)
-        added = tables.insert_incoming(session, layout)
+        added, replaced = tables.insert_incoming(session, layout), len(corrected.records)
         self.n_rows += len(names)
-        self.added += added
+        self.added += added - replaced
+        self.replaced += replaced
         self.already_there += len(incoming) - added
         self.suppressed += len(names) - len(incoming)
+
+    def _take_out(self, corrected: Corrected) -> None:
+        """Delete records that rows of this chunk come in the place of."""
+        if not corrected.records:
+            return
+        delete_corrected(self._session, self._keyring, self._layout, corrected)
+        self._digests = self._digests.update(self._keyring, "record", corrected.records)
+        for decision, arm, own in corrected.per_decision():
+            counts, units = self._sums[decision]
+            counts[arm] -= 1
+            units[arm] -= own
 
     def store(self) -> State:
         """Store the new statistics and let the learner decide again."""
         state, transaction = replace(self._state, digests=self._digests), self._transaction
         if self._numbers is not None:
             state = self._with_decisions(state, self._numbers)
-        elif self.added:
-            stream = state.require_stream()
-            counts, units = self._sums[FIRST]
-            new = ArmStatistics(
-                stream.statistics.actions, np.array(counts), np.array(units), stream.statistics.reward_range
-            )
-            state = state.with_stream(stream.add(new))
+        elif self.added or self.replaced:
+            assert state.decision is not None  # its actions are known
+            sums = state.decision.statistics.plus(*self._sums[FIRST])
+            state = state.with_stream(sums.stream(state.configuration))
         if self._before.configuration.actions is None:
             transaction.append("actions", actions=list(state.actions))
         user_type = state.configuration.user_type
         if user_type != self._before.configuration.user_type:
             transaction.append("user_type", user_type=str(user_type))
+        if self.replaced:
+            transaction.append("correct", replaced=self.replaced)
         if state != self._before:
             transaction.store(state)
         tables.drop_incoming(self._session)

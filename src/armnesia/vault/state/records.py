@@ -69,6 +69,8 @@ class Records(ABC):
     """All records of a vault."""
 
     layout: RecordLayout
+    corrections: ClassVar[str]
+    """How rows come in that were corrected at their source, in words that can follow a semicolon."""
     erasure_excludes: ClassVar[str] = ""
     """What erasure does not cover, in words that follow the database's own in a certificate."""
 
@@ -97,6 +99,10 @@ class Records(ABC):
     @abstractmethod
     def source_description(self, source: Source) -> Mapping[str, Any]:
         """What the vault stores of a source; under `columns`, what later sources are compared with."""
+
+    @abstractmethod
+    def check_corrections(self, source: Source) -> None:
+        """Refuse a source whose rows cannot come in the place of records."""
 
     def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
         """The number of the source, which stays the same, and the table digests with it."""

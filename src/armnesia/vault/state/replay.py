@@ -59,6 +59,8 @@ class ReplayedState:
                 digest_key = max(1, len(checks))
             elif kind in ("actions", "policy", "user_type"):
                 configuration[kind] = entry[kind]
+            elif kind == "succeeded":
+                configuration["successors"] = [*configuration.get("successors", ()), entry["successor"]]
             elif kind in ("add_arm", "retire_arm"):
                 arm_entries.append(entry)
             elif kind == "rotate_digest":
@@ -204,6 +206,8 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState, 
         found = []
     elif state.configuration.by:  # which are needed: they say which records belong to which decision
         state = replace(state, n_decisions=tables.count_decisions(session))
+        if state.n_decisions < state.configuration.declared_decisions:
+            raise VaultError("declared decisions of the vault are missing: restore a backup")
     else:
         tables.delete_decisions(session)
     before = replace(state, decision=None) if found else None

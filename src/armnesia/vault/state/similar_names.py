@@ -9,9 +9,9 @@ from itertools import islice
 
 from armnesia.core.errors import InvalidInputError, SimilarNameError
 from armnesia.core.identifiers import UserType
-from armnesia.core.near_spellings import has_control_characters, near_spellings, same_spellings
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.near_spellings import has_control_characters, near_spellings, same_spellings
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables

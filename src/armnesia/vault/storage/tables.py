@@ -259,6 +259,15 @@ def read_rotations(session: Session) -> list[str]:
     return [text for (text,) in found]
 
 
+def read_corrections(session: Session, after: int = 0) -> list[Row]:
+    """The entries after this one that may be those of corrections, as (sequence, text)."""
+    return session.query(
+        "SELECT sequence, entry FROM ledger WHERE sequence > ? AND entry LIKE ? ORDER BY sequence",
+        after,
+        '%"kind":"correct"%',
+    )
+
+
 def has_restored_since(session: Session, sequence: int) -> bool:
     """Whether entries after this one may be those of a `restore` or a `rebuild`."""
     found = session.query(
@@ -331,6 +340,11 @@ def count_certificates_after(session: Session, sequence: int) -> int:
     """How many certificates belong to entries after this one."""
     ((number,),) = session.query("SELECT count(*) FROM certificate WHERE sequence > ?", sequence)
     return int(number)
+
+
+def count_erasures_after(session: Session, sequence: int) -> int:
+    """How many certificates and corrections after this entry are about bytes that may not have left."""
+    return count_certificates_after(session, sequence) + len(read_corrections(session, sequence))
 
 
 def drafts_between(session: Session, first: int, last: int, since: int) -> list[int]:

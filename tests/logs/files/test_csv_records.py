@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs import csv_records as module
 from armnesia.logs import open_source
-from armnesia.logs.csv_records import CsvFault, CsvRecords, scan_blocks, scan_csv, scan_lines
+from armnesia.logs.files import csv_records as module
+from armnesia.logs.files.csv_records import CsvFault, CsvRecords, scan_blocks, scan_csv, scan_lines
 
 HEADER = b"h,i\n"
 TOKENS = [b"A", b"x", b" ", b",", b'"', b'""', b',"', b'",', b"\n", b"\r\n", b"\r", b"\0", b"\t"]

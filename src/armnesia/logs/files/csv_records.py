@@ -58,7 +58,7 @@ def scan_csv(stream: Any, delimiter: str, *, lenient: bool = False) -> CsvRecord
     CsvRecords(count=2, mixed_line_ends=False)
     >>> scan_csv(io.BytesIO(b"arm,won\nA\r,1\n"), ",")
     Traceback (most recent call last):
-    armnesia.logs.csv_records.CsvFault: line 2 has a carriage return without a line feed; ...
+    armnesia.logs.files.csv_records.CsvFault: line 2 has a carriage return without a line feed; ...
     """
     if not lenient:
         try:

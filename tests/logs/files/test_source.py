@@ -20,7 +20,7 @@ from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.core.units import to_units
 from armnesia.logs import Log, label_text, open_source, read_log, reopen_source
-from armnesia.logs.file_log import FileLog
+from armnesia.logs.files.log import FileLog
 from tests.logs.conftest import Stored, Table, write_csv, write_parquet
 from tests.logs.test_every_source import COLUMNS_OF_ROWS, ROWS, together
 

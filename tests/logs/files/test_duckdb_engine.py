@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs.duckdb_engine import query, stream
-from armnesia.logs.file_formats import open_files
+from armnesia.logs.files.duckdb_engine import query, stream
+from armnesia.logs.files.formats import open_files
 
 NAMED = {"shown": "log.csv", "format_name": "CSV"}
 

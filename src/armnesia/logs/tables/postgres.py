@@ -11,7 +11,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables import TableSource, no_table, quoted
+from armnesia.logs.tables.source import TableSource, no_table, quoted
 from armnesia.logs.urls import without_password
 
 _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armnesia.core.near_spellings import has_control_characters, near_spellings, same_spellings
+from armnesia.vault.state.near_spellings import has_control_characters, near_spellings, same_spellings
 
 NAMES = ["ann", "Ann Lee", "u-1047", "jürgen müller", "ann.lee@example.com", "ΜΑΡΙΑ", "7", "12345"]
 SAME: dict[str, Callable[[str], str]] = {

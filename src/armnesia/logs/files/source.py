@@ -16,11 +16,11 @@ from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
-from armnesia.logs.duckdb_values import FileColumn
-from armnesia.logs.file_conditions import FileConditions
-from armnesia.logs.file_decisions import interval_sql
-from armnesia.logs.file_formats import LogFiles, open_files
-from armnesia.logs.file_log import FileLog, statistics_of_sums
+from armnesia.logs.files.conditions import FileConditions
+from armnesia.logs.files.decisions import interval_sql
+from armnesia.logs.files.duckdb_values import FileColumn
+from armnesia.logs.files.formats import LogFiles, open_files
+from armnesia.logs.files.log import FileLog, statistics_of_sums
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT
 from armnesia.logs.log import Log

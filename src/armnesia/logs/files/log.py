@@ -12,7 +12,7 @@ from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions
-from armnesia.logs.file_decisions import FileDecisions, KeyedFiles
+from armnesia.logs.files.decisions import FileDecisions, KeyedFiles
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.log import Log
 from armnesia.logs.values import arm_of_text, label_text

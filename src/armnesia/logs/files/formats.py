@@ -12,8 +12,8 @@ from typing import IO, Any
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.messages import listed
-from armnesia.logs.csv_records import CsvFault, scan_csv
-from armnesia.logs.duckdb_engine import query, stream
+from armnesia.logs.files.csv_records import CsvFault, scan_csv
+from armnesia.logs.files.duckdb_engine import query, stream
 from armnesia.logs.urls import redacted
 
 

@@ -12,7 +12,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables import TableSource, no_table, quoted
+from armnesia.logs.tables.source import TableSource, no_table, quoted
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000

@@ -49,7 +49,7 @@ def test_rows_that_duckdb_drops_are_noticed_by_their_number(
     long_last_line: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the limit of the scan, the number of rows alone shows that one is missing."""
-    monkeypatch.setattr("armnesia.logs.csv_records.LONGEST_LINE", 1 << 30)
+    monkeypatch.setattr("armnesia.logs.files.csv_records.LONGEST_LINE", 1 << 30)
     for read in every_reading(long_last_line):
         refused(read, "cannot be read as CSV: 1000 rows were read where there are 1001; write it again, with")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armnesia.logs.conditions import Condition
-from armnesia.logs.duckdb_values import FileColumn
+from armnesia.logs.files.duckdb_values import FileColumn
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from armnesia.logs import rules
 from armnesia.logs.array_log import MISSING, ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition, rows_that_satisfy
-from armnesia.logs.frame_columns import (
+from armnesia.logs.frames.columns import (
     FrameColumns,
     MappingColumns,
     as_mapping,

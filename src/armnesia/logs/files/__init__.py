@@ -1,0 +1,1 @@
+"""Logs in CSV and Parquet files, read by DuckDB."""

@@ -1,0 +1,1 @@
+"""Logs in memory: dataframes, mappings of columns and arrays."""

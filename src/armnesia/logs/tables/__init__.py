@@ -1,0 +1,1 @@
+"""Logs in tables of databases: SQLite and PostgreSQL."""

@@ -1,0 +1,81 @@
+"""Corrections: rows that were corrected at their source come in, in the place of the records with their ids.
+
+A correction is a new fact, not a deletion: it takes no budget, and there is no certificate of it. To whom a
+record belongs cannot be corrected: a request of the person before would no longer find it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from armnesia.core.errors import VaultError
+from armnesia.core.messages import counted
+from armnesia.logs import Rows
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.decisions import FIRST
+from armnesia.vault.state.owner_tallies import damaged, remove_from_tallies
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.schema import RecordLayout
+
+_IDENTITY, _OWNER, _ARM, _UNITS, _DECISION = range(5)
+
+
+class Corrected(NamedTuple):
+    """The records of a managed vault that rows of a chunk correct."""
+
+    records: list[Row]
+    same_arm: set[bytes]
+    """The identities of those that stay with their arm and their decision."""
+
+    @property
+    def identities(self) -> set[bytes]:
+        """The identities of all of them."""
+        return {bytes(record[_IDENTITY]) for record in self.records}
+
+    def per_decision(self) -> list[tuple[int, int, int]]:
+        """The decision, the arm and the units of each record."""
+        return [
+            (record[_DECISION] if len(record) > _DECISION else FIRST, record[_ARM], record[_UNITS])
+            for record in self.records
+        ]
+
+
+def find_corrected(
+    session: Session,
+    layout: RecordLayout,
+    incoming: Mapping[bytes, Row],
+    rows: Rows,
+    names: Sequence[bytes],
+) -> Corrected:
+    """The records that incoming rows, by their identities, differ from; refuse rows of other people.
+
+    `names` are the identities of all rows: those that are left out, because their person is forgotten, must
+    not be held as somebody else's.
+    """
+    found, same_arm, others = [], set(), set()
+    for record in tables.read_records(session, layout, "identity", list(dict.fromkeys(names))):
+        identity, own = bytes(record[_IDENTITY]), record[_OWNER]
+        new = incoming.get(identity)
+        if new is None or new[_OWNER] != (None if own is None else bytes(own)):
+            others.add(identity)
+        elif tuple(new[_ARM:]) != tuple(record[_ARM:]):
+            found.append(record)
+            if (new[_ARM], *new[_DECISION:]) == (record[_ARM], *record[_DECISION:]):
+                same_arm.add(identity)
+    if others:
+        first = next(place for place, name in enumerate(names) if name in others)
+        raise VaultError(
+            f"at least {counted(len(others), 'row')} of this source have an id that the vault holds for"
+            f" another user, or without one: the first is row {rows.positions[first]}; an id belongs to one"
+            " person, and a correction cannot change whose it is; forget the record by its id, and bring the"
+            " row in with a new one; nothing was ingested"
+        )
+    return Corrected(found, same_arm)
+
+
+def delete_corrected(session: Session, keyring: Keyring, layout: RecordLayout, corrected: Corrected) -> None:
+    """Delete these records, and take them from the tallies of their owners."""
+    deleted = tables.delete_records(session, layout, "identity", sorted(corrected.identities))
+    if {tuple(row) for row in deleted} != {tuple(row) for row in corrected.records}:
+        raise damaged()
+    session.execute_together(remove_from_tallies(session, keyring, layout, (), deleted))

@@ -1,0 +1,333 @@
+"""Corrections: rows in the place of records with their ids; counted, sealed, and nothing of the old left."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armnesia as am
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.units import UNIT
+from armnesia.logs import Source
+from armnesia.vault import Configuration, UserType, Vault
+from tests.databases import Place
+from tests.vault.raw_vaults import Snapshot, arms_in, change, values
+
+COLUMNS: dict[str, Any] = {"user": "user", "id": "id"}
+KEYS = pytest.mark.parametrize("by", [(), ("page",)], ids=["one decision", "many decisions"])
+FROZEN: dict[str, Any] = {"unlearner": "frozen_rollback", "penalty": "frozen"}
+
+Log = dict[str, list[Any]]
+
+
+def log_of(*rows: tuple[str, str, float, str | None, str]) -> Log:
+    """Rows of (id, action, reward, user, page)."""
+    names = ("id", "action", "reward", "user", "page")
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+BEFORE = log_of(
+    *((f"a{n}", "A", 1.0, f"u{n}", "home") for n in range(8)),
+    *((f"b{n}", "B", 0.0, f"u{n}", "home") for n in range(8)),
+    ("c0", "A", 0.25, "ann", "search"),
+    ("c1", "A", 0.75, "bob", "search"),
+    ("c2", "B", 0.75, None, "search"),
+)
+CORRECTED = log_of(
+    *((f"b{n}", "B", 1.0, f"u{n}", "home") for n in range(8)),  # the reward
+    *((f"a{n}", "B", 1.0, f"u{n}", "home") for n in range(3)),  # the action
+    ("c0", "A", 0.25, "ann", "home"),  # the key
+    ("c1", "A", 0.75, "bob", "search"),  # nothing
+    ("c2", "B", 0.5, None, "new"),  # the reward, the key of a new decision, and no user
+    ("d0", "B", 1.0, "eve", "new"),  # a new row
+)
+AFTER = log_of(
+    *((f"a{n}", "B" if n < 3 else "A", 1.0, f"u{n}", "home") for n in range(8)),
+    *((f"b{n}", "B", 1.0, f"u{n}", "home") for n in range(8)),
+    ("c0", "A", 0.25, "ann", "home"),
+    ("c1", "A", 0.75, "bob", "search"),
+    ("c2", "B", 0.5, None, "new"),
+    ("d0", "B", 1.0, "eve", "new"),
+)
+
+
+def filled(place: Place, log: Log = BEFORE, **options: Any) -> Vault:
+    configuration = {"actions": ("A", "B"), "user_type": UserType.TEXT, "confidence": 0.5, **options}
+    vault = place.create(Configuration(**configuration))
+    vault.ingest(log, **COLUMNS)
+    return vault
+
+
+def correct(vault: Vault, log: Log, **options: Any) -> Any:
+    return vault.ingest(log, **COLUMNS, replace=True, **options)
+
+
+def sums_of(log: Log, by: tuple[str, ...]) -> dict[str, list[tuple[int, int]]]:
+    """Counted by hand: per decision, the count and the units of each arm."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for action, reward, page in zip(log["action"], log["reward"], log["page"], strict=True):
+        own = found.setdefault(json.dumps([page] if by else [], separators=(",", ":")), [(0, 0), (0, 0)])
+        count, units = own["AB".index(action)]
+        own["AB".index(action)] = (count + 1, units + int(reward * UNIT))
+    return found
+
+
+def held(vault: Vault) -> dict[str, list[tuple[int, int]]]:
+    rows = values(vault, "SELECT key, statistics FROM decision")
+    return {key: [own[:2] for own in arms_in(text)] for key, text in rows if any(map(any, arms_in(text)))}
+
+
+@KEYS
+@pytest.mark.parametrize("options", [{}, FROZEN], ids=["retained", "frozen"])
+def test_corrected_rows_come_in_the_place_of_the_old_ones(
+    place: Place, by: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    with filled(place, by=by, **options) as vault:
+        would = correct(vault, CORRECTED, dry_run=True)
+        assert held(vault) == sums_of(BEFORE, by)
+        done = correct(vault, CORRECTED)
+        moved = 2 if by else 1  # without keys c0 is as before
+        assert (done.added, done.replaced, done.already_there) == (1, 11 + moved, 3 - moved)
+        assert (would.added, would.replaced, would.already_there) == (1, 11 + moved, 3 - moved)
+        assert would.erasure is None
+        assert held(vault) == sums_of(AFTER, by)
+        assert vault.verify().problems == ()
+        entry = vault.ledger()[-1].fields
+        assert (entry["kind"], entry["replaced"]) == ("correct", 11 + moved)
+        assert len(vault.ledger()) == 2
+        assert vault.status().replaced == 11 + moved
+        again = correct(vault, CORRECTED)
+        assert (again.added, again.replaced, again.already_there) == (0, 0, 15)
+        assert (again.erasure, again.head) == (None, done.head)
+        assert not vault.rebuild().changed
+        assert vault.forget(users=["u0"]).counts == {"A": 0, "B": 2}
+        assert vault.forget(users=["ann"]).counts == {"A": 1, "B": 0}
+        assert vault.verify().problems == ()
+
+
+@KEYS
+def test_the_decision_is_made_again_as_by_an_ingest_of_the_right_rows(
+    place: Place, by: tuple[str, ...]
+) -> None:
+    with filled(place, by=by) as vault:
+        where = {"page": "home"} if by else None
+        assert vault.decide(where).action == "A"
+        correct(vault, CORRECTED)
+        served = vault.decide(where)
+        rows = [
+            each
+            for each in zip(AFTER["action"], AFTER["reward"], AFTER["page"], strict=True)
+            if not by or each[2] == "home"
+        ]
+        counts = [sum(arm == action for action, *_ in rows) for arm in "AB"]
+        units = [sum(int(reward * UNIT) for action, reward, _ in rows if action == arm) for arm in "AB"]
+        right = am.ArmStatistics(("A", "B"), np.array(counts), np.array(units))
+        assert served.action == am.LCB(confidence=0.5).decide(right).action == "B"
+        assert served.by == "learner"
+
+
+def test_the_counts_of_a_frozen_penalty_do_not_count_a_correction(sqlite_place: Place) -> None:
+    with filled(sqlite_place, **FROZEN) as vault:
+        vault.forget(users=["u7"])
+        correct(vault, log_of(("a0", "B", 1.0, "u0", "home")))
+        ((text,),) = values(vault, "SELECT statistics FROM decision")
+        assert [gone for _, _, gone in arms_in(text)] == [1, 1]
+        assert vault.verify().problems == ()
+
+
+@KEYS
+@pytest.mark.parametrize("user", ["bob", None, "gone"])
+def test_a_record_does_not_change_its_person(place: Place, by: tuple[str, ...], user: str | None) -> None:
+    """Also not to one who is forgotten, whose rows would otherwise be left out without a word."""
+    with filled(place, by=by) as vault:
+        vault.forget(users=["gone"])
+        before, head = held(vault), vault.head
+        rows = log_of(("a1", "B", 0.0, "u1", "home"), ("c0", "A", 0.25, user, "search"))
+        for options in ({}, {"dry_run": True}, {"batch_rows": 1}):
+            with pytest.raises(VaultError, match=r"another user, or without one: the first is row 1; an id"):
+                correct(vault, rows, **options)
+        assert (held(vault), vault.head) == (before, head)
+        assert vault.verify().problems == ()
+
+
+def test_a_forgotten_person_and_a_forgotten_record_stay_out(place: Place) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["u0"])
+        vault.forget(records=["c1"])
+        rows = log_of(
+            ("a0", "B", 1.0, "u0", "home"), ("c1", "B", 0.0, "bob", "home"), ("c0", "B", 0.0, "ann", "home")
+        )
+        for dry_run in (True, False):
+            done = correct(vault, rows, dry_run=dry_run)
+            assert (done.added, done.replaced, done.suppressed) == (0, 1, 2)
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["u0"]).repeated
+
+
+def test_an_id_that_stands_twice_with_different_contents_is_refused(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault:
+        twice = log_of(("c0", "B", 0.0, "ann", "home"), ("c0", "B", 1.0, "ann", "home"))
+        with pytest.raises(ArmnesiaError, match="id"):
+            correct(vault, twice)
+        assert held(vault) == sums_of(BEFORE, ())
+
+
+def test_an_id_that_stands_far_apart_is_replaced_once(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Source.rows, "__kwdefaults__", {**(Source.rows.__kwdefaults__ or {}), "chunk": 2})
+    row = ("c0", "B", 0.0, "ann", "home")
+    rows = log_of(row, ("d0", "A", 0.0, "eve", "home"), row, ("d1", "A", 0.0, "eve", "home"), row)
+    with filled(sqlite_place) as vault:
+        monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 2)
+        would, done = correct(vault, rows, dry_run=True), correct(vault, rows)
+        assert (would.added, would.replaced, would.already_there) == (2, 1, 2)
+        assert (done.added, done.replaced, done.already_there) == (2, 1, 2)
+        assert vault.verify().problems == ()
+
+
+def test_batches_have_an_entry_each(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault:
+        done = correct(vault, CORRECTED, batch_rows=4)
+        assert (done.added, done.replaced, done.already_there) == (1, 12, 2)
+        entries = [each.fields for each in vault.ledger()][1:]
+        assert [(each["kind"], each["replaced"]) for each in entries] == [
+            ("correct", 4),
+            ("correct", 4),
+            ("correct", 3),
+            ("correct", 1),
+        ]
+        assert vault.status().replaced == 12
+        assert held(vault) == sums_of(AFTER, ())
+
+
+def test_rows_without_ids_are_refused(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault, pytest.raises(InvalidInputError, match="corrections need the id col"):
+        vault.ingest(CORRECTED, user="user", replace=True)
+
+
+def test_a_row_that_differs_says_how_corrections_come_in(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault, pytest.raises(VaultError, match=r"replace=True \(--replace\)"):
+        vault.ingest(CORRECTED, **COLUMNS)
+
+
+@KEYS
+def test_external_vaults_read_corrections_at_their_sources(
+    place: Place, tmp_path: Path, by: tuple[str, ...]
+) -> None:
+    def write(log: Log) -> str:
+        lines = [
+            ",".join("" if each is None else str(each) for each in row)
+            for row in zip(*log.values(), strict=True)
+        ]
+        (tmp_path / "log.csv").write_text("\n".join([",".join(log), *lines]) + "\n", encoding="utf-8")
+        return str(tmp_path / "log.csv")
+
+    vault = place.create(Configuration(actions=("A", "B"), by=by, mode="external", user_type=UserType.TEXT))
+    with vault:
+        file = write(BEFORE)
+        vault.ingest(file, **COLUMNS)
+        vault.forget(users=["bob"])
+        write(AFTER)
+        with pytest.raises(VaultError, match="after armnesia rebuild"):
+            vault.ingest(file, **COLUMNS, replace=True)
+        with pytest.raises(VaultError, match="after armnesia rebuild"):
+            vault.ingest(file, **COLUMNS)
+        assert vault.rebuild().changed
+        without = [place for place, user in enumerate(AFTER["user"]) if user != "bob"]
+        assert held(vault) == sums_of(
+            {name: [column[place] for place in without] for name, column in AFTER.items()}, by
+        )
+        assert vault.verify().problems == ()
+
+
+@KEYS
+def test_rows_of_a_retired_arm_are_corrected_and_none_is_moved_to_it(
+    sqlite_place: Place, by: tuple[str, ...]
+) -> None:
+    with filled(sqlite_place, by=by) as vault:
+        vault.retire_arm("A", new_rows="refuse")
+        for dry_run in (True, False):
+            with pytest.raises(VaultError, match="arm 'A' is not offered"):
+                correct(vault, log_of(("b0", "A", 0.0, "u0", "home")), dry_run=dry_run)
+            assert correct(vault, log_of(("a0", "A", 0.0, "u0", "home")), dry_run=dry_run).replaced == 1
+        assert correct(vault, log_of(("a1", "B", 0.0, "u1", "home"))).replaced == 1
+        if by:
+            with pytest.raises(VaultError, match="arm 'A' is not offered"):
+                correct(vault, log_of(("c0", "A", 0.25, "ann", "home")))
+        assert vault.verify().problems == ()
+
+
+@KEYS
+def test_a_backup_has_the_old_rows_and_says_that_corrections_are_lost(
+    place: Place, tmp_path: Path, by: tuple[str, ...]
+) -> None:
+    vault = filled(place, by=by)
+    correct(vault, log_of(("a1", "B", 0.0, "u1", "home")))
+    backup = Snapshot(place, vault, tmp_path)
+    replaced = correct(vault, CORRECTED).replaced
+    vault.forget(users=["u0"])
+    vault.export(tmp_path / "export.json", for_restore=True)
+    vault.close()
+    backup.put_back()
+    done = Vault.restore(place.url, tmp_path / "export.json", keys=place.keys)
+    assert (done.replayed, done.corrections_lost) == (2, replaced)
+    with place.open() as vault:
+        assert vault.verify().problems == ()
+        done = correct(vault, CORRECTED)
+        assert (done.replaced, done.suppressed) == (replaced - 2, 2)  # u0 had two rows
+        assert vault.verify().problems == ()
+
+
+@KEYS
+def test_a_damaged_vault_is_rebuilt_with_the_corrected_rows(place: Place, by: tuple[str, ...]) -> None:
+    with filled(place, by=by, **FROZEN) as vault:
+        vault.forget(users=["u7"])
+        correct(vault, log_of(("a1", "B", 0.0, "u1", "home")))
+        before = held(vault)
+        change(vault, "UPDATE vault SET erased_through = 99")
+    with place.open(accept="damaged") as vault:
+        vault.rebuild()
+        assert held(vault) == before
+        assert vault.verify().problems == ()
+
+
+def test_a_row_that_something_else_changed_is_not_replaced(place: Place) -> None:
+    with filled(place) as vault:
+        change(vault, f"UPDATE record SET units = {UNIT // 2} WHERE units = {UNIT // 4}")
+        with pytest.raises(VaultError, match="not those that the vault has counted"):
+            correct(vault, log_of(("c0", "B", 0.0, "ann", "search")))
+
+
+REWARDS = [314_159_265, 271_828_182, 161_803_398]
+
+
+def test_nothing_of_the_old_contents_is_left_in_the_files_of_sqlite(sqlite_place: Place) -> None:
+    rows = [(f"x{n}", "A", units / UNIT, f"u{n}", "home") for n, units in enumerate(REWARDS)]
+    others = [(f"o{n}", "A", 0.5, f"p{n}", "home") for n in range(300)]
+    with filled(sqlite_place, log_of(*rows, *others)) as vault:
+
+        def found() -> int:
+            files = [path for path in sqlite_place.path.parent.iterdir() if path.is_file()]
+            data = b"".join(path.read_bytes() for path in files)
+            return sum(units.to_bytes(4, "big") in data for units in REWARDS)
+
+        assert found() == len(REWARDS)
+        done = correct(vault, log_of(*((name, "B", 1.0, user, page) for name, _, _, user, page in rows)))
+        assert (done.replaced, done.erasure) == (3, "complete")
+        assert found() == 0
+        assert vault.status().erasure == "complete"
+
+
+def test_postgresql_says_that_old_contents_are_in_its_files_until_it_is_compacted(
+    postgres_place: Place,
+) -> None:
+    with filled(postgres_place) as vault:
+        assert correct(vault, CORRECTED).erasure == "pending"
+        assert (vault.status().erasure, vault.finish().erasure) == ("pending", "pending")
+        vault.compact()
+        assert vault.finish().erasure == "complete"
+    with postgres_place.open() as vault:
+        assert vault.status().erasure == "complete"
