@@ -61,7 +61,8 @@ class DeletionRequest:
             binary &= only_extremes
         if not any(counts):
             return None
-        return cls(statistics.with_numbers(counts, totals), binary)
+        records = ArmStatistics.of_checked_arms(statistics.actions, counts, totals, statistics.reward_range)
+        return cls(records, binary)
 
     @property
     def actions(self) -> tuple[Hashable, ...]:

@@ -6,7 +6,7 @@ range; a *deletion* is exact, because integers are added and subtracted: after a
 and deletions the statistics are bit for bit those of the rows that are left.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -22,6 +22,7 @@ from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_
 
 SCHEMA = "armnesia.statistics/1"
 """Names the layout of `ArmStatistics.to_dict`; every later version must load this one."""
+_WHOLE = (int, np.integer)
 
 
 class Records(Protocol):
@@ -64,47 +65,57 @@ class ArmStatistics:
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "actions", checked_actions(self.actions))
-        object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
-        self._set_numbers(self.counts, self.sums)
-
-    @classmethod
-    def of_checked_arms(
-        cls,
-        actions: tuple[Hashable, ...],
-        counts: ArrayLike,
-        sums: ArrayLike,
-        reward_range: tuple[float, float],
-    ) -> Self:
-        """Statistics over actions and a reward range that were checked before; the numbers are checked.
-
-        >>> ArmStatistics.of_checked_arms(("A", "B"), [3, 1], [2 * UNIT, 0], (0.0, 1.0)).means
-        array([0.66666667, 0.        ])
-        """
-        made = object.__new__(cls)
-        object.__setattr__(made, "actions", actions)
-        object.__setattr__(made, "reward_range", reward_range)
-        made._set_numbers(counts, sums)
-        return made
-
-    def _set_numbers(self, given_counts: ArrayLike, given_sums: ArrayLike) -> None:
-        """Check the counts and sums, and keep read-only copies of them."""
-        actions, counts = self.actions, np.asarray(given_counts)
+        actions = checked_actions(self.actions)
+        counts = np.asarray(self.counts)
         if counts.dtype.kind not in "iu" or counts.ndim == 0 or counts.shape[-1] != len(actions):
             raise InvalidInputError(
                 f"counts must be whole numbers, one for each of the {len(actions)} actions;"
                 f" got {counts.dtype} of shape {counts.shape}"
             )
         counts = counts.astype(np.int64)
-        sums = exact_sums(given_sums, counts)
+        sums = exact_sums(self.sums, counts)
         if sums.shape != counts.shape:
             raise InvalidInputError(f"sums must have the shape of counts, {counts.shape}; got {sums.shape}")
         arm = _first_impossible_arm(counts, sums)
         if arm is not None:
             raise _impossible(actions[arm])
-        counts.flags.writeable = sums.flags.writeable = False  # both are copies
-        object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "sums", sums)
+        self._set(actions, counts, sums, checked_reward_range(self.reward_range))
+
+    def _set(
+        self,
+        actions: tuple[Hashable, ...],
+        counts: IntArray,
+        sums: NDArray[Any],
+        reward_range: tuple[float, float],
+    ) -> Self:
+        """Keep values that were checked; the arrays are new, and nobody changes them from now on."""
+        counts.flags.writeable = sums.flags.writeable = False
+        self.__dict__.update(actions=actions, counts=counts, sums=sums, reward_range=reward_range)
+        return self
+
+    @classmethod
+    def of_checked_arms(
+        cls,
+        actions: tuple[Hashable, ...],
+        counts: Sequence[int],
+        sums: Sequence[int],
+        reward_range: tuple[float, float],
+    ) -> Self:
+        """One data set over actions and a reward range that were checked before; the numbers are checked.
+
+        >>> ArmStatistics.of_checked_arms(("A", "B"), [3, 1], [2 * UNIT, 0], (0.0, 1.0)).means
+        array([0.66666667, 0.        ])
+        >>> ArmStatistics.of_checked_arms(("A", "B"), [1, 0], [0, UNIT], (0.0, 1.0))
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: statistics of action 'B' are impossible: a count is never
+        negative and a sum lies between 0 and its count
+        """
+        for action, count, total in zip(actions, counts, sums, strict=True):
+            is_whole = isinstance(count, _WHOLE) and isinstance(total, _WHOLE)
+            if not (is_whole and 0 <= total <= int(count) * UNIT):
+                raise _impossible(action)
+        numbers = np.array(counts, dtype=np.int64)
+        return object.__new__(cls)._set(actions, numbers, exact_sums(sums, numbers), reward_range)
 
     @classmethod
     def empty(cls, actions: Iterable[Hashable], reward_range: tuple[float, float] = (0.0, 1.0)) -> Self:
@@ -175,31 +186,8 @@ class ArmStatistics:
             )
         if sums.dtype == object:  # fewer records may need no Python integers
             sums = exact_sums(sums, counts)
-        return self._with_possible(counts, sums)
-
-    def with_numbers(self, counts: list[int], sums: list[int]) -> Self:
-        """Other counts and sums of the same arms, in one data set; impossible ones are refused.
-
-        >>> log = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
-        >>> log.with_numbers([1, 0], [UNIT, 0]).means
-        array([ 1., nan])
-        >>> log.with_numbers([1, 0], [0, UNIT])
-        Traceback (most recent call last):
-        armnesia.core.errors.InvalidInputError: statistics of action 'B' are impossible: a count is never
-        negative and a sum lies between 0 and its count
-        """
-        for action, count, total in zip(self.actions, counts, sums, strict=True):
-            if not 0 <= total <= count * UNIT:
-                raise _impossible(action)
-        numbers = np.array(counts, dtype=np.int64)
-        return self._with_possible(numbers, exact_sums(sums, numbers))
-
-    def _with_possible(self, counts: IntArray, sums: NDArray[Any]) -> Self:
-        """The same arms with new arrays of possible numbers: to check them again is most of the work."""
-        counts.flags.writeable = sums.flags.writeable = False
-        made = object.__new__(type(self))
-        made.__dict__.update(actions=self.actions, counts=counts, sums=sums, reward_range=self.reward_range)
-        return made
+        # To check all of it again would be most of the work.
+        return object.__new__(type(self))._set(self.actions, counts, sums, self.reward_range)
 
     @property
     def n_actions(self) -> int:

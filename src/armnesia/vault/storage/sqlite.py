@@ -317,7 +317,8 @@ class SqliteDatabase(Database):
         """Say in this transaction that only this connection knows which pages have copies of cells."""
         mark = _FIRST_OWN_MARK + int.from_bytes(secret_bytes(4)) // 4
         self._connection.execute(f"PRAGMA user_version = {mark}")
-        self._known = self._version()
+        assert self._known is not None  # of this transaction
+        self._known = (mark, self._known[1])  # nobody else commits meanwhile
 
     def _version(self) -> tuple[int, int]:
         """The mark, and a number that changes if another connection commits or uses the log again."""
