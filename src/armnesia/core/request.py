@@ -97,4 +97,4 @@ class DeletionRequest:
     @property
     def is_empty(self) -> BoolArray:
         """Whether the request holds no records."""
-        return np.asarray(self.counts.sum(axis=-1) == 0)
+        return np.asarray(self.records.total == 0)

@@ -219,7 +219,7 @@ class Unlearner(ABC):
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         """The exact distribution of the arm released after forgetting the request."""
-        self.check_supported(learner, request.counts)
+        self.check_supported(learner, request.records.counts)
         retained = statistics.without(request.records)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
         no_data = retained.total == 0

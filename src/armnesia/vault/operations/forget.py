@@ -455,5 +455,5 @@ def _refuse_returned_records(transaction: Transaction, target: ErasureTarget) ->
 def counts_by_action(state: State, deleted: DeletionRequest | None) -> dict[Hashable, int]:
     """The deleted records per action, of all decisions together."""
     n_arms = len(state.actions)
-    counts = [0] * n_arms if deleted is None else deleted.counts.reshape(-1, n_arms).sum(axis=0).tolist()
+    counts = [0] * n_arms if deleted is None else deleted.records.counts.reshape(-1, n_arms).sum(axis=0).tolist()
     return dict(zip(state.actions, counts, strict=True))
