@@ -8,6 +8,7 @@ and deletions the statistics are bit for bit those of the rows that are left.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -194,10 +195,12 @@ class ArmStatistics:
         """The number of arms, m."""
         return len(self.actions)
 
-    @property
+    @cached_property
     def total(self) -> IntArray:
         """N: the number of records of all arms, one number per data set."""
-        return np.asarray(self.counts.sum(axis=-1))
+        total = np.asarray(self.counts.sum(axis=-1))
+        total.flags.writeable = False
+        return total
 
     @property
     def unit_means(self) -> FloatArray:

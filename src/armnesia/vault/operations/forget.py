@@ -368,7 +368,7 @@ def _store(
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
     claims = claims_of(outcome.kind, facts)
-    entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(claims, covers))
+    entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
     draft = CertificateDraft.of(entry, covers, claims)
     transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
     transaction.add(*deleted.to_tallies)
@@ -454,6 +454,8 @@ def _refuse_returned_records(transaction: Transaction, target: ErasureTarget) ->
 
 def counts_by_action(state: State, deleted: DeletionRequest | None) -> dict[Hashable, int]:
     """The deleted records per action, of all decisions together."""
-    n_arms = len(state.actions)
-    counts = [0] * n_arms if deleted is None else deleted.records.counts.reshape(-1, n_arms).sum(axis=0).tolist()
-    return dict(zip(state.actions, counts, strict=True))
+    if deleted is None:
+        return dict.fromkeys(state.actions, 0)
+    counts = deleted.records.counts
+    totals = counts if counts.ndim == 1 else counts.sum(axis=0)
+    return dict(zip(state.actions, totals.tolist(), strict=True))

@@ -11,7 +11,12 @@ from armnesia.core.errors import InvalidInputError, SimilarNameError
 from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.near_spellings import has_control_characters, near_spellings, same_spellings
+from armnesia.vault.state.near_spellings import (
+    float_spellings,
+    has_control_characters,
+    near_spellings,
+    same_spellings,
+)
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -60,10 +65,12 @@ def refuse_similar_names(
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
+    # Text with other white space, or in another normal form, is the same name already.
+    same = float_spellings if target.users and user_type is UserType.TEXT else same_spellings
     spellings = (
         (name, spelling)
         for name, has_rows in named
-        for spelling in (same_spellings(name) if has_rows else near_spellings(name))
+        for spelling in (same(name) if has_rows else near_spellings(name))
     )
     # The index of the records alone may be damaged.
     has_tallies = bool(target.users) and transaction.state.version >= WITH_TALLIES
