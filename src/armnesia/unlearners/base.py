@@ -85,7 +85,7 @@ class Release:
                 "draw takes the release of one data set;"
                 f" this one holds {self.probabilities.size // len(self.actions)}"
             )
-        possible = np.flatnonzero(self.probabilities)
+        (possible,) = self.probabilities.nonzero()
         if len(possible) == 1 and self.probabilities[possible[0]] == 1.0:  # nothing is left to chance
             return self.actions[int(possible[0])]
         return self.actions[draw_index(self.probabilities)]

@@ -157,9 +157,8 @@ class Stream:
             release = unlearner.release(self.current_learner, self.statistics, request, budget)
         else:
             release = self._release_offered(unlearner, request, budget)
-        own = release.guarantee.level
-        level = Level.weakest(own, self.level)
-        if level is not own:
+        if self.penalty == "frozen":
+            level = Level.weakest(release.guarantee.level, self.level)
             release = replace(release, guarantee=replace(release.guarantee, level=level))
         return release, self.remove(request)
 
