@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
-from armnesia.core.exact_sums import add_sums, exact_sums
+from armnesia.core.exact_sums import LARGEST_INT64_COUNT, add_sums, exact_sums
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_units
 
@@ -115,8 +115,13 @@ class ArmStatistics:
             is_whole = isinstance(count, _WHOLE) and isinstance(total, _WHOLE)
             if not (is_whole and 0 <= total <= int(count) * UNIT):
                 raise _impossible(action)
-        numbers = np.array(counts, dtype=np.int64)
-        return object.__new__(cls)._set(actions, numbers, exact_sums(sums, numbers), reward_range)
+        fits = max(counts) <= LARGEST_INT64_COUNT
+        return object.__new__(cls)._set(
+            actions,
+            np.array(counts, dtype=np.int64),
+            np.array(sums, dtype=np.int64) if fits else np.array([*map(int, sums)], dtype=object),
+            reward_range,
+        )
 
     @classmethod
     def empty(cls, actions: Iterable[Hashable], reward_range: tuple[float, float] = (0.0, 1.0)) -> Self:

@@ -223,7 +223,7 @@ class Unlearner(ABC):
         retained = statistics.without(request.records)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
         no_data = retained.total == 0
-        if no_data.any():
+        if no_data.any() or probabilities.shape != retained.counts.shape:
             probabilities = default_where_empty(learner, retained, probabilities)
         unchanged = request.is_empty & (not self.conceals_empty_requests)
         codes = first_branch({Branch.NO_DATA_LEFT: no_data, Branch.UNCHANGED: unchanged}, otherwise=branch)
