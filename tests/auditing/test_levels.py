@@ -62,11 +62,11 @@ NOISE_BRANCHES = {Branch.GAUSSIAN, Branch.MIXING, Branch.GAUSSIAN_AND_ROLLBACK}
 def test_every_noisy_unlearner_holds_its_level_on_every_small_data_set(
     unlearner: Unlearner, budget: Budget, confidence: float
 ) -> None:
-    """All data sets of two arms with up to six records each, all requests; noise is really drawn in many."""
+    """All data sets of two arms with up to five records each, all requests; noise is really drawn in many."""
     learner = LCB(confidence=confidence)
-    result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=6)
+    result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=5)
     assert result.holds
-    statistics, request = small_worlds(6, several_arms=unlearner.several_arms)
+    statistics, request = small_worlds(5, several_arms=unlearner.several_arms)
     release = unlearner.release(learner, statistics, request, budget)
     assert result.n_instances == len(statistics.counts)
     noised = np.isin(release.branch.astype(str), [str(branch) for branch in NOISE_BRANCHES])
@@ -137,7 +137,7 @@ def test_every_registered_unlearner_holds_its_level(name: str) -> None:
 )
 def test_rollback_is_exact_at_the_strictest_level(unlearner: Unlearner, learner: Learner) -> None:
     nothing = Budget(epsilon=0, delta=0)
-    result = feasible_reference(unlearner, learner, level="retained", budget=nothing, max_count=6)
+    result = feasible_reference(unlearner, learner, level="retained", budget=nothing, max_count=5)
     assert result.delta == 0
     assert result.holds
 

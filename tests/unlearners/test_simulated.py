@@ -32,7 +32,7 @@ from tests.unlearners import paper_algorithms as paper
 from tests.unlearners.paper_algorithms import Rewards, Runs, Setting
 
 N_RUNS = 1_000_000
-N_INSTANCES = 20
+N_INSTANCES = 12
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def test_the_printed_multi_source_pseudo_code_is_another_algorithm() -> None:
     ]
     short = [replace(i, setting=replace(i.setting, n=1000)) for i in strict]
     served = [i for i in short if i.deleted[i.served]]
-    assert len(served) > 100
+    assert len(served) > 60
     for i in served:
         assert agree(algorithm.exact(i)[0], algorithm.release(i))
     printed = [

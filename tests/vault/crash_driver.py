@@ -26,10 +26,11 @@ from tests.vault.forked_children import Nursery
 from tests.vault.plain_vault import PlainVault, Record, Request, columns_of, observed, write_table
 
 Operation: TypeAlias = list[Any]
-"""["ingest", number of the batch, source, table], ["users" or "records", names] or ["rotate_…"]."""
+"""["ingest", number of the batch, source, table], ["replace", number of the corrections, columns],
+["users" or "records", names], ["add_arm" or "retire_arm", arm] or ["rotate_…"]."""
 
 NEVER = 0
-ACTIONS = ("A", "B", "C")
+ACTIONS, NEW_ARM = ("A", "B", "C"), "D"
 
 
 def perform(vault: Vault, operation: Operation) -> list[Any]:
@@ -38,6 +39,11 @@ def perform(vault: Vault, operation: Operation) -> list[Any]:
         case ["ingest", _, source, table]:
             done = vault.ingest(source, user="user", id="id", table=table)
             return [done.added, done.already_there, done.suppressed]
+        case ["replace", _, columns]:
+            done = vault.ingest(columns, user="user", id="id", replace=True)
+            return [done.added, done.replaced, done.already_there, done.suppressed]
+        case ["add_arm" | "retire_arm" as what, arm]:
+            return [getattr(vault, what)(arm).action]
         case ["rotate_digest" | "rotate_signing" as what]:
             return [getattr(vault, f"{what}_key")().version]
     kind, names = operation
@@ -199,6 +205,7 @@ class Crashes:
     done_unacknowledged: int = 0
     acknowledged: dict[Request, list[Any]] = field(default_factory=dict)
     batches: list[list[Record]] = field(default_factory=list)
+    corrections: list[list[Record]] = field(default_factory=list)
     seconds: float = 0.0
     steps: int = 0
 
@@ -249,7 +256,9 @@ class Crashes:
         self.killed_in[operation[0]] = self.killed_in.get(operation[0], 0) + 1
         self.done_unacknowledged += was_done
         self.not_done += not was_done
-        if was_done and operation[0].startswith("rotate"):  # the one thing that is new each time
+        if was_done and operation[0].endswith("_arm"):  # which is refused a second time
+            self.model = after
+        elif was_done and operation[0].startswith("rotate"):  # the one thing that is new each time
             self.model = after
             with vault._connection.reading() as transaction:
                 is_interrupted = transaction.state.rotated_below is not None
@@ -277,7 +286,7 @@ class Crashes:
                 assert result[0] == told
                 first = self.acknowledged.setdefault(request, result)
                 assert first == result
-            elif operation[0] == "ingest":
+            elif operation[0] in ("ingest", "replace"):
                 assert sum(result) == sum(told)
 
     def _in_model(self, model: PlainVault, operation: Operation) -> Any:
@@ -287,6 +296,10 @@ class Crashes:
             return model.answered[request]
         if operation[0] == "ingest":
             return model.ingest(self.batches[operation[1]])
+        if operation[0] == "replace":
+            return model.correct(self.corrections[operation[1]])
+        if operation[0].endswith("_arm"):
+            return model.change_arm(*operation)
         return model.note(operation[0])
 
     def _operations(self) -> list[Operation]:
@@ -300,10 +313,29 @@ class Crashes:
             ["users", sorted(set(people[1:]))],
             ["records", sorted(set(self.chance.choices(held, k=3)))],
         ]
+        if self.model.managed:
+            operations.append(self._correction())
+        if self.chance.random() < 0.5:
+            offered = NEW_ARM in self.model.actions and NEW_ARM not in self.model.retired
+            operations.append(["retire_arm" if offered else "add_arm", NEW_ARM])
         if self.chance.random() < 0.2:
             operations.append([self.chance.choice(["rotate_digest", "rotate_signing"])])
         self.chance.shuffle(operations)
         return operations
+
+    def _correction(self) -> Operation:
+        """Rows with ids of their own, which are added first, and replaced each time later."""
+        rows = [
+            Record(
+                self.chance.choice(ACTIONS),
+                self.chance.randrange(5),
+                None if row % 5 == 0 else f"person-{row}",
+                f"corrected-{row}",
+            )
+            for row in self.chance.sample(range(30), 12)
+        ]
+        self.corrections.append(rows)
+        return ["replace", len(self.corrections) - 1, columns_of(rows)]
 
     def _ingest(self) -> Operation:
         """New records and some that were sent before; or a whole batch that was sent before."""

@@ -110,6 +110,19 @@ def records(draw: st.DrawFn) -> list[Record]:
     ]
 
 
+@st.composite
+def corrections(draw: st.DrawFn, model: PlainVault) -> list[Record]:
+    """Records that are held, with another action or reward, or as they are."""
+    ids = sorted(record.id for record in model.records.values() if record.id)
+    chosen = draw(st.lists(st.sampled_from(ids), min_size=1, max_size=4, unique=True))
+    return [
+        model.records[(id_,)]._replace(
+            action=draw(st.sampled_from(ACTIONS)), quarters=draw(st.sampled_from((0, 1, 4)))
+        )
+        for id_ in chosen
+    ]
+
+
 user_requests = st.lists(st.sampled_from((*USERS, "user-nobody")), min_size=1, max_size=3, unique=True)
 
 
@@ -179,7 +192,8 @@ class VaultMachine(RuleBasedStateMachine):
         if as_file or self.mode == "external":
             source = str(self.folder / f"{len(self.sent)}.csv")
             write_csv(Path(source), batch)
-        self.sent.append((source, batch))
+        if not self.model.contradicts(batch):
+            self.sent.append((source, batch))
         self._ingest(source, batch)
 
     @precondition(lambda self: self.sent)
@@ -195,6 +209,10 @@ class VaultMachine(RuleBasedStateMachine):
             self.ingest(before[: len(before) // 2 + 1] + batch, False)
 
     def _ingest(self, source: Any, batch: list[Record]) -> None:
+        if self.model.contradicts(batch):
+            with pytest.raises(VaultError, match="an id that the vault holds with another action"):
+                self._take_in(source, batch)
+            return
         expected = self.model.ingest(batch)
         done = self._take_in(source, batch)
         assert (done.added, done.already_there, done.suppressed) == expected
@@ -206,6 +224,48 @@ class VaultMachine(RuleBasedStateMachine):
         with warnings.catch_warnings():  # rows without ids may be those that were forgotten by theirs
             warnings.filterwarnings("ignore", message="single records were forgotten here")
             return self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None)
+
+    @precondition(lambda self: any(record.id for record in self.model.records.values()))
+    @rule(data=st.data(), others=records())
+    def correct(self, data: st.DataObject, others: list[Record]) -> None:
+        batch = data.draw(corrections(self.model), label="corrected")
+        if self.mode == "external":
+            self._correct_at_the_sources(batch)
+            return
+        if has_ids(others):  # new rows, and some that are known or forgotten
+            known = {record.id for record in batch}
+            batch += [record for record in others if record.id not in known]
+        columns = columns_of(batch)
+        would = self.vault.ingest(columns, user="user", id="id", replace=True, dry_run=True)
+        expected = self.model.correct(batch)
+        done = self.vault.ingest(columns, user="user", id="id", replace=True)
+        assert (done.added, done.replaced, done.already_there, done.suppressed) == expected
+        assert (would.added, would.replaced, would.already_there, would.suppressed) == expected
+        if done.added or done.replaced:
+            self.served = self.stream().decision().action
+        assert done.served == self.served
+
+    def _correct_at_the_sources(self, batch: list[Record]) -> None:
+        """Every file that has the rows is written again; the vault counts them after a rebuild."""
+        source = next(source for source, rows in self.sent if has_ids(rows))
+        with pytest.raises(VaultError, match="after armnesia rebuild"):
+            self.vault.ingest(source, user="user", id="id", replace=True)
+        new = {record.id: record for record in batch}
+        for place, (source, before) in enumerate(self.sent):
+            if has_ids(before):
+                after = [new.get(record.id, record) for record in before]
+                write_csv(Path(source), after)
+                self.sent[place] = (source, after)
+        self.rebuild()
+
+    @precondition(lambda self: any(record.id for record in self.model.records.values()))
+    @rule(data=st.data(), user=st.sampled_from(("user-nobody", None)))
+    def correct_the_person(self, data: st.DataObject, user: str | None) -> None:
+        batch = data.draw(corrections(self.model), label="corrected")
+        if self.mode == "managed" and any(record.user != user for record in batch):
+            columns = columns_of([record._replace(user=user) for record in batch])
+            with pytest.raises(VaultError, match="an id that the vault holds for another user"):
+                self.vault.ingest(columns, user="user", id="id", replace=True)
 
     @rule(batch=records(), wrong=st.sampled_from([{"action": "Z"}, {"quarters": 5}]))
     def ingest_what_is_wrong(self, batch: list[Record], wrong: dict[str, Any]) -> None:
@@ -357,12 +417,14 @@ class VaultMachine(RuleBasedStateMachine):
     @rule()
     def rebuild(self) -> None:
         before, served_by = self.model.statistics(), self.model.served_by
+        held = sorted(self.model.records.values(), key=repr)
         if self.mode == "external":  # reads its sources again, for which everyone readmitted is welcome
             self.model.records.clear()
             for _, batch in self.sent:
                 self.model.ingest(batch)
         changed = before != self.model.statistics()
-        assert self.vault.rebuild().changed is changed
+        differs = held != sorted(self.model.records.values(), key=repr)  # perhaps with the same sums
+        assert self.vault.rebuild().changed is differs
         self.model.note("rebuild")
         self.model.served_by = "learner" if changed else served_by
         if changed:
@@ -400,6 +462,8 @@ class VaultMachine(RuleBasedStateMachine):
         for entry in self.vault.ledger():
             assert not any(name in entry.text for name in (*USERS, "record-"))
             own = set(entry.fields) - LEDGER_OF_ALL
+            if entry.kind == "correct":
+                assert own == {"replaced"}
             if entry.kind == "nothing_held":
                 assert own == {"commitment", "salt_key", "terms"}
             if entry.kind == "forget":

@@ -142,6 +142,9 @@ class PlainVault:
     """Those that have had a record."""
     kinds: list[str] = field(default_factory=lambda: ["init"])
     served_by: str = "default"
+    retired: set[str] = field(default_factory=set)
+    listed: dict[tuple[str, str], tuple[int, int | None]] = field(default_factory=dict)
+    """Since which entry a name is forgotten, and which readmitted it; not of names that were erased."""
 
     def copy(self) -> "PlainVault":
         return copy.deepcopy(self)
@@ -154,7 +157,7 @@ class PlainVault:
             _USERS.add(record.user)
             identity = self.identity(record, seen[record])
             seen[record] += 1
-            if ("users", record.user) in self.suppressed or ("records", record.id) in self.suppressed:
+            if self.keeps_out(record):
                 kept_out += 1
             elif identity in self.records:
                 already += 1
@@ -165,6 +168,49 @@ class PlainVault:
         if added:
             self.served_by = "learner"
         return added, already, kept_out
+
+    def keeps_out(self, record: Record) -> bool:
+        return ("users", record.user) in self.suppressed or ("records", record.id) in self.suppressed
+
+    def contradicts(self, records: Iterable[Record]) -> bool:
+        """Whether an id is held with another content, by a correction."""
+        held = [(self.records.get((r.id,), r), r) for r in records if r.id and not self.keeps_out(r)]
+        return any(one != other for one, other in held)
+
+    def correct(self, records: Sequence[Record]) -> tuple[int, int, int, int]:
+        """Added, replaced, there already, kept out."""
+        replaced = 0
+        for record in records:
+            before = self.records.get((record.id,))
+            if before is not None and before != record and not self.keeps_out(record):
+                del self.records[(record.id,)]
+                replaced += 1
+        added, already, kept_out = self.ingest(records)
+        if replaced:
+            self.kinds.append("correct")
+        return added - replaced, replaced, already, kept_out
+
+    def succeed(self) -> None:
+        """Become the successor: nobody who is forgotten comes in, and nothing else is known."""
+        self.records, self.pages, self.gone = {}, set(), Counter()
+        self.answered, self.said, self.kinds, self.served_by = {}, {}, ["init"], "default"
+        self.listed = dict.fromkeys(self.suppressed, (1, None))
+
+    def restore(self, backup: "PlainVault") -> None:
+        """Take the records of a backup of this vault, without those of people forgotten since."""
+        copied = len(backup.kinds)
+        out = {
+            name
+            for name, (since, readmitted) in self.listed.items()
+            if since > copied or readmitted is None or readmitted > copied
+        }
+        self.records = {
+            identity: record
+            for identity, record in backup.records.items()
+            if ("users", record.user) not in out and ("records", record.id) not in out
+        }
+        self.pages = backup.pages | {page for (page, _), number in self.gone.items() if number}
+        self.kinds.append("restore")
 
     @staticmethod
     def identity(record: Record, ordinal: int) -> Identity:
@@ -195,7 +241,12 @@ class PlainVault:
             self.served_by = "release"
         kind, names = request
         self.kinds.append("forget" if deleted else "nothing_held")
-        new = [name for name in names if (kind, name) not in self.suppressed]
+        new = [
+            name
+            for name in names
+            if (kind, name) not in self.suppressed or (kind, (name,)) not in self.answered
+        ]
+        self.listed |= {(kind, name): (len(self.kinds), None) for name in names}
         for answered in (request, *((kind, (name,)) for name in new)):  # each can ask for it alone
             self.answered[answered] = len(self.kinds)
             self.said[answered] = None if len(names) == 1 else answered[1][0] in found
@@ -208,6 +259,19 @@ class PlainVault:
         for answered in (request, *((kind, (name,)) for name in names)) if erase else ():
             self.answered.pop(answered, None)
         self.kinds.append("readmit")
+        for name in names:
+            since, _ = self.listed.pop((kind, name))
+            if not erase:
+                self.listed[kind, name] = (since, len(self.kinds))
+
+    def change_arm(self, kind: str, arm: str) -> None:
+        """Add or retire an arm of the one decision, or of all, which decide again."""
+        if arm not in self.actions:
+            self.actions = (*self.actions, arm)
+        (self.retired.discard if kind == "add_arm" else self.retired.add)(arm)
+        self.kinds.append(kind)
+        offers_data = any(record.action not in self.retired for record in self.records.values())
+        self.served_by = "learner" if offers_data else "default"
 
     def note(self, kind: str) -> None:
         """Something that changes the ledger only."""

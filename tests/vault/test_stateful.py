@@ -16,8 +16,10 @@ from armnesia.unlearners import Release, Rollback
 from armnesia.vault import Configuration
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.operations import forget, status
+from armnesia.vault.operations import forget, restore, status
+from armnesia.vault.state.corrections import Corrected
 from armnesia.vault.state.decision_table import unstacked
+from armnesia.vault.state.inheritance import Inheritance
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.suppression import RequestHistory
@@ -139,6 +141,39 @@ def _frames_of_the_failure() -> list[str]:
         (failure,) = failure.exceptions
     assert isinstance(failure, AssertionError)
     return [frame.name for frame in traceback.extract_tb(failure.__traceback__)]
+
+
+def _keeps_the_old_sums(self: RecordLoader, corrected: Corrected) -> None:
+    TAKE_OUT(self, corrected)
+    self._sums.clear()
+
+
+def _suppresses_nobody(*_: Any) -> Any:
+    return iter(())
+
+
+def _nobody_since(*_: Any) -> Any:
+    return {"user": set(), "record": set()}
+
+
+TAKE_OUT = RecordLoader._take_out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("where", "name", "fault", "noticed_by"),
+    [
+        (RecordLoader, "_take_out", _keeps_the_old_sums, {"holds_what_the_model_holds", "teardown"}),
+        (Inheritance, "rows", _suppresses_nobody, {"holds_what_the_model_holds"}),
+        (restore, "_suppressed_since", _nobody_since, {"holds_what_the_model_holds", "teardown"}),
+    ],
+    ids=["counts what was corrected", "forgets whom the old vault forgot", "brings people back"],
+)
+def test_histories_of_many_decisions_find_faults_of_corrections_successors_and_backups(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Any, noticed_by: set[str]
+) -> None:
+    monkeypatch.setattr(where, name, fault)
+    assert noticed_by.intersection(_frames_of_the_failure())
 
 
 def _all_are_offered(self: Configuration, keys: Any) -> Any:
