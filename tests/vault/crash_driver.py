@@ -231,6 +231,26 @@ class Crashes:
                 break
             assert end == 0
             self._follow(operations, acknowledged[:-1])
+        self._look_at(operations, acknowledged)
+
+    def kill_in(self, make: Callable[[], Operation], times: int) -> None:
+        """Kill so many processes that do one operation, which is made anew each time, at a step of theirs."""
+        steps = 0
+        while times:
+            operations = [make()]
+            end, acknowledged = self._round(
+                operations, None, self.chance.randint(1, steps) if steps else NEVER
+            )
+            if end == -signal.SIGKILL:
+                self._look_at(operations, acknowledged)
+                times -= 1
+                continue
+            assert end == 0
+            steps = acknowledged[-1]["steps"]
+            self._follow(operations, acknowledged[:-1])
+
+    def _look_at(self, operations: list[Operation], acknowledged: list[Any]) -> None:
+        """What a killed process has left."""
         self.kills += 1
         self._follow(operations, acknowledged[: len(operations)])
         with self.place.open() as vault:
@@ -314,16 +334,20 @@ class Crashes:
             ["records", sorted(set(self.chance.choices(held, k=3)))],
         ]
         if self.model.managed:
-            operations.append(self._correction())
+            operations.append(self.correction())
         if self.chance.random() < 0.5:
-            offered = NEW_ARM in self.model.actions and NEW_ARM not in self.model.retired
-            operations.append(["retire_arm" if offered else "add_arm", NEW_ARM])
+            operations.append(self.change_of_arms())
         if self.chance.random() < 0.2:
             operations.append([self.chance.choice(["rotate_digest", "rotate_signing"])])
         self.chance.shuffle(operations)
         return operations
 
-    def _correction(self) -> Operation:
+    def change_of_arms(self) -> Operation:
+        """An arm is added, and retired the next time."""
+        offered = NEW_ARM in self.model.actions and NEW_ARM not in self.model.retired
+        return ["retire_arm" if offered else "add_arm", NEW_ARM]
+
+    def correction(self) -> Operation:
         """Rows with ids of their own, which are added first, and replaced each time later."""
         rows = [
             Record(

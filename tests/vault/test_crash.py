@@ -28,6 +28,7 @@ LONG = "ARMNESIA_HARD_TEST" in os.environ
 KILLS = {"sqlite": 320 if LONG else 12, "postgresql": 120 if LONG else 8}
 KILLS_IN_BATCHES = {"sqlite": 240 if LONG else 6, "postgresql": 120 if LONG else 4}
 KILLS_OF_NEW_VAULTS = {"sqlite": 120 if LONG else 12, "postgresql": 60 if LONG else 6}
+KILLS_OF_ONE = 5 if LONG else 2
 A_VAULT_LASTS = 20
 KINDS: tuple[tuple[str, Penalty, tuple[str, ...]], ...] = (
     ("managed", "retained", ()),
@@ -71,12 +72,16 @@ def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, 
             crashes.calibrate()
             for _ in range(A_VAULT_LASTS if LONG else -(-KILLS[database] // 3)):
                 crashes.kill_once()
+            crashes.kill_in(crashes.change_of_arms, KILLS_OF_ONE)
+            if model.managed:
+                crashes.kill_in(crashes.correction, KILLS_OF_ONE)
             crashes.check_all()
             kills += crashes.kills
             done += crashes.done_unacknowledged
             not_done += crashes.not_done
             killed_in.update(crashes.killed_in)
     assert kills >= KILLS[database]
+    assert {"replace"} < set(killed_in) & {"replace", "add_arm", "retire_arm"}
     print(
         f"{database}: {kills} kills in {time.perf_counter() - started:.0f} s; the operation that was killed"
         f" was done {done} times, not done {not_done} times, by kind {dict(killed_in)}"

@@ -141,7 +141,12 @@ def _frames_of_the_failure() -> list[str]:
     if isinstance(failure, FlakyFailure):
         (failure,) = failure.exceptions
     assert isinstance(failure, AssertionError)
-    return [frame.name for frame in traceback.extract_tb(failure.__traceback__)]
+    frames: list[str] = []
+    earlier: BaseException | None = failure
+    while earlier is not None:  # the end of a history may fail as well, after what was noticed first
+        frames += [frame.name for frame in traceback.extract_tb(earlier.__traceback__)]
+        earlier = earlier.__context__
+    return frames
 
 
 def _keeps_the_old_sums(self: RecordLoader, corrected: Corrected) -> None:

@@ -4,7 +4,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,12 @@ def erased(vault: Vault) -> None:
     assert vault.finish().erasure == "complete"
 
 
-def succeed(old: Place, new: Place, configuration: Configuration | None = None) -> Vault:
+def succeed(
+    old: Place, new: Place, configuration: Configuration | None = None, *, erasures_first: bool = True
+) -> Vault:
+    if erasures_first and old.url.startswith("postgresql"):
+        with suppress(VaultError), old.open() as vault:  # what refuses that is refused below
+            erased(vault)
     return Vault.create(new.url, configuration, keys=new.keys, successor_of=old.url, successor_keys=old.keys)
 
 
@@ -74,13 +79,13 @@ def test_whoever_was_forgotten_stays_out_of_the_successor(place: Place, tmp_path
     ],
 )
 def test_they_stay_out_in_every_spelling_that_the_old_vault_knew(
-    sqlite_place: Place, new_place: Place, user_type: UserType, forgotten: str, spellings: list[str]
+    place: Place, new_place: Place, user_type: UserType, forgotten: str, spellings: list[str]
 ) -> None:
-    with sqlite_place.create(Configuration(actions=("A",), user_type=user_type)) as old:
+    with place.create(Configuration(actions=("A",), user_type=user_type)) as old:
         old.forget(users=[forgotten])
         kept = old.ingest(_rows(spellings), user="who").suppressed
     assert kept == len(spellings)
-    with succeed(sqlite_place, new_place) as vault:
+    with succeed(place, new_place) as vault:
         found = vault.ingest(_rows(spellings), user="who")
         assert (found.added, found.suppressed) == (0, len(spellings))
 
@@ -90,26 +95,26 @@ def _rows(users: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"action": "A", "reward": [number / 100 for number in numbers], "who": users})
 
 
-def test_a_forgotten_record_stays_out_in_every_spelling(sqlite_place: Place, new_place: Place) -> None:
+def test_a_forgotten_record_stays_out_in_every_spelling(place: Place, new_place: Place) -> None:
     log = {"action": ["A", "B"], "reward": [1, 0], "id": ["17", "18"]}
-    with sqlite_place.create(Configuration(actions=("A", "B"))) as old:
+    with place.create(Configuration(actions=("A", "B"))) as old:
         old.ingest(log, id="id")
         old.forget(records=["17"])
-    with succeed(sqlite_place, new_place) as vault:
+    with succeed(place, new_place) as vault:
         assert vault.ingest(log, id="id").suppressed == 1
         with pytest.raises(VaultError, match=r"'17\.0' in row 0, which may be '17'"):
             vault.ingest({**log, "id": ["17.0", "18"]}, id="id")
 
 
 @pytest.mark.parametrize("rotated", ["before", "after", "both"])
-def test_keys_may_be_rotated_before_and_after(sqlite_place: Place, new_place: Place, rotated: str) -> None:
-    with filled(sqlite_place) as old:
+def test_keys_may_be_rotated_before_and_after(place: Place, new_place: Place, rotated: str) -> None:
+    with filled(place) as old:
         old.forget(users=["ann"])
         if rotated != "after":
             old.rotate_digest_key()
             old.rotate_signing_key()
-    with succeed(sqlite_place, new_place) as vault:
-        old_keys, new_keys = Keyring.read(sqlite_place.keys), Keyring.read(new_place.keys)
+    with succeed(place, new_place) as vault:
+        old_keys, new_keys = Keyring.read(place.keys), Keyring.read(new_place.keys)
         assert new_keys.digest_keys[:-1] == old_keys.digest_keys
         assert not set(new_keys.signing_keys) & set(old_keys.signing_keys)
         if rotated != "before":
@@ -120,14 +125,12 @@ def test_keys_may_be_rotated_before_and_after(sqlite_place: Place, new_place: Pl
         assert vault.status().digest_key == len(Keyring.read(new_place.keys).digest_keys)
 
 
-def test_a_successor_can_be_restored_and_rebuilt(
-    sqlite_place: Place, new_place: Place, tmp_path: Path
-) -> None:
+def test_a_successor_can_be_restored_and_rebuilt(place: Place, new_place: Place, tmp_path: Path) -> None:
     """What the ledger says of its keys and its list is enough to replay it."""
-    with filled(sqlite_place) as old:
+    with filled(place) as old:
         old.forget(users=["ann"])
     backup, export = tmp_path / "backup.db", tmp_path / "export.json"
-    with succeed(sqlite_place, new_place) as vault:
+    with succeed(place, new_place) as vault:
         vault.ingest(LOG, user="who", id="id")
         vault.back_up(backup)
         vault.forget(users=["bob"])
@@ -146,15 +149,15 @@ def test_a_successor_can_be_restored_and_rebuilt(
 
 
 def test_old_certificates_are_verified_with_the_keys_in_the_successors_export(
-    sqlite_place: Place, new_place: Place, tmp_path: Path
+    place: Place, new_place: Place, tmp_path: Path
 ) -> None:
-    with filled(sqlite_place) as old:
+    with filled(place) as old:
         certificate = old.forget(users=["ann"]).certificate
         old.rotate_signing_key()
         later = old.forget(users=["bob"]).certificate
         old_export = tmp_path / "old.json"
         old.export(old_export)
-    with succeed(sqlite_place, new_place) as vault:
+    with succeed(place, new_place) as vault:
         (keys,) = vault.predecessors()
         vault.export(tmp_path / "new.json")
         own = vault.forget(users=["cem"]).certificate
@@ -180,12 +183,12 @@ def test_old_certificates_are_verified_with_the_keys_in_the_successors_export(
 
 
 def test_names_forgotten_in_the_old_vault_can_be_forgotten_and_readmitted(
-    sqlite_place: Place, new_place: Place
+    place: Place, new_place: Place
 ) -> None:
-    with filled(sqlite_place) as old:
+    with filled(place) as old:
         old.forget(users=["ann"])
         vault_id = old.identity().vault
-    with succeed(sqlite_place, new_place) as vault:
+    with succeed(place, new_place) as vault:
         with pytest.raises(VaultError, match=f"forgotten in the vault {vault_id}, which this one succeeds"):
             vault.certificate(users=["ann"])
         with pytest.raises(VaultError, match="it was not made"):
@@ -200,16 +203,16 @@ def test_names_forgotten_in_the_old_vault_can_be_forgotten_and_readmitted(
 
 
 def test_a_successor_of_a_successor_has_the_keys_of_both(
-    sqlite_place: Place, new_place: Place, tmp_path: Path
+    place: Place, new_place: Place, tmp_path: Path
 ) -> None:
-    with filled(sqlite_place) as oldest:
+    with filled(place) as oldest:
         certificate = oldest.forget(users=["ann"]).certificate
-    with succeed(sqlite_place, new_place) as older:
+    with succeed(place, new_place) as older:
         older.forget(users=["bob"])
     newest = fresh_place("sqlite", tmp_path)
     with succeed(new_place, newest) as vault:
         assert [keys.vault for keys in vault.predecessors()] == [
-            Keyring.read(place.keys).vault for place in (sqlite_place, new_place)
+            Keyring.read(place.keys).vault for place in (place, new_place)
         ]
         assert certificate.verify(vault.predecessors()[0]) == []
         assert vault.ingest(LOG, user="who", id="id").suppressed == 3
@@ -217,14 +220,14 @@ def test_a_successor_of_a_successor_has_the_keys_of_both(
 
 
 def test_rows_may_stay_at_their_source_in_the_successor(
-    sqlite_place: Place, new_place: Place, tmp_path: Path
+    place: Place, new_place: Place, tmp_path: Path
 ) -> None:
-    with filled(sqlite_place) as old:
+    with filled(place) as old:
         old.forget(users=["ann"])
         old.forget(records=["r6"])
     log = tmp_path / "log.csv"
     pd.DataFrame({**LOG, "page": ["x", "y", "x", "y", "x", "y"]}).to_csv(log, index=False)
-    with succeed(sqlite_place, new_place, Configuration(actions=None, mode=EXTERNAL, by=("page",))) as vault:
+    with succeed(place, new_place, Configuration(actions=None, mode=EXTERNAL, by=("page",))) as vault:
         found = vault.ingest(str(log), user="who", id="id")
         assert (found.added, found.suppressed, found.decisions) == (3, 3, 2)
         assert vault.verify().problems == ()
@@ -257,19 +260,19 @@ def _tamper_schema(old: Vault, place: Place) -> None:
         (_tamper_readmission, "the suppression list was changed by something other than armnesia"),
         (_tamper_ledger, "sequence 2: .*such a vault has no successor"),
         (_tamper_state, "changed by something other than armnesia"),
-        (_tamper_schema, "'other' that armnesia did not create"),
+        (_tamper_schema, r"other(' that| is in the vault's schema, and) armnesia did not create"),
     ],
 )
 def test_a_vault_that_is_not_intact_has_no_successor(
-    sqlite_place: Place, new_place: Place, tamper: Callable[[Vault, Place], None], message: str
+    place: Place, new_place: Place, tamper: Callable[[Vault, Place], None], message: str
 ) -> None:
-    with filled(sqlite_place) as old:
+    with filled(place) as old:
         old.forget(users=["ann"])
         old.forget(records=["r6"])
         old.finish()
-        tamper(old, sqlite_place)
+        tamper(old, place)
     with pytest.raises(VaultError, match=message):
-        succeed(sqlite_place, new_place)
+        succeed(place, new_place)
     assert not new_place.path.exists()
     assert not new_place.keys.exists()
 
@@ -307,33 +310,33 @@ def test_on_postgresql_erasures_are_completed_before(postgres_place: Place, new_
     with filled(postgres_place) as old:
         old.forget(users=["ann"])
         with pytest.raises(VaultError, match="first run armnesia compact, then armnesia finish"):
-            succeed(postgres_place, new_place)
+            succeed(postgres_place, new_place, erasures_first=False)
         erased(old)
     with succeed(postgres_place, new_place) as vault:
         assert vault.ingest(LOG, user="who", id="id").suppressed == 2
         assert vault.verify().holds
 
 
-def test_another_user_type_is_refused(sqlite_place: Place, new_place: Place) -> None:
-    with sqlite_place.create(Configuration(actions=("A",), user_type=UserType.INTEGER)) as old:
+def test_another_user_type_is_refused(place: Place, new_place: Place) -> None:
+    with place.create(Configuration(actions=("A",), user_type=UserType.INTEGER)) as old:
         old.forget(users=["17"])
     for other in (UserType.TEXT, UserType.EXACT):
         with pytest.raises(VaultError, match=f"user_type must be integer, or not be given; got {other}"):
-            succeed(sqlite_place, new_place, Configuration(actions=("A",), user_type=other))
-    succeed(sqlite_place, new_place, Configuration(actions=("A",), user_type=UserType.INTEGER)).close()
+            succeed(place, new_place, Configuration(actions=("A",), user_type=other))
+    succeed(place, new_place, Configuration(actions=("A",), user_type=UserType.INTEGER)).close()
 
 
 @pytest.mark.filterwarnings("ignore:user column .* has white space around names")
 def test_names_forgotten_before_a_type_was_fixed_are_not_compared_exactly(
-    sqlite_place: Place, new_place: Place, tmp_path: Path
+    place: Place, new_place: Place, tmp_path: Path
 ) -> None:
-    with sqlite_place.create(Configuration(actions=("A",))) as old:
+    with place.create(Configuration(actions=("A",))) as old:
         old.forget(users=["ann"])
     with pytest.raises(VaultError, match="user_type must be integer or text, or not be given; got exact"):
-        succeed(sqlite_place, new_place, Configuration(actions=("A",), user_type=UserType.EXACT))
+        succeed(place, new_place, Configuration(actions=("A",), user_type=UserType.EXACT))
     for user_type in (None, UserType.TEXT):
         with succeed(
-            sqlite_place, fresh_place("sqlite", tmp_path), Configuration(actions=("A",), user_type=user_type)
+            place, fresh_place("sqlite", tmp_path), Configuration(actions=("A",), user_type=user_type)
         ) as vault:
             assert vault.ingest(_rows([" ann"]), user="who").suppressed == 1
 
@@ -364,16 +367,16 @@ def test_the_old_vault_names_its_successor_and_is_otherwise_as_it_was(place: Pla
         assert old.verify().problems == ()
 
 
-def test_changes_of_a_vault_that_was_succeeded_are_warned_of(sqlite_place: Place, new_place: Place) -> None:
-    filled(sqlite_place).close()
-    succeed(sqlite_place, new_place).close()
-    with sqlite_place.open() as old:
+def test_changes_of_a_vault_that_was_succeeded_are_warned_of(place: Place, new_place: Place) -> None:
+    filled(place).close()
+    succeed(place, new_place).close()
+    with place.open() as old:
         with pytest.warns(UserWarning, match="was succeeded by the vault .*: forget there as well"):
             old.forget(users=["ann"])
         with pytest.warns(UserWarning, match="was succeeded by the vault .*: rows that come in here do not"):
             old.ingest(LOG, user="who", id="id")
         assert len(old.configuration.successors) == 1
-        succeed(sqlite_place, fresh_place("sqlite", new_place.keys.parent)).close()
+        succeed(place, fresh_place("sqlite", new_place.keys.parent)).close()
         assert len(set(old.configuration.successors)) == 2
         assert old.verify().problems == ()
 
