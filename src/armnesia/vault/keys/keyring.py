@@ -9,7 +9,7 @@ Digests of rows are stored with the rows and deleted with them, and always use k
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -265,13 +265,16 @@ class Keyring:
         """
         return _digest(self.digest_keys[version - 1], b"check", b"").hex()
 
+    @cached_property
     def checks(self) -> list[str]:
         """A value by which each key is recognised, for the seal: a state fits one keyring only."""
         return [_digest(key, b"check", b"").hex() for key in (*self.digest_keys, *self.signing_keys)]
 
     def tally_digest(self, row: tuple[Any, ...]) -> int:
         """The digest of a record in the tally of its owner; like all digests of rows, with the first key."""
-        return int.from_bytes(_digest(self.digest_keys[0], b"owned", ascii(row).encode()))
+        state = _prepared(self.digest_keys[0], b"owned").copy()
+        state.update(ascii(row).encode())
+        return int.from_bytes(state.digest())
 
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""

@@ -29,11 +29,12 @@ class OwnerTallies:
 
     def add(self, records: Iterable[Row]) -> None:
         """Count records in the tallies of their owners."""
+        tally_digest = self._keyring.tally_digest
         for record in records:
             owner = record[_OWNER]
             if owner is not None:
                 number, digest = self._tallies.get(owner, (0, 0))
-                self._tallies[owner] = (number + 1, digest ^ self._keyring.tally_digest(record))
+                self._tallies[owner] = (number + 1, digest ^ tally_digest(record))
 
     def merge(self, stored: Iterable[Row]) -> None:
         """Add the tallies that the table holds; refuse what armnesia does not write."""
