@@ -134,9 +134,14 @@ def ingest(
 
 
 def _chunks(source: Source, *arguments: Any, **options: Any) -> Iterator[Rows]:
-    """The rows of a source; say how an action that the vault does not have comes in."""
+    """The rows of a source, which is opened at once: before any transaction."""
+    return _with_hint(source.rows(*arguments, **options))
+
+
+def _with_hint(chunks: Iterator[Rows]) -> Iterator[Rows]:
+    """The same rows; say how an action that the vault does not have comes in."""
     try:
-        yield from source.rows(*arguments, **options)
+        yield from chunks
     except UndeclaredActionError as error:
         raise InvalidLogError(
             f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"
