@@ -64,15 +64,18 @@ def ingest(
     warn_of_experiments(source.mixes_experiments(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
-    chunks = partial(
-        _chunks,
-        source,
+    read = partial(
+        source.rows,
         actions,
         state.configuration.reward_range,
         chunk=min(batch_rows or CHUNK, CHUNK),
         user_names=names,
         plain_booleans=state.configuration.plain_booleans,
     )
+
+    def chunks() -> Iterator[Rows]:
+        return _with_remedy(read())
+
     fixes_actions = state.configuration.actions is None
     result = Ingested(
         rows=0,
@@ -133,13 +136,8 @@ def ingest(
     return result
 
 
-def _chunks(source: Source, *arguments: Any, **options: Any) -> Iterator[Rows]:
-    """The rows of a source, which is opened at once: before any transaction."""
-    return _with_hint(source.rows(*arguments, **options))
-
-
-def _with_hint(chunks: Iterator[Rows]) -> Iterator[Rows]:
-    """The same rows; say how an action that the vault does not have comes in."""
+def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:
+    """The rows of a source; say how an action that the vault does not have comes in."""
     try:
         yield from chunks
     except UndeclaredActionError as error:
