@@ -175,6 +175,8 @@ def test_what_cannot_be_statistics_is_refused(counts: Any, sums: Any, message: s
         ([1, 10**10], [0, 10**19 + 1]),
         ([np.int64(1), np.int64(10**10)], [0, 10**19 + 1]),
         (["1", "2"], [0, 0]),
+        ([1, True], [0, 0]),
+        ([1, 2], [0, True]),
     ],
 )
 def test_numbers_of_checked_arms_are_refused_as_well(counts: Any, sums: Any) -> None:

@@ -1,7 +1,7 @@
 """What a stream remembers: the records that are left, bit for bit, and at most how many were deleted."""
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from random import Random
 
 import numpy as np
@@ -211,6 +211,15 @@ def test_a_stream_is_a_value() -> None:
     assert stream.deleted_counts is not None
     assert not stream.deleted_counts.flags.writeable
     assert not copy.deleted_counts.flags.writeable
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_a_later_state_has_the_fields_of_a_stream_and_nothing_else(penalty: Penalty) -> None:
+    stream = Stream(LEARNER, records([[1.0, 0.0], [0.0], []]), penalty)
+    stream.__dict__["deleted_rewards"] = [1.0]
+    _, forgotten = stream.forget(Tilt(), request([[1.0], [], []]), BUDGET)
+    for later in (stream.add(records([[], [1.0], []])), forgotten):
+        assert set(vars(later)) == {field.name for field in fields(Stream)}
 
 
 def test_refusals_are_one_clear_sentence() -> None:

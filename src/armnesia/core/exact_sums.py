@@ -18,7 +18,7 @@ def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
     given = np.asarray(sums)
     if given.dtype.kind not in "iuO":
         raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.dtype}")
-    if given.dtype == object and not all(_is_whole(value) for value in given.flat):
+    if given.dtype == object and not all(is_whole(value) for value in given.flat):
         raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.tolist()}")
     fits = counts.size == 0 or int(counts.max()) <= LARGEST_INT64_COUNT
     if not fits:
@@ -29,7 +29,12 @@ def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
         raise InvalidInputError(f"sums must lie between 0 and count · {UNIT}; got {given.tolist()}") from None
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer of Python or numpy, and not a truth value.
+
+    >>> is_whole(np.int64(2)), is_whole(2.0), is_whole(True)
+    (True, False, False)
+    """
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

@@ -30,7 +30,9 @@ class DeletionRequest:
 
     def __post_init__(self) -> None:
         if self.binary and (self.records.sums % UNIT != 0).any():
-            raise _not_binary()
+            raise InvalidInputError(
+                "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
+            )
 
     @classmethod
     def from_rewards(
@@ -59,12 +61,8 @@ class DeletionRequest:
             binary &= only_extremes
         if not any(counts):
             return None
-        if binary and any(total % UNIT for total in totals):
-            raise _not_binary()
         records = ArmStatistics.of_checked_arms(statistics.actions, counts, totals, statistics.reward_range)
-        request = object.__new__(cls)  # all is checked
-        request.__dict__.update(records=records, binary=binary)
-        return request
+        return cls(records, binary)
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
@@ -100,9 +98,3 @@ class DeletionRequest:
     def is_empty(self) -> BoolArray:
         """Whether the request holds no records."""
         return np.asarray(self.records.total == 0)
-
-
-def _not_binary() -> InvalidInputError:
-    return InvalidInputError(
-        "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
-    )

@@ -17,13 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
-from armnesia.core.exact_sums import LARGEST_INT64_COUNT, add_sums, exact_sums
+from armnesia.core.exact_sums import LARGEST_INT64_COUNT, add_sums, exact_sums, is_whole
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_units
 
 SCHEMA = "armnesia.statistics/1"
 """Names the layout of `ArmStatistics.to_dict`; every later version must load this one."""
-_WHOLE = (int, np.integer)
 
 
 class Records(Protocol):
@@ -112,8 +111,7 @@ class ArmStatistics:
         negative and a sum lies between 0 and its count
         """
         for action, count, total in zip(actions, counts, sums, strict=True):
-            is_whole = isinstance(count, _WHOLE) and isinstance(total, _WHOLE)
-            if not (is_whole and 0 <= total <= int(count) * UNIT):
+            if not (is_whole(count) and is_whole(total) and 0 <= total <= int(count) * UNIT):
                 raise _impossible(action)
         fits = max(counts) <= LARGEST_INT64_COUNT
         return object.__new__(cls)._set(

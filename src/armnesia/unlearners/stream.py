@@ -252,7 +252,13 @@ class Stream:
         offered = None if self.offered is None else np.broadcast_to(self.offered, statistics.counts.shape)
         if deleted_counts is None and offered is None:  # nothing has to be checked again
             later = object.__new__(type(self))
-            later.__dict__.update(self.__dict__, statistics=statistics)
+            later.__dict__.update(
+                learner=self.learner,
+                statistics=statistics,
+                penalty=self.penalty,
+                deleted_counts=None,
+                offered=None,
+            )
             return later
         return replace(self, statistics=statistics, deleted_counts=deleted_counts, offered=offered)
 
