@@ -302,6 +302,12 @@ class Vault:
         return self._state().head
 
     @property
+    def n_records(self) -> int:
+        """How many records the vault holds."""
+        with self._connection.reading() as transaction:
+            return transaction.count_records()
+
+    @property
     def configuration(self) -> Configuration:
         """The public configuration, fixed when the vault was created."""
         return self._state().configuration

@@ -93,6 +93,7 @@ def test_corrected_rows_come_in_the_place_of_the_old_ones(
         assert (would.added, would.replaced, would.already_there) == (1, 11 + moved, 3 - moved)
         assert would.erasure is None
         assert held(vault) == sums_of(AFTER, by)
+        assert vault.n_records == vault.status().records == len(AFTER["id"])
         assert vault.verify().problems == ()
         entry = vault.ledger()[-1].fields
         assert (entry["kind"], entry["replaced"]) == ("correct", 11 + moved)

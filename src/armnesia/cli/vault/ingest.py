@@ -13,7 +13,7 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
-from armnesia.vault import Status
+from armnesia.vault import Head
 
 _MOST_ACTIONS_SHOWN = 30
 _DEFAULT_COLUMNS: dict[str, Any] = {
@@ -82,10 +82,10 @@ def ingest(
     if opt.is_bundled(log, by_default=columns == _DEFAULT_COLUMNS, own=own):
         log, columns = str(datasets.flights_path()), {**columns, **datasets.FLIGHTS_COLUMNS}
     opt.import_engine(log)
-    before: Status | None = None
+    before: tuple[int, Head] | None = None
     try:
         with options.open() as vault, counting_rows(quiet=as_json) as progress:
-            before = vault.status()
+            before = vault.n_records, vault.head
             done = vault.ingest(
                 log,
                 **columns,
@@ -134,17 +134,17 @@ def ingest(
     )
 
 
-def _what_was_added(options: VaultOptions, before: Status | None, batch_rows: int | None) -> str:
-    """What an interrupted ingest has left in a vault that had this status; None: it was not opened yet.
+def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None, batch_rows: int | None) -> str:
+    """What an interrupted ingest has left in a vault that had so many records, and this head, before.
 
-    The commit takes time: if it is interrupted, all rows may be in.
+    None: it was not opened yet. The commit takes time: if it is interrupted, all rows may be in.
     """
     if batch_rows is not None:
         return "the finished batches are in; run the same command again to continue: no row is added twice"
     try:
         with options.open() as vault:  # the interrupted connection may be unusable
-            now = vault.status()
-        unchanged = before is None or (now.records, now.head) == (before.records, before.head)
+            now = vault.n_records, vault.head
+        unchanged = before is None or now == before
     except (ArmnesiaError, KeyboardInterrupt):
         unchanged = False
     if unchanged:

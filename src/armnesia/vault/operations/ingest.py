@@ -21,7 +21,6 @@ from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
 from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.state.suppression import SuppressionList
-from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -109,7 +108,7 @@ def ingest(
             _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
             if not other_columns:
                 refuse_other_columns(transaction.session, source)
-            id_index = IdIndexCheck(_records_in(transaction), connection.database.integrity_problems)
+            id_index = IdIndexCheck(transaction.count_records(), connection.database.integrity_problems)
             suppression = SuppressionList.read(transaction, suppression)
             loader = RecordLoader(
                 transaction,
@@ -204,14 +203,6 @@ def _check_before_reading(
             stacklevel=4,
         )
     return transaction.state
-
-
-def _records_in(transaction: Transaction) -> int:
-    """How many records the vault holds."""
-    if transaction.state.configuration.by:
-        return tables.count_records(transaction.session)
-    decision = transaction.state.decision
-    return 0 if decision is None else sum(decision.statistics.counts)
 
 
 def _refuse_unknown_users(session: Session, users: UserColumn) -> None:

@@ -1,6 +1,5 @@
 """Restoring: everyone who was forgotten since a backup was made is forgotten again before it opens."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.corrections import replaced_since
 from armnesia.vault.state.decision_recount import decisions_to_count
 from armnesia.vault.state.decision_table import decided, put_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
@@ -64,7 +64,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
             )
         _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
         missing = export.head.sequence - before.head.sequence
-        corrections = tables.read_corrections(session, after=before.head.sequence)
+        replaced = replaced_since(session, after=before.head.sequence)
         if state.configuration.by:  # under the keys that the vault has from now on
             decisions = _with_later_arms(decisions, before, ReplayedState.of(export.ledger()))
             state = put_all_decisions(session, state, keyring, decisions)
@@ -76,7 +76,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
             transaction.store(connection.records.recount(transaction, scan, decisions))
         rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.head)
-    return Restored(missing, entry.head, sum(json.loads(text)["replaced"] for _, text in corrections))
+    return Restored(missing, entry.head, replaced)
 
 
 def _load_copy(

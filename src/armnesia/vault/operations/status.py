@@ -1,10 +1,9 @@
 """The state of a vault, for its operator."""
 
-import json
-
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.results import ArmScore, Served, Status
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.corrections import replaced_since
 from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
 from armnesia.vault.storage import tables
 
@@ -15,12 +14,12 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         session, state = transaction.session, transaction.state
         suppressed = tables.count_suppressed(session)
         waiting = tables.count_erasures_after(session, state.erased_through)
-        replaced = sum(json.loads(text)["replaced"] for _, text in tables.read_corrections(session))
+        replaced = replaced_since(session)
         sources = connection.records.sources(session)
         to_reissue = []
         if state.signing_key > 1:  # the ledger is searched for the history of the keys
             to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
-        records = tables.count_records(session) if state.configuration.by else 0
+        records = transaction.count_records()
     erased = state.erased_through >= state.head.sequence or connection.erase(state.head)
     stream = state.stream
     return Status(
@@ -29,7 +28,7 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         served=Served(state.served_action, state.served_by, state.head),
         configuration=state.configuration,
         decisions=state.n_decisions if state.configuration.by else None,
-        records=records if stream is None else int(stream.statistics.total),
+        records=records,
         suppressed=suppressed,
         replaced=replaced,
         head=state.head,

@@ -4,6 +4,7 @@ A correction is a new fact, not a deletion: it takes no budget, and there is no 
 record belongs cannot be corrected: a request of the person before would no longer find it.
 """
 
+import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -79,3 +80,8 @@ def delete_corrected(session: Session, keyring: Keyring, layout: RecordLayout, c
     if {tuple(row) for row in deleted} != {tuple(row) for row in corrected.records}:
         raise damaged()
     session.execute_together(remove_from_tallies(session, keyring, layout, (), deleted))
+
+
+def replaced_since(session: Session, after: int = 0) -> int:
+    """How many records the corrections after this ledger entry have replaced."""
+    return sum(json.loads(text)["replaced"] for _, text in tables.read_corrections(session, after))

@@ -40,6 +40,12 @@ class Transaction:
         """The keys that the state uses."""
         return self.state.keyring_in_use(self.all_keys)
 
+    def count_records(self) -> int:
+        """How many records the vault holds; only with many decisions they are counted one by one."""
+        if self.state.configuration.by:
+            return tables.count_records(self.session)
+        return 0 if self.state.decision is None else sum(self.state.decision.statistics.counts)
+
     def append(self, kind: str, *, new_signer: Keyring | None = None, **facts: Any) -> Entry:
         """Append an entry to the ledger, with the next `store`.
 

@@ -262,10 +262,11 @@ def read_rotations(session: Session) -> list[str]:
 def read_corrections(session: Session, after: int = 0) -> list[Row]:
     """The entries after this one that may be those of corrections, as (sequence, text)."""
     return session.query(
-        "SELECT sequence, entry FROM ledger WHERE sequence > ? AND entry LIKE ? ORDER BY sequence",
-        after,
-        '%"kind":"correct"%',
+        f"SELECT sequence, entry FROM ledger{_CORRECTIONS_AFTER} ORDER BY sequence", after, _CORRECTION
     )
+
+
+_CORRECTIONS_AFTER, _CORRECTION = " WHERE sequence > ? AND entry LIKE ?", '%"kind":"correct"%'
 
 
 def has_restored_since(session: Session, sequence: int) -> bool:
@@ -344,7 +345,13 @@ def count_certificates_after(session: Session, sequence: int) -> int:
 
 def count_erasures_after(session: Session, sequence: int) -> int:
     """How many certificates and corrections after this entry are about bytes that may not have left."""
-    return count_certificates_after(session, sequence) + len(read_corrections(session, sequence))
+    return count_certificates_after(session, sequence) + count_corrections_after(session, sequence)
+
+
+def count_corrections_after(session: Session, sequence: int) -> int:
+    """How many entries after this one may be those of corrections."""
+    ((number,),) = session.query(f"SELECT count(*) FROM ledger{_CORRECTIONS_AFTER}", sequence, _CORRECTION)
+    return int(number)
 
 
 def drafts_between(session: Session, first: int, last: int, since: int) -> list[int]:
