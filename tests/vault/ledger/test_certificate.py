@@ -14,11 +14,12 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.privacy import Level
 from armnesia.vault.keys import signatures
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, terms_of
+from armnesia.vault.ledger.certificate import Certificate, CertificateDraft
 from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.commitments import commitment
 from armnesia.vault.ledger.ledger import Entry
+from tests.vault.forging import terms_of
 
 TIME = "2026-11-15T10:42:07.123456Z"
 RING = Keyring("v-1", (b"1" * 32,), (b"a" * 32,))

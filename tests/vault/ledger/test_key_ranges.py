@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armnesia.vault import Certificate, Keyring, LedgerCopy, PublicKeys
-from armnesia.vault.ledger.certificate import CertificateDraft, Erasure, terms_of
+from armnesia.vault.ledger.certificate import CertificateDraft, Erasure
 from armnesia.vault.ledger.ledger import GENESIS, Entry
 from armnesia.vault.ledger.public_keys import key_history
-from tests.vault.forging import sign_again
+from tests.vault.forging import sign_again, terms_of
 
 TIME = "2026-11-15T10:42:07.123456Z"
 RING = Keyring("v-1", (b"1" * 32,), tuple(bytes([number]) * 32 for number in range(1, 9)))

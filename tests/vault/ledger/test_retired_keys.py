@@ -9,11 +9,11 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault import Certificate, CertificateCheck, Head, Keyring, LedgerCopy, PublicKeys, Vault
-from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
+from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_check import HEAD_ALONE, INTEGRITY_ONLY, KEYS_WITHOUT_RANGES
 from armnesia.vault.ledger.ledger import Entry
 from tests.databases import Place
-from tests.vault.forging import about_another_entry, sign_again
+from tests.vault.forging import about_another_entry, sign_again, terms_of
 from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 from tests.vault.raw_vaults import change, filled, reader_of
 

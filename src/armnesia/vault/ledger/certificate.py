@@ -56,22 +56,12 @@ _BODY = {
 }
 
 
-def terms_of(kind: str, facts: Mapping[str, Any], covers: str) -> str:
-    """The hash of the words of a certificate, which its ledger entry has as `terms`.
-
-    >>> len(terms_of("nothing_held", {}, "nothing had to be erased"))
-    64
-    """
-    return terms_of_claims(tuple(claims_of(kind, facts).items()), covers)
-
-
 @lru_cache(maxsize=256)  # most requests have the same words, and a deletion waits for them
 def terms_of_claims(claims: tuple[tuple[str, str], ...], covers: str) -> str:
-    """The same, where the claims are at hand.
+    """The hash of the words of a certificate, which its ledger entry has as `terms`.
 
-    >>> claims = tuple(claims_of("nothing_held", {}).items())
-    >>> terms_of_claims(claims, "no files") == terms_of("nothing_held", {}, "no files")
-    True
+    >>> len(terms_of_claims(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"))
+    64
     """
     return sha256_hex(text_of_plain((dict(claims), NOT_COVERED, PROVES, covers)))
 
@@ -179,7 +169,7 @@ class Certificate:
     >>> entry = Entry.next_after(
     ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
     ...     code="armnesia 0.1.0", commitment=commitment(keyring.salt(7, 1), request), salt_key=1,
-    ...     terms=terms_of("nothing_held", {}, "nothing had to be erased"),
+    ...     terms=terms_of_claims(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"),
     ... )
     >>> draft = CertificateDraft.of(entry, "nothing had to be erased")
     >>> signed = draft.issue(keyring, head=entry.head, erasure="complete")

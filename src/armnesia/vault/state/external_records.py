@@ -29,7 +29,7 @@ from armnesia.vault.state.decision_table import (
 from armnesia.vault.state.decisions import FIRST, VaultDecision
 from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
-from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user_type_for
+from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.records import (
     DecisionSums,
     DeletedRecords,
@@ -102,7 +102,7 @@ def _rows_at(
             state.configuration.reward_range,
             users=target.users or None,
             ids=target.records or None,
-            user_names=user_names_of(state),
+            user_names=UserNames.of(state.configuration.user_type),
             every_spelling=every_spelling,
             plain_booleans=state.configuration.plain_booleans,
         ):
@@ -422,7 +422,7 @@ class _SourceComparison:
             .rows(
                 self._state.require_actions(),
                 configuration.reward_range,
-                user_names=user_names_of(self._state),
+                user_names=UserNames.of(configuration.user_type),
                 plain_booleans=self._state.configuration.plain_booleans,
             )
         ):

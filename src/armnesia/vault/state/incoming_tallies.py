@@ -13,7 +13,6 @@ from armnesia.vault.storage.digest_arrays import (
     DIGEST,
     Columns,
     DigestArray,
-    is_given,
     order_of,
     packed,
     starts_of_groups,
@@ -60,10 +59,8 @@ class IncomingTallies:
         self._ranges: list[list[_Tallies]] = [[] for _ in range(_RANGES)]
 
     def add(self, owners: DigestArray, digests: DigestArray) -> None:
-        """Count records, each with the digest that it has in the tally of its owner."""
-        owned = is_given(owners)
-        number = np.ones(int(owned.sum()), np.int64)
-        tallies = _Tallies(owners[owned], number, digests[owned]).added_up()
+        """Count records that have owners, each with the digest that it has in the tally of its owner."""
+        tallies = _Tallies(owners, np.ones(len(owners), np.int64), digests).added_up()
         for parts, places in zip(self._ranges, _range_places(tallies.owners), strict=True):
             parts.append(tallies.part(places))
             # As in a log-structured merge tree: each tally is merged a few times only.

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import Rows, Source
-from armnesia.logs.user_names import UserNames, first_user_type
+from armnesia.logs.user_names import first_user_type
 from armnesia.vault.state.corrections import Corrected, delete_corrected
 from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
@@ -88,8 +89,7 @@ class RecordLoader:
             return
         self._add_up(new)
         owned = is_given(new.owners)
-        if self._compares_tallies:
-            self._confirm_new(new.chosen(owned))
+        self._confirm_new(new, owned)
         texts = _texts(record_rows(columns))
         self._digests = self._digests.with_records(self._keyring, new.identities.tolist(), texts)
         if not owned.all():
@@ -98,7 +98,7 @@ class RecordLoader:
         self._pending.add(columns)
         if self._pending.is_full:
             self._pending.insert()
-            if self._compares_tallies or self._tallies.are_many():
+            if self._unfinished_check is not None or self._tallies.are_many():
                 self._tallies.store(self._session)
 
     def _store_pending(self) -> None:
@@ -108,14 +108,17 @@ class RecordLoader:
         self._tallies.store(self._session)
 
     @property
-    def _compares_tallies(self) -> bool:
-        """Whether tallies are compared with the records of the same people, so that both must be stored."""
-        return self._id_index is not None and not self._id_index.is_done
+    def _unfinished_check(self) -> IdIndexCheck | None:
+        """What compares tallies with the records of the same people: until it is done, both are stored."""
+        return None if self._id_index is None or self._id_index.is_done else self._id_index
 
-    def _confirm_new(self, owned: IncomingRows) -> None:
-        if self._id_index is not None:
-            tallied = stored_records_of(self._session, owned.owners)
-            self._id_index.confirm_new(self._session, owned.owners, owned.identities, tallied)
+    def _confirm_new(self, new: IncomingRows, owned: BoolArray) -> None:
+        """Compare the tallies of the owners of new rows with their records, as long as that is needed."""
+        check = self._unfinished_check
+        if check is not None:
+            owners = new.owners[owned]
+            tallied = stored_records_of(self._session, owners)
+            check.confirm_new(self._session, owners, new.identities[owned], tallied)
 
     def _add_up(self, new: IncomingRows) -> None:
         """Add the rows to the sums of their decisions."""
@@ -255,8 +258,3 @@ def user_type_for(state: State, source: Source) -> UserType | None:
     if state.configuration.user_type is not None or source.columns.user is None:
         return state.configuration.user_type
     return first_user_type(source.user_texts())
-
-
-def user_names_of(state: State) -> UserNames:
-    """How the users of a source are spelled in this vault."""
-    return UserNames.of(state.configuration.user_type)
