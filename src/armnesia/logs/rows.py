@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from armnesia.core.identifiers import UserType
+from armnesia.core.identifiers import UserType, looks_like_float
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.user_names import PLAIN
@@ -116,3 +117,14 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.arms)
+
+    @cached_property
+    def float_ids(self) -> dict[int, str]:
+        """By place, the ids that look like integers that became floats.
+
+        >>> Rows(range(3), [0] * 3, [5] * 3, [None] * 3, ["17", "17.0", "a.b"], None).float_ids
+        {1: '17.0'}
+        """
+        return {
+            place: id_ for place, id_ in enumerate(self.ids or ()) if "." in id_ and looks_like_float(id_)
+        }

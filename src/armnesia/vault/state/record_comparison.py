@@ -8,7 +8,7 @@ import numpy as np
 
 from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import VaultError
-from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
+from armnesia.core.identifiers import UserType, is_plain_integer
 from armnesia.core.messages import counted
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
@@ -119,27 +119,23 @@ class RecordComparison:
         twice. Where the record 17.0 was forgotten, 17 is refused as well.
         """
         ids = rows.ids or ()
-        floats = float_ids(rows)
-        respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in floats.items()}
-        integers = [
-            (place, self._keyring.record_identity("id", id_)) for place, id_ in respelled.items() if id_
-        ]
-        known = tables.keys_with_records(self._session, "identity", [name for _, name in integers])
+        respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in rows.float_ids.items()}
+        others = {place: id_ for place, id_ in respelled.items() if id_}
+        names = self._keyring.record_identities("id", list(others.values()))
+        held = tables.keys_with_records(self._session, "identity", names)
         if self._suppressed["record"]:
-            integers += [
-                (place, self._keyring.record_identity("id", f"{id_}.0"))
-                for place, id_ in enumerate(ids)
-                if id_ and is_plain_integer(id_)
-            ]
-            known |= {
-                name
-                for _, name in integers
-                if self._keyring.suppressed_record_digest(name) in self._suppressed["record"]
-            }
-        places = [place for place, name in integers if name in known]
+            as_floats = {place: f"{id_}.0" for place, id_ in enumerate(ids) if is_plain_integer(id_)}
+            others |= as_floats
+            names += self._keyring.record_identities("id", list(as_floats.values()))
+        forgotten = self._forgotten_records(names).tolist()
+        places = [
+            place
+            for place, name, is_forgotten in zip(others, names, forgotten, strict=True)
+            if is_forgotten or name in held
+        ]
         if places:
             first = min(places)
-            other = respelled.get(first) or f"{ids[first]}.0"
+            other = others[first]
             raise VaultError(
                 f"{len(places)} rows have an id that the vault holds, or has forgotten, in another spelling:"
                 f" {ids[first]!r} in row {rows.positions[first]}, which may be {other!r}; write the ids as"
@@ -260,11 +256,6 @@ class RecordComparison:
                 f" {rows.positions[first]}; an id must always name the same row;"
                 f" {self._records.corrections}; nothing was ingested"
             )
-
-
-def float_ids(rows: Rows) -> dict[int, str]:
-    """By place, the ids of a chunk that look like integers that became floats."""
-    return {place: id_ for place, id_ in enumerate(rows.ids or ()) if "." in id_ and looks_like_float(id_)}
 
 
 def record_rows(columns: Columns) -> list[Row]:

@@ -23,7 +23,7 @@ from armnesia.vault.state.decision_table import (
 from armnesia.vault.state.decisions import DEFAULT, FIRST, VaultDecision
 from armnesia.vault.state.incoming_tallies import IncomingTallies, stored_records_of
 from armnesia.vault.state.owner_tallies import IdIndexCheck
-from armnesia.vault.state.record_comparison import RecordComparison, float_ids, record_rows
+from armnesia.vault.state.record_comparison import RecordComparison, record_rows
 from armnesia.vault.state.records import IncomingRows, Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import SuppressionList
@@ -74,7 +74,7 @@ class RecordLoader:
 
     def check_spelling_of_ids(self, rows: Rows) -> None:
         """As in a comparison; rows of earlier chunks are in the vault by then."""
-        if float_ids(rows):
+        if rows.float_ids:
             self._pending.insert()
             self._pending.restore_indexes()
         self.compared.check_spelling_of_ids(rows)

@@ -2,7 +2,6 @@
 
 import warnings
 
-from armnesia.core.identifiers import looks_like_float
 from armnesia.logs import Rows, Source
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
@@ -30,12 +29,8 @@ class SourceRemarks:
 
     def read(self, transaction: Transaction, rows: Rows) -> None:
         """Look at a chunk before its rows are added."""
-        if self._float_id_row is None:
-            places = (
-                place for place, id_ in enumerate(rows.ids or ()) if "." in id_ and looks_like_float(id_)
-            )
-            first = next(places, None)
-            self._float_id_row = None if first is None else rows.positions[first]
+        if self._float_id_row is None and rows.float_ids:
+            self._float_id_row = rows.positions[min(rows.float_ids)]
         if not self._asked or len(self._people) >= self.most:
             return
         new = [user for user in dict.fromkeys(rows.users) if user is not None and user not in self._people]
