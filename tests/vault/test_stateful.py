@@ -160,7 +160,7 @@ def _frames_of_the_failure(kind: type[KeyedMachine] = KeyedMachine) -> list[str]
 
 
 def _keeps_the_old_sums(self: RecordLoader, corrected: Corrected) -> None:
-    TAKE_OUT(self, corrected)
+    DELETE_CORRECTED(self, corrected)
     self._sums.clear()
 
 
@@ -172,14 +172,14 @@ def _nobody_since(*_: Any) -> Any:
     return {"user": set(), "record": set()}
 
 
-TAKE_OUT = RecordLoader._take_out
+DELETE_CORRECTED = RecordLoader._delete_corrected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "fault", "noticed_by"),
     [
-        (RecordLoader, "_take_out", _keeps_the_old_sums, {"holds_what_the_model_holds", "teardown"}),
+        (RecordLoader, "_delete_corrected", _keeps_the_old_sums, {"holds_what_the_model_holds", "teardown"}),
         (Inheritance, "rows", _suppresses_nobody, {"holds_what_the_model_holds"}),
         (restore, "_suppressed_since", _nobody_since, {"holds_what_the_model_holds", "teardown"}),
     ],

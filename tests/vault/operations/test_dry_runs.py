@@ -160,11 +160,11 @@ def test_and_on_postgresql(history: History) -> None:
     check(history, "postgresql")
 
 
-SETTLED = RecordComparison._settled
+FIRST_OCCURRENCES = RecordComparison._first_occurrences
 
 
 def _each_chunk_for_itself(self: RecordComparison, rows: Rows, incoming: IncomingRows) -> IncomingRows:
-    return SETTLED(self, replace(rows, ordinals=[0] * len(rows)), incoming)
+    return FIRST_OCCURRENCES(self, replace(rows, ordinals=[0] * len(rows)), incoming)
 
 
 def test_rows_that_are_counted_in_each_chunk_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_rows_that_are_counted_in_each_chunk_are_noticed(monkeypatch: pytest.Mon
     rows = [Row(f"r{number}", "A", 0.5, "ann", "home") for number in (1, 2, 3, 4, 2)]
     history = History(rows[:1], set(), set(), rows, keyed=False, replaces=False)
     check(history, "sqlite")
-    monkeypatch.setattr(RecordComparison, "_settled", _each_chunk_for_itself)
+    monkeypatch.setattr(RecordComparison, "_first_occurrences", _each_chunk_for_itself)
     with pytest.raises(AssertionError):
         check(history, "sqlite")
 

@@ -125,9 +125,9 @@ def ingest(
                 loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
-                    progress(result.rows + loader.compared.n_rows)
+                    progress(result.rows + loader.comparison.n_rows)
             state = loader.store()
-        result = replace(_with_counts(result, loader.compared), served=state.served_action, head=state.head)
+        result = replace(_with_counts(result, loader.comparison), served=state.served_action, head=state.head)
         result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
     if result.replaced:
         erased = connection.erase(result.head)

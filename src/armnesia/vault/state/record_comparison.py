@@ -38,7 +38,7 @@ class NewRows(NamedTuple):
     rows: IncomingRows
     columns: Columns
     """The same rows, as the table `record` holds them."""
-    corrected: Corrected
+    replaced: Corrected
     """The records in whose place some of them come."""
 
 
@@ -69,9 +69,11 @@ class RecordComparison:
         state = transaction.state
         self.numbers = DecisionNumbers(self._session, state) if state.configuration.by else None
         self._user_column = source.columns.user
-        self._refused_arms: dict[tuple[str, ...], frozenset[int]] | None = None
-        if not recounts and any(rule.new_rows == "refuse" for rule in state.configuration.arms):
-            self._refused_arms = {}
+        self._refuses_arms = not recounts and any(
+            rule.new_rows == "refuse" for rule in state.configuration.arms
+        )
+        self._refused_arms: dict[tuple[str, ...], frozenset[int]] = {}
+        """By key, the arms that a decision refuses, as far as they were looked up."""
         self.holds_records = tables.has_records(self._session)
         """Whether there were records before the first chunk."""
         self._replaces = replaces
@@ -82,7 +84,7 @@ class RecordComparison:
         names = identities(self._keyring.record_identities, rows)
         incoming = self._incoming(rows, names, source)
         n_incoming = len(incoming)
-        new = self._settled(rows, incoming)
+        new = self._first_occurrences(rows, incoming)
         columns = self._records.columns(self._keyring, new)
         corrected = Corrected([], set())
         if self.holds_records:
@@ -184,7 +186,7 @@ class RecordComparison:
         digests = self._keyring.suppressed_record_digests(names)
         return np.fromiter(map(suppressed.__contains__, digests), bool, len(names))
 
-    def _settled(self, rows: Rows, incoming: IncomingRows) -> IncomingRows:
+    def _first_occurrences(self, rows: Rows, incoming: IncomingRows) -> IncomingRows:
         """Each row once, in the order of identities, without those that occurred before in this reading."""
         if rows.ids is not None and any(rows.ordinals):
             incoming = incoming.chosen(np.array(rows.ordinals)[incoming.places] == 0)
@@ -216,7 +218,7 @@ class RecordComparison:
 
         So do corrected ones that stay with their arm, whose identities are given.
         """
-        if self._refused_arms is None:
+        if not self._refuses_arms:
             return
         if same_arm:
             new = new.chosen(np.array([name not in same_arm for name in new.identities.tolist()], bool))

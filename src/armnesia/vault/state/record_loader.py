@@ -57,7 +57,7 @@ class RecordLoader:
         replaces: bool = False,
     ) -> None:
         """With `recounts`, rows of retired arms are counted again, whatever new ones are."""
-        self.compared = RecordComparison(
+        self.comparison = RecordComparison(
             transaction, records, source, suppression, recounts=recounts, replaces=replaces
         )
         self._layout = records.layout
@@ -69,7 +69,7 @@ class RecordLoader:
             lambda: ([0] * len(actions), [0] * len(actions))
         )
         """By decision, the counts and the units of the added rows, per arm."""
-        self._pending = _PendingRecords(self._session, is_first_load=not self.compared.holds_records)
+        self._pending = _PendingRecords(self._session, is_first_load=not self.comparison.holds_records)
         self._tallies = IncomingTallies(table_is_empty=not tables.has_tallies(self._session))
 
     def check_spelling_of_ids(self, rows: Rows) -> None:
@@ -77,14 +77,14 @@ class RecordLoader:
         if rows.float_ids:
             self._pending.insert()
             self._pending.restore_indexes()
-        self.compared.check_spelling_of_ids(rows)
+        self.comparison.check_spelling_of_ids(rows)
 
     def add(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
             raise VaultError("the source has changed while it was read; ingest again")
-        new, columns, corrected = self.compared.new_rows(rows, self._source)
-        self._take_out(corrected)
+        new, columns, replaced = self.comparison.new_rows(rows, self._source)
+        self._delete_corrected(replaced)
         if not len(new):
             return
         self._add_up(new)
@@ -133,7 +133,7 @@ class RecordLoader:
             own_counts[arm] += count
             own_units[arm] += total
 
-    def _take_out(self, corrected: Corrected) -> None:
+    def _delete_corrected(self, corrected: Corrected) -> None:
         """Delete records that rows of this chunk come in the place of."""
         if not corrected.records:
             return
@@ -149,9 +149,9 @@ class RecordLoader:
         """Store what is left, the new statistics and tallies, and let the learner decide again."""
         self._store_pending()
         state, transaction = replace(self._state, digests=self._digests), self._transaction
-        if self.compared.numbers is not None:
-            state = self._with_decisions(state, self.compared.numbers)
-        elif self.compared.added or self.compared.replaced:
+        if self.comparison.numbers is not None:
+            state = self._with_decisions(state, self.comparison.numbers)
+        elif self.comparison.added or self.comparison.replaced:
             assert state.decision is not None  # its actions are known
             sums = state.decision.statistics.plus(*self._sums[FIRST])
             state = state.with_stream(sums.stream(state.configuration))
@@ -160,8 +160,8 @@ class RecordLoader:
         user_type = state.configuration.user_type
         if user_type != self._before.configuration.user_type:
             transaction.append("user_type", user_type=str(user_type))
-        if self.compared.replaced:
-            transaction.append("correct", replaced=self.compared.replaced)
+        if self.comparison.replaced:
+            transaction.append("correct", replaced=self.comparison.replaced)
         if state != self._before:
             transaction.store(state)
         return transaction.state
@@ -213,7 +213,7 @@ class _PendingRecords:
         """Insert all of them, in the order of their identities."""
         if not self._number:
             return
-        if self._may_drop_indexes and self._number >= _MANY and self._session.dialect.indexes_after_load:
+        if self._may_drop_indexes and self._number >= _MANY and self._session.dialect.drop_record_indexes:
             tables.drop_record_indexes(self._session)
             self._lacks_indexes = True
         self._may_drop_indexes = False

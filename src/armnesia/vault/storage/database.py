@@ -29,8 +29,10 @@ class Dialect:
 
     blob: str
     """The type of bytes."""
-    indexes_after_load: bool = False
-    """Whether a first load is faster if the indexes of the records are built after it."""
+    drop_record_indexes: tuple[str, ...] = ()
+    """The statements that drop the indexes of the records; none if a first load is not faster without."""
+    create_record_indexes: tuple[str, ...] = ()
+    """The statements that build these indexes after the load."""
     rebuild_indexes: tuple[str, ...] = ()
     """The statements that make all indexes of a vault again, of whatever version."""
     rebuild_decision_indexes: str | None = None

@@ -31,6 +31,7 @@ from armnesia.vault.storage.postgres_catalogue import index_problems, schema_pro
 from armnesia.vault.storage.schema import (
     DECISION_TABLE,
     MANAGED_LAYOUT,
+    OWNER_INDEX,
     OWNER_TABLE,
     TABLES,
     VERSION,
@@ -82,7 +83,11 @@ def _translated(sql: str) -> str:
 
 DIALECT = Dialect(
     blob="BYTEA",
-    indexes_after_load=True,
+    drop_record_indexes=(
+        f"DROP INDEX {OWNER_INDEX.name}",
+        "ALTER TABLE record DROP CONSTRAINT record_pkey",
+    ),
+    create_record_indexes=("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX.statement),
     # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
     rebuild_indexes=tuple(
         f"REINDEX TABLE {table.name}"
