@@ -169,6 +169,7 @@ class _Join:
         with _new_file(self.out, replace=replace) as temporary:
             shown = EventTable.open(exposures, "exposures", self._wanted_exposures())
             measured = EventTable.open(metric, "metric", self._wanted_metric())
+            _refuse_own_input(self.out, [*shown.files.paths, *measured.files.paths])
             limits = {"memory_limit": self.options.memory_limit, "time_zone": self.options.time_zone}
             with ScratchDatabase.opened(self.out.absolute().parent, **limits) as database:
                 exposure_counts = self._read_exposures(database, shown)
@@ -372,6 +373,16 @@ def _check_metric(columns: MetricColumns, preset: str | None) -> None:
             f"a metric of preset {preset} is a table of all events: select one with metric_where"
             f" (--metric-where '{columns.event} = NAME')"
         )
+
+
+def _refuse_own_input(out: Path, paths: Iterable[str]) -> None:
+    """Refuse to replace a file that is read, however its path is written."""
+    for path in paths:
+        if out.exists() and os.path.samefile(out, path):
+            raise InvalidInputError(
+                f"out must not be a file that is read: {str(out)!r} is {path!r} of the exposures or the metric;"
+                " choose another file; nothing was written"
+            )
 
 
 @contextmanager
