@@ -1,12 +1,15 @@
 """A vault with many decisions on the command line."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from armnesia.cli.vault.served import read_key
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault.state.decision_table import where_option
 
 ROWS = [
     (
@@ -69,6 +72,20 @@ def test_what_names_no_decision_is_refused(run: Any, where: str, sentence: str) 
 
 def test_a_key_is_read_from_one_option_or_several() -> None:
     assert read_key(["a=1", "b = x=y "], ["a", "b"]) == read_key(["a=1,b=x=y"], ["a", "b"])
+
+
+@pytest.mark.parametrize("value", ["a", "a, b", "x=y", "a,b=c", "'q'", '"q"', 'a"b', "it's", " a ", "", "a,page=b"])
+def test_a_key_that_is_written_is_read_again(value: str) -> None:
+    key = {"country": value, "page": "home"}
+    (_, text) = shlex.split(where_option(key))
+    assert read_key([text], ["page", "country"]) == key
+
+
+@pytest.mark.parametrize("text", ["page=a,b=c", "page=a, b =c", 'page="a,b=c', "page='a',b=c"])
+def test_what_looks_like_an_unknown_key_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="have the keys 'page'; got 'b' in .*put a value .* in quotes"):
+        read_key([text], ["page"])
+
 
 
 @pytest.mark.usefixtures("keyed")

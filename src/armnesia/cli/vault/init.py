@@ -127,8 +127,8 @@ def _decisions_in(file: Path, configuration: Configuration) -> list[dict[str, st
             missing = [name for name in names if name not in (rows.fieldnames or ())]
             if missing:
                 raise InvalidInputError(
-                    f"--decisions-file {file} must have the columns {listed(names)}; {listed(missing)} is"
-                    " missing"
+                    f"--decisions-file {file} must have the columns {listed(names)}; {listed(missing)}"
+                    f" {'is' if len(missing) == 1 else 'are'} missing"
                 )
             return [{name: row[name] or "" for name in names} for row in rows]
     except OSError as error:

@@ -1,6 +1,8 @@
 """The decisions of a vault with keys: read and checked when they are needed, and stored with their tree."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -187,6 +189,37 @@ def in_decision(configuration: Configuration, key: Sequence[str]) -> str:
     return f" in the decision {key_dict(configuration.key_columns, key)!r}" if configuration.by else ""
 
 
+def refused_arm(configuration: Configuration, key: Sequence[str], arm: Hashable, row: int) -> VaultError:
+    """Refuse a new row of an arm that its decision does not offer; say what would let it in, there alone."""
+    where = where_option(key_dict(configuration.key_columns, key))
+    named = shlex.quote(str(arm))
+    return VaultError(
+        f"arm {arm!r} is not offered{in_decision(configuration, key)}, and new rows of it are refused: the"
+        f" first is row {row}; leave them out, offer it with armnesia arms add {named}{where}, or count them"
+        f" without serving it: armnesia arms retire {named}{where} --new-rows count; nothing was ingested"
+    )
+
+
+def where_option(values: Mapping[str, str]) -> str:
+    """The option of the command line that names decisions, to follow others; nothing if all are meant.
+
+    >>> where_option({"country": "DE", "page": "a, b"}), where_option({})
+    (' --where \'country=DE,page="a, b"\'', '')
+    """
+    parts = [
+        f"{name}={value if _PLAIN_VALUE.fullmatch(value) else _quoted(value)}"
+        for name, value in values.items()
+    ]
+    return f" --where {shlex.quote(','.join(parts))}" if parts else ""
+
+
+_PLAIN_VALUE = re.compile(r"[^\s'\",=]+")
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'
+
+
 def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple[str, ...]:
     """The key that names exactly one decision; a number stands for the interval in which it lies."""
     names = [column.name for column in columns]
@@ -194,7 +227,8 @@ def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple
     missing = [name for name in names if name not in where]
     if missing:
         raise InvalidInputError(
-            f"a decision of this vault is named by {listed(names)}; {listed(missing)} is missing"
+            f"a decision of this vault is named by {listed(names)}; {listed(missing)}"
+            f" {'is' if len(missing) == 1 else 'are'} missing"
         )
     return tuple(values[name] for name in names)
 

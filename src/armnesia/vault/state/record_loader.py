@@ -20,6 +20,7 @@ from armnesia.vault.state.decision_table import (
     in_decision,
     put_decisions,
     read_decisions,
+    refused_arm,
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, VaultDecision
 from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
@@ -117,7 +118,8 @@ class RecordComparison:
             first = min(places)
             other = respelled.get(first) or f"{ids[first]}.0"
             raise VaultError(
-                f"{len(places)} rows have an id that the vault holds, or has forgotten, in another spelling:"
+                f"{counted(len(places), 'row has', 'rows have')} an id that the vault holds, or has forgotten,"
+                " in another spelling:"
                 f" {ids[first]!r} in row {rows.positions[first]}, which may be {other!r}; write the ids as"
                 " before; nothing was ingested"
             )
@@ -163,27 +165,24 @@ class RecordComparison:
                 self._refused_arms[key] = configuration.arm_rules.refused(key)
             if rows.arms[place] in self._refused_arms[key]:
                 action = self._transaction.state.actions[rows.arms[place]]
-                raise VaultError(
-                    f"arm {action!r} is not offered{in_decision(configuration, key)}, and new rows of it are"
-                    f" refused: the first is row {rows.positions[place]}; leave them out, or run armnesia"
-                    f" arms retire {action} --new-rows count; nothing was ingested"
-                )
+                raise refused_arm(configuration, key, action, rows.positions[place])
 
     def _refuse_contradictions(self, contradicted: set[bytes], rows: Rows, names: list[bytes]) -> None:
         """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
         if contradicted:
             first = next(place for place, name in enumerate(names) if name in contradicted)
-            number = f"at least {counted(len(contradicted), 'row')}"
+            one = len(contradicted) == 1
+            number = f"at least {counted(len(contradicted), 'row')} of this source"
             if rows.ids is None:
                 others = [name for name in known_columns(self._session, "user") if name != self._user_column]
                 option = f"--user-column {' or '.join(others)}" if others else "the same --user-column"
                 raise VaultError(
-                    f"{number} of this source are in the vault already with another user column, or without"
-                    f" one: the first is row {rows.positions[first]}; give {option}, as before, or make a"
+                    f"{number} {'is' if one else 'are'} in the vault already with another user column, or"
+                    f" without one: the first is row {rows.positions[first]}; give {option}, as before, or make a"
                     " new vault; nothing was ingested"
                 )
             raise VaultError(
-                f"{number} of this source have an id that the vault holds with another action, reward"
+                f"{number} {'has' if one else 'have'} an id that the vault holds with another action, reward"
                 f"{', key' if self._layout.keyed else ''} or user: the first is row {rows.positions[first]};"
                 f" an id must always name the same row; {self._records.corrections}; nothing was ingested"
             )
