@@ -91,7 +91,7 @@ def test_an_unknown_key_is_not_taken_for_a_part_of_a_value(run: Any, command: tu
 
 
 @pytest.mark.usefixtures("keyed")
-@pytest.mark.parametrize("key", ["search", "a b, c=d", "it's \"x\""])
+@pytest.mark.parametrize("key", ["search", "a b, c=d", 'it\'s "x"'])
 def test_the_commands_that_a_refusal_names_let_the_rows_in_there_alone(run: Any, key: str) -> None:
     rows = [["variant", "clicked", "user", "experiment"], ["D", "1", "new", key], ["A", "1", "new", key]]
 
@@ -110,7 +110,9 @@ def test_the_commands_that_a_refusal_names_let_the_rows_in_there_alone(run: Any,
     retire = message.partition("without serving it: armnesia ")[2].partition("; nothing was")[0]
     for command, offered in ((retire, 0), (add, 1)):
         assert run(*shlex.split(command)).code == 0
-        found = {rule["where"].get("experiment"): rule for rule in run("arms", "list", "--json").json["rules"]}
+        found = {
+            rule["where"].get("experiment"): rule for rule in run("arms", "list", "--json").json["rules"]
+        }
         assert found[key]["offered"] == bool(offered)
         assert found[None] == {"arm": "D", "offered": False, "where": {}, "new_rows": "refuse"}
         assert run("ingest", "new.csv", *COLUMNS, "--dry-run").code == 0

@@ -60,9 +60,7 @@ def read_key(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 def _names_and_values(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The parts of a text: each ends before the next of the names, or at the end of the text."""
     next_name = rf",(?=\s*(?:{'|'.join(map(re.escape, names))})\s*=)" if names else "(?!)"
-    part = re.compile(
-        rf"\s*([^=]+?)\s*=\s*(?:({_QUOTED})|(.*?))\s*(?:{next_name}|\Z)", re.DOTALL
-    )
+    part = re.compile(rf"\s*([^=]+?)\s*=\s*(?:({_QUOTED})|(.*?))\s*(?:{next_name}|\Z)", re.DOTALL)
     at = 0
     while at < max(1, len(text)):
         match = part.match(text, at)
@@ -73,7 +71,7 @@ def _names_and_values(text: str, names: Sequence[str]) -> Iterator[tuple[str, st
         if unknown is not None:
             raise InvalidInputError(
                 f"the decisions of this vault have the keys {listed(names)}; got {unknown[1]!r} in"
-                f" {shown(text)}: put a value that has such text in quotes, as in {name}=\"a,b=c\""
+                f' {shown(text)}: put a value that has such text in quotes, as in {name}="a,b=c"'
             )
         yield name, bare if quoted is None else quoted[1:-1].replace(2 * quoted[0], quoted[0])
         at = match.end()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.messages import listed
+from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows
@@ -282,6 +282,17 @@ def _check_length(text: str) -> None:
         )
 
 
+def check_number(configuration: Configuration, number: int) -> None:
+    """Refuse more decisions than the vault's limit."""
+    most = configuration.most_decisions
+    if number > most:
+        names = listed([column.name for column in configuration.key_columns])
+        raise InvalidInputError(
+            f"the keys {names} make more than {counted(most, 'decision')}, the vault's limit"
+            " (--most-decisions of armnesia init): is one of them the wrong column? Nothing was ingested"
+        )
+
+
 def find_decision(transaction: Transaction, where: Mapping[str, Any]) -> VaultDecision:
     """The one decision with a key; refuse a key that no row has brought."""
     columns = transaction.state.configuration.key_columns
@@ -339,17 +350,11 @@ class DecisionNumbers:
 
     def _refuse_new(self, key: tuple[str, ...], number: int) -> None:
         """Refuse a new key beyond the limit, or where the decisions are declared."""
-        configuration, most = self._configuration, self._configuration.most_decisions
+        configuration = self._configuration
         if configuration.declared_decisions:
             raise InvalidInputError(
                 f"the key {key_dict(configuration.key_columns, key)!r} is not one of the vault's"
                 f" {configuration.declared_decisions:,} declared decisions: leave its rows out, or make a"
                 " successor that declares it (armnesia init --successor-of); nothing was ingested"
             )
-        if number > most:
-            names = listed([column.name for column in configuration.key_columns])
-            raise InvalidInputError(
-                f"the keys {names} make more than {most} decisions, the vault's limit"
-                " (--most-decisions of armnesia init): is one of them the wrong column? Nothing was"
-                " ingested"
-            )
+        check_number(configuration, number)

@@ -83,6 +83,11 @@ class RecordComparison:
         self.already_there += len(incoming) - added
         self.suppressed += len(names) - len(incoming)
 
+    @property
+    def new_keys(self) -> set[tuple[str, ...]]:
+        """The keys of rows that belong to decisions which the vault does not have yet."""
+        return set() if self._numbers is None else set(self._numbers.new.values())
+
     def _corrected(self, new: Mapping[bytes, Row], rows: Rows, names: list[bytes]) -> Corrected:
         """The records that rows come in the place of; none unless that was asked for."""
         if not self._replaces:
