@@ -1,7 +1,7 @@
 """What `decide` prints of a vault: the arm that it serves, or those of all its decisions."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,22 @@ def read_key(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
                 raise _no_decision(text)
             key[name] = value
     return key
+
+
+def key_in(vault: Vault, where: Sequence[str] | None) -> dict[str, str] | None:
+    """The values of keys that --where gives, in this vault; None if it was not given."""
+    if not where:
+        return None
+    return read_key(where, [column.name for column in vault.configuration.key_columns])
+
+
+def equations(values: Mapping[str, str]) -> str:
+    """Values of keys, to be read by people.
+
+    >>> equations({"country": "DE", "age": "18..30"})
+    'country=DE, age=18..30'
+    """
+    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 def _names_and_values(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
