@@ -60,6 +60,7 @@ def main() -> None:
         ("the same, rewards between 0 and 1", 2, 100_000, 2, 9, 200),
         ("one release, m = 1000, 200 arms", 1000, 1, 200, 5, 1000),
         ("one release, m = 10,000, 2000 arms", 10_000, 1, 2000, 3, 1000),
+        ("one release, m = 10,000, all arms", 10_000, 1, 10_000, 3, 1000),
     ):
         log, request = case(n_actions, data_sets, sources, count, binary="between" not in name)
         learner = am.LCB(confidence=1e-3)

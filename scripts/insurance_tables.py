@@ -18,9 +18,14 @@ from armnesia.core.units import UNIT
 from armnesia.learners import Decision, MeanAndCountLearner
 from armnesia.privacy import Level
 from armnesia.simulation import Environment, FixedSample, OneArm, evaluate_all
-from armnesia.unlearners.contenders import can_win, contenders, highest_scores
+from armnesia.unlearners.contenders import can_win, contenders, highest_scores, lowest_scores
 from armnesia.unlearners.predictive import flat
-from armnesia.unlearners.tilt_reference import among_contenders, insurance_price, insured_reference
+from armnesia.unlearners.tilt_reference import (
+    among_contenders,
+    best_reference,
+    insurance_price,
+    insured_reference,
+)
 from scripts.unlike_requests import MEANS, losses, of_several_arms
 
 DELTA = 1e-5
@@ -86,9 +91,37 @@ class Plausible(Tilt):
         return insured_reference(q, can_win(lowest, highest), highest, budget, self.insurance)
 
 
+@dataclass(frozen=True)
+class Worthwhile(Tilt):
+    """Tilt that insures an arm only if it may have been ahead by `times` as much as it seems to be behind."""
+
+    times: float = 2.0
+    name: ClassVar[str] = "tilt with worthwhile contenders"
+    level: ClassVar[Level] = Level.REQUEST_SHAPE
+
+    def reference_probabilities(
+        self,
+        learner: MeanAndCountLearner,
+        retained: ArmStatistics,
+        shape: IntArray,
+        original_decision: Decision | None,
+        budget: Budget,
+    ) -> FloatArray:
+        """The reference of tilt with these contenders insured; those of one requested arm are two at most."""
+        lowest, highest = (find(learner, retained, shape) for find in (lowest_scores, highest_scores))
+        is_contender = can_win(lowest, highest)
+        expected = learner.lower_bounds(retained.unit_means, retained.counts + shape, retained.n_actions)
+        behind = expected.max(axis=-1, keepdims=True) - expected
+        ahead = highest - lowest.max(axis=-1, keepdims=True)
+        paid = insurance_price(is_contender.sum(axis=-1, keepdims=True), budget) <= self.insurance
+        q = among_contenders(flat(learner, retained, shape), is_contender)
+        return best_reference(q, budget, is_contender & paid & (ahead >= self.times * behind))
+
+
 PLAUSIBLE: dict[str, Unlearner | None] = {
     "`insurance=0`": Tilt(insurance=0),
     **{f"deleted mean ≤ {most:g}": Plausible(most=most) for most in (0.15, 0.3, 0.5)},
+    "ahead ≥ 2 × behind": Worthwhile(),
     "insured": Tilt(),
 }
 SEVERAL: dict[str, Unlearner | None] = {
@@ -216,7 +249,9 @@ def plausible_table() -> list[str]:
         ("600, 300 of arm 0, 0.20 / 0.00", 600, 0, 300, 0.2),
         ("600, 120 of arm 0, 0.20 / 0.075", 600, 0, 120, 0.2),
         ("600, 60 of arm 0, 0.60 / 0.044", 600, 0, 60, 0.6),
+        ("600, 60 of arm 0, 1.00 / 0.00", 600, 0, 60, 1.0),
         ("1000, 80 of arm 2", 1000, 2, 80, 0.06),
+        ("600, 200 of arm 2", 600, 2, 200, 0.06),
         ("600, 80 of arm 4", 600, 4, 80, 0.02),
     ):
         kept_mean = max((n * MEANS[arm] - k * mean) / (n - k), 0.0)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.parameters import Parameter, build, parameter, parameters_of
+from armnesia.core.parameters import Parameter, build, parameter, parameter_names, parameters_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class Everything:
     named: str | Callable[[], int] = parameter("a", help="A text.", choices=lambda: ["a", "b"])
     label: Hashable | None = parameter(None, help="An action label.")
     hidden: int = 3
+
+
+def test_the_names_are_those_of_the_parameters() -> None:
+    assert parameter_names(Everything) == tuple(each.name for each in parameters_of(Everything))
+    assert (parameter_names(int), parameters_of(int)) == ((), ())
 
 
 def test_every_kind_of_field_has_the_type_of_its_option() -> None:

@@ -71,6 +71,17 @@ def test_sums_that_are_not_whole_cannot_be_called_binary() -> None:
         DeletionRequest(fractional, binary=True)
 
 
+def test_sums_of_records_are_checked_like_any_request() -> None:
+    held = ArmStatistics.from_rewards({"A": [1, 0, 0.5], "B": [1]})
+    found = DeletionRequest.from_sums(held, [(0, 1, UNIT, True), (0, 1, UNIT // 2, False)])
+    assert found == DeletionRequest(ArmStatistics.from_rewards({"A": [1, 0.5], "B": []}))
+    assert DeletionRequest.from_sums(held, []) is None
+    with pytest.raises(InvalidInputError, match="binary must be False: the sums are not whole numbers"):
+        DeletionRequest.from_sums(held, [(0, 1, UNIT // 2, True)])
+    with pytest.raises(InvalidInputError, match="statistics of action 'B' are impossible"):
+        DeletionRequest.from_sums(held, [(1, 1, 2 * UNIT, True)])
+
+
 def test_sums_beyond_int64_are_checked_too() -> None:
     count = 10**10
     whole = ArmStatistics(("A",), np.array([count]), np.array([count * UNIT], dtype=object))

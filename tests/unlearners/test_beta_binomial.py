@@ -38,13 +38,19 @@ def test_numbers_of_ones_where_most_are_ones_and_the_sizes_differ(largest: int) 
         assert np.isfinite(found).all()
 
 
+@pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("fewest_zeros", [0.1, 1.0, 30.0])
-def test_the_likely_numbers_of_ones_are_all_that_are_not_negligible(fewest_zeros: float) -> None:
-    """Many at once, with few and with many ones, few and many deleted: against scipy's distribution."""
+def test_the_likely_numbers_of_ones_are_all_that_are_not_negligible(fewest_zeros: float, equal: bool) -> None:
+    """Many at once, with few and with many ones, few and many deleted: against scipy's distribution.
+
+    If all have equally many records, and equally many deleted, that is used.
+    """
     rng = np.random.default_rng(5)
     k = rng.integers(0, 60, size=(2, 150))
     ones: Floats = rng.choice(np.array([0.1, 0.7, 1.0, 3.1, 80.1]), size=k.shape)
     zeros: Floats = np.asarray(fewest_zeros + rng.integers(0, 90, k.shape), dtype=np.float64)
+    if equal:
+        k, zeros = np.full_like(k, 60), fewest_zeros + 128.0 - ones + ones.min()
     first, found = likely_numbers_of_ones(k, (ones, zeros), 1e-15)
     expected = np.array(betabinom.pmf(np.arange(k.max() + 1)[:, None, None], k, ones, zeros))
     np.testing.assert_allclose(found, expected[first : first + len(found)], rtol=1e-9, atol=1e-16)

@@ -16,7 +16,7 @@ def one_hot(index: IntArray, n_actions: int) -> FloatArray:
     >>> one_hot(np.array(1), 3)
     array([0., 1., 0.])
     """
-    return np.asarray(np.expand_dims(index, -1) == np.arange(n_actions), dtype=np.float64)
+    return np.asarray(index[..., None] == np.arange(n_actions), dtype=np.float64)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,8 @@ from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.units import UNIT
 
-_LARGEST_INT64_COUNT = np.iinfo(np.int64).max // UNIT
+LARGEST_INT64_COUNT = np.iinfo(np.int64).max // UNIT
+"""Of records of an arm: every possible sum of their reward units fits into 64 bits."""
 
 
 def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
@@ -19,7 +20,7 @@ def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
         raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.dtype}")
     if given.dtype == object and not all(_is_whole(value) for value in given.flat):
         raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.tolist()}")
-    fits = counts.size == 0 or int(counts.max()) <= _LARGEST_INT64_COUNT
+    fits = counts.size == 0 or int(counts.max()) <= LARGEST_INT64_COUNT
     if not fits:
         return np.array([int(value) for value in given.flat], dtype=object).reshape(given.shape)
     try:
@@ -34,6 +35,6 @@ def _is_whole(value: Any) -> bool:
 
 def add_sums(left: NDArray[Any], right: NDArray[Any], counts: IntArray) -> NDArray[Any]:
     """Add sums, as Python integers where int64 could overflow."""
-    if counts.size and int(counts.max()) > _LARGEST_INT64_COUNT:
+    if counts.size and int(counts.max()) > LARGEST_INT64_COUNT:
         left = left.astype(object)
     return np.asarray(left + right)

@@ -71,6 +71,19 @@ def parameters_of(kind: type) -> tuple[Parameter, ...]:
     return tuple(_parameter(field, hints[field.name]) for field in declared)
 
 
+def parameter_names(kind: type) -> tuple[str, ...]:
+    """The names of the declared parameters of a dataclass in order.
+
+    >>> @dataclass(frozen=True)
+    ... class Lottery:
+    ...     keep: float = parameter(0.5, help="Probability of the old decision.")
+    >>> parameter_names(Lottery)
+    ('keep',)
+    """
+    declared = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return tuple(field.name for field in declared if "help" in field.metadata)
+
+
 def build(kind: type[T], options: Mapping[str, Any]) -> T:
     """Make an instance with these options; an option that is not a parameter is refused.
 
@@ -84,7 +97,7 @@ def build(kind: type[T], options: Mapping[str, Any]) -> T:
     Traceback (most recent call last):
     armnesia.core.errors.InvalidInputError: lottery has no option 'ratio'; it has 'keep'
     """
-    known = [parameter.name for parameter in parameters_of(kind)]
+    known = parameter_names(kind)
     for option in options:
         if option not in known:
             name = getattr(kind, "name", kind.__name__)

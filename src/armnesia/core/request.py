@@ -29,10 +29,8 @@ class DeletionRequest:
     binary: bool = False
 
     def __post_init__(self) -> None:
-        if self.binary and np.any(self.records.sums % UNIT != 0):
-            raise InvalidInputError(
-                "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
-            )
+        if self.binary and (self.records.sums % UNIT != 0).any():
+            raise _not_binary()
 
     @classmethod
     def from_rewards(
@@ -61,10 +59,12 @@ class DeletionRequest:
             binary &= only_extremes
         if not any(counts):
             return None
-        records = ArmStatistics(
-            statistics.actions, np.array(counts), np.array(totals), statistics.reward_range
-        )
-        return cls(records, binary)
+        if binary and any(total % UNIT for total in totals):
+            raise _not_binary()
+        records = ArmStatistics.of_checked_arms(statistics.actions, counts, totals, statistics.reward_range)
+        request = object.__new__(cls)  # all is checked
+        request.__dict__.update(records=records, binary=binary)
+        return request
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
@@ -99,4 +99,10 @@ class DeletionRequest:
     @property
     def is_empty(self) -> BoolArray:
         """Whether the request holds no records."""
-        return np.asarray(self.counts.sum(axis=-1) == 0)
+        return np.asarray(self.records.total == 0)
+
+
+def _not_binary() -> InvalidInputError:
+    return InvalidInputError(
+        "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
+    )

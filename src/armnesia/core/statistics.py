@@ -6,22 +6,24 @@ range; a *deletion* is exact, because integers are added and subtracted: after a
 and deletions the statistics are bit for bit those of the rows that are left.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.arrays import FloatArray, IntArray, read_only
+from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
-from armnesia.core.exact_sums import add_sums, exact_sums
+from armnesia.core.exact_sums import LARGEST_INT64_COUNT, add_sums, exact_sums
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_units
 
 SCHEMA = "armnesia.statistics/1"
 """Names the layout of `ArmStatistics.to_dict`; every later version must load this one."""
+_WHOLE = (int, np.integer)
 
 
 class Records(Protocol):
@@ -77,14 +79,49 @@ class ArmStatistics:
             raise InvalidInputError(f"sums must have the shape of counts, {counts.shape}; got {sums.shape}")
         arm = _first_impossible_arm(counts, sums)
         if arm is not None:
-            raise InvalidInputError(
-                f"statistics of action {actions[arm]!r} are impossible:"
-                " a count is never negative and a sum lies between 0 and its count"
-            )
-        object.__setattr__(self, "actions", actions)
-        object.__setattr__(self, "counts", read_only(counts))
-        object.__setattr__(self, "sums", read_only(sums))
-        object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
+            raise _impossible(actions[arm])
+        self._set(actions, counts, sums, checked_reward_range(self.reward_range))
+
+    def _set(
+        self,
+        actions: tuple[Hashable, ...],
+        counts: IntArray,
+        sums: NDArray[Any],
+        reward_range: tuple[float, float],
+    ) -> Self:
+        """Keep values that were checked; the arrays are new, and nobody changes them from now on."""
+        counts.flags.writeable = sums.flags.writeable = False
+        self.__dict__.update(actions=actions, counts=counts, sums=sums, reward_range=reward_range)
+        return self
+
+    @classmethod
+    def of_checked_arms(
+        cls,
+        actions: tuple[Hashable, ...],
+        counts: Sequence[int],
+        sums: Sequence[int],
+        reward_range: tuple[float, float],
+    ) -> Self:
+        """One data set over actions and a reward range that were checked before; the numbers are checked.
+
+        >>> ArmStatistics.of_checked_arms(("A", "B"), [3, 1], [2 * UNIT, 0], (0.0, 1.0)).means
+        array([0.66666667, 0.        ])
+        >>> ArmStatistics.of_checked_arms(("A", "B"), [1, 0], [0, UNIT], (0.0, 1.0))
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: statistics of action 'B' are impossible: a count is never
+        negative and a sum lies between 0 and its count
+        """
+        for action, count, total in zip(actions, counts, sums, strict=True):
+            is_whole = isinstance(count, _WHOLE) and isinstance(total, _WHOLE)
+            if not (is_whole and 0 <= total <= int(count) * UNIT):
+                raise _impossible(action)
+        fits = max(counts) <= LARGEST_INT64_COUNT
+        return object.__new__(cls)._set(
+            actions,
+            np.array(counts, dtype=np.int64),
+            np.array(sums, dtype=np.int64) if fits else np.array([*map(int, sums)], dtype=object),
+            reward_range,
+        )
 
     @classmethod
     def empty(cls, actions: Iterable[Hashable], reward_range: tuple[float, float] = (0.0, 1.0)) -> Self:
@@ -153,26 +190,22 @@ class ArmStatistics:
                 f" {_shown(self.sums, arm)}, in reward units; deleting count {_shown(records.counts, arm)}"
                 f" and sum {_shown(records.sums, arm)} would remove records that it does not contain"
             )
-        return self._with_checked(counts, sums)
-
-    def _with_checked(self, counts: IntArray, sums: NDArray[Any]) -> Self:
-        """Other numbers of the same arms, which were checked already: checking is most of the work."""
-        made = object.__new__(type(self))
-        object.__setattr__(made, "actions", self.actions)
-        object.__setattr__(made, "counts", read_only(counts))
-        object.__setattr__(made, "sums", read_only(exact_sums(sums, counts)))
-        object.__setattr__(made, "reward_range", self.reward_range)
-        return made
+        if sums.dtype == object:  # fewer records may need no Python integers
+            sums = exact_sums(sums, counts)
+        # To check all of it again would be most of the work.
+        return object.__new__(type(self))._set(self.actions, counts, sums, self.reward_range)
 
     @property
     def n_actions(self) -> int:
         """The number of arms, m."""
         return len(self.actions)
 
-    @property
+    @cached_property
     def total(self) -> IntArray:
         """N: the number of records of all arms, one number per data set."""
-        return np.asarray(self.counts.sum(axis=-1))
+        total = np.asarray(self.counts.sum(axis=-1))
+        total.flags.writeable = False
+        return total
 
     @property
     def unit_means(self) -> FloatArray:
@@ -267,6 +300,8 @@ class ArmStatistics:
             raise InvalidInputError(
                 f"reward_range differs: {self.reward_range} here, {other.reward_range} given"
             )
+        if self.counts.shape == other.counts.shape:
+            return
         try:
             np.broadcast_shapes(self.counts.shape, other.counts.shape)
         except ValueError:
@@ -280,6 +315,13 @@ def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:
     ceiling = counts.astype(sums.dtype) * UNIT
     impossible = (counts < 0) | (sums < 0) | (sums > ceiling)
     return int(np.argwhere(impossible)[0][-1]) if impossible.any() else None
+
+
+def _impossible(action: Hashable) -> InvalidInputError:
+    return InvalidInputError(
+        f"statistics of action {action!r} are impossible: a count is never negative and a sum lies between 0"
+        " and its count"
+    )
 
 
 def _shown(values: NDArray[Any], arm: int) -> str:

@@ -380,8 +380,8 @@ def _refuse_own_input(out: Path, paths: Iterable[str]) -> None:
     for path in paths:
         if out.exists() and os.path.samefile(out, path):
             raise InvalidInputError(
-                f"out must not be a file that is read: {str(out)!r} is {path!r} of the exposures or the metric;"
-                " choose another file; nothing was written"
+                f"out must not be a file that is read: {str(out)!r} is {path!r} of the exposures or the"
+                " metric; choose another file; nothing was written"
             )
 
 

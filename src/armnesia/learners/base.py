@@ -144,7 +144,7 @@ class Learner(ABC):
         no_data = statistics.total == 0
         default = 0 if self.default_action is None else statistics.index_of(self.default_action)
         unit_scores = self.unit_scores(statistics)
-        index = np.asarray(np.where(no_data, default, np.argmax(unit_scores, axis=-1)), dtype=np.int64)
+        index = np.asarray(np.where(no_data, default, unit_scores.argmax(axis=-1)), dtype=np.int64)
         scores = self.on_reward_scale(unit_scores, statistics.reward_range)
         return Decision(statistics.actions, index, scores, np.asarray(no_data))
 

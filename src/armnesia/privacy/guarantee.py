@@ -103,7 +103,8 @@ class Guarantee:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
-        object.__setattr__(self, "level", Level.named(self.level))
+        if not isinstance(self.level, Level):
+            object.__setattr__(self, "level", Level.named(self.level))
 
     @property
     def meaning(self) -> str:

@@ -38,6 +38,7 @@ class Branch(StrEnum):
 
 
 _BRANCHES = np.array(list(Branch), dtype=object)
+_CODES = {branch: code for code, branch in enumerate(Branch)}
 
 
 BranchCodes: TypeAlias = NDArray[np.int8]
@@ -51,10 +52,9 @@ def is_branch(codes: BranchCodes, branch: Branch) -> BoolArray:
 
 def first_branch(reasons: dict[Branch, BoolArray], otherwise: Branch | BranchCodes) -> BranchCodes:
     """The first branch, in order, whose reason holds; one per data set."""
-    order = list(Branch)
-    codes = np.asarray(order.index(otherwise) if isinstance(otherwise, Branch) else otherwise)
+    codes = np.asarray(_CODES[otherwise] if isinstance(otherwise, Branch) else otherwise)
     for branch, holds in reversed(reasons.items()):
-        codes = np.where(holds, order.index(branch), codes)
+        codes = np.where(holds, _CODES[branch], codes)
     return np.asarray(codes, dtype=np.int8)
 
 
@@ -85,7 +85,7 @@ class Release:
                 "draw takes the release of one data set;"
                 f" this one holds {self.probabilities.size // len(self.actions)}"
             )
-        possible = np.flatnonzero(self.probabilities)
+        (possible,) = self.probabilities.nonzero()
         if len(possible) == 1 and self.probabilities[possible[0]] == 1.0:  # nothing is left to chance
             return self.actions[int(possible[0])]
         return self.actions[draw_index(self.probabilities)]
@@ -219,14 +219,17 @@ class Unlearner(ABC):
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         """The exact distribution of the arm released after forgetting the request."""
-        self.check_supported(learner, request.counts)
-        retained = statistics.without(request)
+        self.check_supported(learner, request.records.counts)
+        retained = statistics.without(request.records)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
-        probabilities = default_where_empty(learner, retained, probabilities)
+        no_data = retained.total == 0
+        if no_data.any() or probabilities.shape != retained.counts.shape:
+            probabilities = default_where_empty(learner, retained, probabilities)
         unchanged = request.is_empty & (not self.conceals_empty_requests)
-        reasons = {Branch.NO_DATA_LEFT: retained.total == 0, Branch.UNCHANGED: unchanged}
-        codes = first_branch(reasons, otherwise=branch)
-        guarantee = replace(self.guarantee(request, budget), reveals=learner.reveals)
+        codes = first_branch({Branch.NO_DATA_LEFT: no_data, Branch.UNCHANGED: unchanged}, otherwise=branch)
+        guarantee = self.guarantee(request, budget)
+        if learner.reveals:
+            guarantee = replace(guarantee, reveals=learner.reveals)
         return Release(statistics.actions, probabilities, codes, guarantee)
 
     def reference(

@@ -117,12 +117,17 @@ def _few_records(
         most = int(k.max())
         # Data sets with similar numbers of ones come together: then few numbers are likely in each part.
         in_order = every[np.argsort((k * one / (one + zero)).max(axis=0)[every])]
-        for part in np.array_split(in_order, -(-every.size * (n_arms + 1) * (most + 1) // _TABLE)):
-            fewest, chances = likely_numbers_of_ones(k[:, part], (one[:, part], zero[:, part]), _NEGLIGIBLE)
-            possible = np.arange(float(fewest), fewest + len(chances))[:, None, None]
-            means = np.minimum((s[:, part] + possible) / n[:, part].astype(np.float64), 1.0)
-            for_these = learner.for_rows(alike[part], shape.shape, touched[:, part].T)
-            scores = for_these.lower_bounds(means.swapaxes(1, 2), n[:, part].T, m).swapaxes(1, 2)
+        k, n, touched = (each.take(in_order, axis=1) for each in (k, n, touched))
+        s, one, zero = (each.take(in_order, axis=1) for each in (s, one, zero))
+        n_parts = -(-every.size * (n_arms + 1) * (most + 1) // _TABLE)
+        for places in np.array_split(np.arange(every.size), n_parts):
+            at, part = slice(int(places[0]), int(places[-1]) + 1), in_order[places]
+            fewest, chances = likely_numbers_of_ones(k[:, at], (one[:, at], zero[:, at]), _NEGLIGIBLE)
+            means = s[:, at] + np.arange(float(fewest), fewest + len(chances))[:, None, None]
+            means /= n[:, at]
+            np.minimum(means, 1.0, out=means)
+            for_these = learner.for_rows(alike[part], shape.shape, touched[:, at].T)
+            scores = for_these.lower_bounds(means.swapaxes(1, 2), n[:, at].T, m).swapaxes(1, 2)
             winner = _higher_of_two if n_arms == 2 and part.size > _FEW_ROWS else _highest_of_several
             found[part] = winner(scores, chances, to_beat[part], arms[part])
         # If all arms are touched, there is no rival, and its place is that of another arm.
@@ -178,24 +183,33 @@ def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, a
     It goes through the values one by one, because the data sets of one value fit into a cache.
     """
     n_values, _, rows = scores.shape
-    # An arm in front of the rival needs to be equal only: a little less is to be exceeded.
-    to_beat = np.where(arms[:, :2] < arms[:, 2:], np.nextafter(rival, -np.inf)[:, None], rival[:, None]).T
-    # Chances that the second arm has one of the values before this one, and this one or a later one, ahead.
-    before, from_here = np.zeros((n_values + 1, rows)), np.zeros((n_values + 1, rows))
-    lost, other_lost = np.zeros(rows), np.zeros(rows)
+    # Chances that the second arm has one of the values before this one.
+    before = np.zeros((n_values + 1, rows))
     for value in range(n_values):
         np.add(before[value], chances[value, 1], out=before[value + 1])
+    search = _RisingSearch(scores[:, 1])
+    place, first = search.start, np.zeros(rows)
+    if not (rival > -np.inf).any():
+        total = np.zeros(rows)  # 1 up to rounding
+        for value in range(n_values):
+            # Below this place, the second arm is below the first or equal to it.
+            place = search.first_above(scores[value, 0], from_place=place)
+            first += chances[value, 0] * before.take(place)
+            total += chances[value, 0]
+        return np.stack([first, np.maximum(total * before[-1] - first, 0.0), np.zeros(rows)], axis=-1)
+    # An arm in front of the rival needs to be equal only: a little less is to be exceeded.
+    in_front = arms[:, :2] < arms[:, 2:]
+    to_beat = np.where(in_front, np.nextafter(rival, -np.inf)[:, None], rival[:, None]).T
+    # Chances that the second arm has this value or a later one, ahead of the rival.
+    from_here = np.zeros((n_values + 1, rows))
+    lost, other_lost, second = np.zeros(rows), np.zeros(rows), np.zeros(rows)
     for value in reversed(range(n_values)):
         ahead = chances[value, 1] * (scores[value, 1] > to_beat[1])
         np.add(from_here[value + 1], ahead, out=from_here[value])
         other_lost += chances[value, 1] - ahead
-    first, second = np.zeros(rows), np.zeros(rows)
-    search = _RisingSearch(scores[:, 1])
-    place = search.start
     for value in range(n_values):
         ahead = chances[value, 0] * (scores[value, 0] > to_beat[0])
         lost += chances[value, 0] - ahead
-        # Below this place, the second arm is below the first or equal to it.
         place = search.first_above(scores[value, 0], from_place=place)
         first += ahead * before.take(place)
         second += chances[value, 0] * from_here.take(place)
@@ -211,8 +225,8 @@ class _RisingSearch:
     def __init__(self, values: FloatArray) -> None:
         number, self.rows = values.shape
         self.length = 2 ** number.bit_length()
-        padded = np.full((self.length, self.rows), np.inf)
-        padded[:number] = values
+        padded = np.empty((self.length, self.rows))
+        padded[:number], padded[number:] = values, np.inf
         self.values = padded.ravel()
         self.start = np.arange(self.rows)
 

@@ -57,7 +57,10 @@ def _fewer(terms: IntArray, deleted: IntArray, hits: FloatArray, misses: FloatAr
 def _log_chance_of_none(deleted: IntArray, hits: FloatArray, misses: FloatArray) -> FloatArray:
     """ln P(0) of a beta-binomial number of hits."""
     n = hits + misses
-    return np.asarray(gammaln(misses + deleted) - gammaln(misses) + gammaln(n) - gammaln(n + deleted))
+    if n.size and (n == n.flat[0]).all() and (deleted == deleted.flat[0]).all():
+        # Of equal numbers ln Γ is computed once.
+        n, deleted = np.asarray(n.flat[0]), np.asarray(deleted.flat[0])
+    return np.asarray(gammaln(misses + deleted) - gammaln(misses) + (gammaln(n) - gammaln(n + deleted)))
 
 
 def numbers_of_ones(deleted: IntArray, belief: Belief, most: int) -> FloatArray:
@@ -103,14 +106,18 @@ def _up_to_negligible(
     """P(0), P(1), … on the first axis, until all that follow are negligible; and the highest of each."""
     (ones, zeros), k = belief, deleted.astype(np.float64)
     # With a zero or more, P(g+1)/P(g) does not rise above 1 again.
-    falls_for_good = zeros.min() >= 1
+    falls_for_good, equal = zeros.min() >= 1, bool((deleted == most).all())
     found, highest, others = np.empty((most + 1, *none.shape)), [none.max()], zeros + (k - 1)
     found[0] = none
     for g in range(most):
         ratio = ones + g
-        ratio *= np.maximum(k - g, 0.0)
-        # The divisor is at least `zeros` as long as a record is left, and must not be 0 after that.
-        ratio /= np.maximum(others - g, zeros) * (g + 1)
+        if equal:
+            ratio /= others - g
+            ratio *= (most - g) / (g + 1)
+        else:
+            ratio *= np.maximum(k - g, 0.0)
+            # The divisor is at least `zeros` as long as a record is left, and must not be 0 after that.
+            ratio /= np.maximum(others - g, zeros) * (g + 1)
         np.multiply(found[g], ratio, out=found[g + 1])
         highest.append(found[g + 1].max())
         if falls_for_good and highest[-1] < negligible and ratio.max() <= 1:

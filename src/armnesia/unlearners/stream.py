@@ -143,7 +143,7 @@ class Stream:
         array([1, 1])
         """
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
-        return self._with_state(self.statistics.without(request), deleted_counts)
+        return self._with_state(self.statistics.without(request.records), deleted_counts)
 
     def forget(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
@@ -157,12 +157,10 @@ class Stream:
             release = unlearner.release(self.current_learner, self.statistics, request, budget)
         else:
             release = self._release_offered(unlearner, request, budget)
-        own = release.guarantee.level
-        level = Level.weakest(own, self.level)
-        if level is not own:
+        if self.penalty == "frozen":
+            level = Level.weakest(release.guarantee.level, self.level)
             release = replace(release, guarantee=replace(release.guarantee, level=level))
-        deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
-        return release, self._with_state(self.statistics.without(request), deleted_counts)
+        return release, self.remove(request)
 
     def forget_jointly(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget
@@ -252,6 +250,10 @@ class Stream:
         if deleted_counts is not None:  # the counts of one data set and a batch of requests, or the reverse
             deleted_counts = np.broadcast_to(deleted_counts, statistics.counts.shape)
         offered = None if self.offered is None else np.broadcast_to(self.offered, statistics.counts.shape)
+        if deleted_counts is None and offered is None:  # nothing has to be checked again
+            later = object.__new__(type(self))
+            later.__dict__.update(self.__dict__, statistics=statistics)
+            return later
         return replace(self, statistics=statistics, deleted_counts=deleted_counts, offered=offered)
 
     def __eq__(self, other: object) -> bool:

@@ -54,10 +54,15 @@ def _integrals(arms: "_Arms", at_least: FloatArray) -> FloatArray:
         _, log_below, log_ratio = arms.of(part.row, values=True).densities(x, part.rest + error)
         density = np.exp(log_below + log_ratio - log_least[:, None, part.row])
         areas = np.einsum("q,aqp->ap", _WEIGHTS, density) * part.width / 2
-        for arm, area in enumerate(areas):
-            sums[arm] += np.bincount(part.row, area, minlength=sums.shape[-1])
+        sums += np.bincount(_places(sums, part.row), areas.ravel(), minlength=sums.size).reshape(sums.shape)
     with np.errstate(divide="ignore"):  # the sum is 0 where a probability is far below SMALLEST
         return np.exp(np.maximum(log_least + np.log(sums), _LOG_SMALLEST)).T
+
+
+def _places(values: FloatArray, row: IntArray) -> IntArray:
+    """Where each arm's values of these rows are in the flat array: one call is for all arms."""
+    n_arms, n_rows = values.shape
+    return np.asarray((np.arange(n_arms)[:, None] * n_rows + row).ravel())
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +173,8 @@ def _refined(arms: _Arms, low: _Edges, high: _Edges, row: IntArray) -> tuple[Flo
     while row.size:
         width = (high.x - low.x) + (high.rest - low.rest)
         log_width = np.log(width)
-        for arm, chord in enumerate((low.height + high.height) / 2 + log_width):
-            np.maximum.at(log_least[arm], row, chord)
+        chords = (low.height + high.height) / 2 + log_width
+        np.maximum.at(log_least.reshape(-1), _places(log_least, row), chords.ravel())
         top = np.minimum(
             low.height + np.maximum(low.slope, 0.0) * width, high.height - np.minimum(high.slope, 0.0) * width
         )

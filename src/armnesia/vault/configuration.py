@@ -15,7 +15,7 @@ from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
-from armnesia.core.parameters import build, parameters_of
+from armnesia.core.parameters import build, parameter_names
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
@@ -222,7 +222,7 @@ class Configuration:
         if self.learner not in LEARNERS:
             raise InvalidInputError(f"learner must be one of {', '.join(LEARNERS)}; got {self.learner!r}")
         kind = LEARNERS[self.learner]
-        has_confidence = any(each.name == "confidence" for each in parameters_of(kind))
+        has_confidence = "confidence" in parameter_names(kind)
         confidence = {"confidence": self.confidence} if has_confidence else {}
         return build(kind, {**confidence, **self.learner_options})
 
@@ -351,8 +351,10 @@ class Configuration:
     @classmethod
     @lru_cache(maxsize=16)
     def from_text(cls, text: str) -> Self:
-        """Read the canonical JSON of a sealed state."""
-        return cls.from_dict(json.loads(text))
+        """Read the canonical JSON of a sealed state, which stays its text."""
+        configuration = cls.from_dict(json.loads(text))
+        configuration.__dict__["text"] = text
+        return configuration
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -94,7 +94,7 @@ class ErasureTarget:
     def suppression_digests(self, keyring: Keyring) -> list[tuple[bytes, str]]:
         """The digest and the kind of each name, as the suppression list holds them."""
         if self.users:
-            return [(keyring.user_digest(user), "user") for user in self.users]
+            return [(keyring.digest_of_owner(owner), "user") for owner in self.row_keys(keyring)]
         return [(keyring.suppressed_record_digest(identity), "record") for identity in self.row_keys(keyring)]
 
     def row_keys(self, keyring: Keyring) -> list[bytes]:

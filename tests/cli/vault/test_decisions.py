@@ -86,7 +86,7 @@ def test_a_key_that_is_written_is_read_again(value: str) -> None:
 @pytest.mark.parametrize("text", ["page=a,b=c", "page=a, b =c", 'page="a,b=c', "page='a',b=c"])
 def test_what_looks_like_an_unknown_key_is_refused(text: str) -> None:
     with pytest.raises(
-        InvalidInputError, match="have the keys 'page'; got 'b' in .*put a value .* in quotes"
+        InvalidInputError, match=r"have the keys 'page'; got 'b' in .*put a value .* in quotes"
     ):
         read_key([text], ["page"])
 

@@ -12,7 +12,17 @@ from tests.cli.examples import WEAKER_POLICY
 def test_scores_are_for_the_operator(run: Any, vault: Path) -> None:
     plain = run("status", "--json").json
     assert set(plain) == {
-        *("vault", "location", "served", "configuration", "records", "suppressed", "head", "erasure"),
+        *(
+            "vault",
+            "location",
+            "served",
+            "configuration",
+            "records",
+            "replaced",
+            "suppressed",
+            "head",
+            "erasure",
+        ),
         *("digest_key", "signing_key", "to_reissue", "sources", "scores", "note"),
     }
     assert plain["scores"] is None

@@ -406,7 +406,7 @@ def test_a_change_that_changes_nothing_is_refused(sqlite_place: Place) -> None:
         vault.add_arm("D", {"page": "search", "country": "DE"})
         head = vault.head
         for where in ({"page": "checkout"}, {"page": "checkout", "country": "FR"}):
-            with pytest.raises(InvalidInputError, match="arm 'D' is offered where page=checkout.* already"):
+            with pytest.raises(InvalidInputError, match=r"arm 'D' is offered where page=checkout.* already"):
                 vault.add_arm("D", where)
         assert vault.head == head
         assert vault.add_arm("D", {"page": "search"}).decisions == 1

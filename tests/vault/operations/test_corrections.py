@@ -146,7 +146,7 @@ def test_a_record_does_not_change_its_person(place: Place, by: tuple[str, ...], 
         before, head = held(vault), vault.head
         rows = log_of(("a1", "B", 0.0, "u1", "home"), ("c0", "A", 0.25, user, "search"))
         sentence = (
-            r"at least 1 row of a forgotten person has an id .* without one: the first is row 1; if the record"
+            r"at least 1 row of a forgotten person has an id .* without one: the first is row 1; if the"
             if user == "gone"
             else r"at least 1 row of this source has an id .* without one: the first is row 1; an id"
         )

@@ -106,6 +106,7 @@ def _shown(done: Joined) -> list[Any]:
         f"{done.out}: {counted(done.rows, 'row')} of {counted(done.people, 'person', 'people')} in"
         f" {counted(len(done.experiments), 'experiment')}"
     )
+    left_out = counted(done.left_out_several_variants, "person", "people")
     more = len(rows) - _MOST_VARIANTS
     return [
         table(title, columns, rows[:_MOST_VARIANTS]),
@@ -119,8 +120,8 @@ def _shown(done: Joined) -> list[Any]:
         f"Rewards from {done.lowest_reward:g} to {done.highest_reward:g}; {done.rows_clipped} clipped,"
         f" {done.rows_without_metric} without metric, {done.rows_with_open_window} with an open window",
         f"{counted(exposures.read, 'exposure')}: {exposures.first} first, {exposures.repeated} repeated,"
-        f" {exposures.of_people_left_out} of {counted(done.left_out_several_variants, 'person', 'people')} left"
-        f" out for several variants, {exposures.filtered} not selected; missing: {exposures.missing_user} user,"
+        f" {exposures.of_people_left_out} of {left_out} left out for several variants,"
+        f" {exposures.filtered} not selected; missing: {exposures.missing_user} user,"
         f" {exposures.missing_experiment} experiment, {exposures.missing_action} action,"
         f" {exposures.missing_time} time",
         f"{counted(metric.read, 'metric row')}: {metric.user_exposed} of people exposed,"

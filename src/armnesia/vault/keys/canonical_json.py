@@ -15,6 +15,7 @@ from armnesia.core.errors import InvalidInputError
 
 _ACCEPTED = "null, true or false, text, whole and finite numbers, and lists and mappings of these"
 _SCALARS = (str, int, float, type(None))  # a bool is an int
+_TEXT = {str}
 _DEEPEST = 100
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -67,7 +68,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in value]
     if isinstance(value, dict | Mapping):  # dict first: the check for a Mapping is slow
-        if not all(isinstance(key, str) for key in value):
+        if not (_TEXT.issuperset(map(type, value)) or all(isinstance(key, str) for key in value)):
             raise InvalidInputError("the keys of a mapping must be text; got another type")
         return {
             key: item if isinstance(item, _SCALARS) else plain(item, depth + 1) for key, item in value.items()

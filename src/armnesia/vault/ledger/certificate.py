@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
@@ -61,7 +62,18 @@ def terms_of(kind: str, facts: Mapping[str, Any], covers: str) -> str:
     >>> len(terms_of("nothing_held", {}, "nothing had to be erased"))
     64
     """
-    return _terms_hash(claims_of(kind, facts), NOT_COVERED, PROVES, covers)
+    return terms_of_claims(tuple(claims_of(kind, facts).items()), covers)
+
+
+@lru_cache(maxsize=256)  # most requests have the same words, and a deletion waits for them
+def terms_of_claims(claims: tuple[tuple[str, str], ...], covers: str) -> str:
+    """The same, where the claims are at hand.
+
+    >>> claims = tuple(claims_of("nothing_held", {}).items())
+    >>> terms_of_claims(claims, "no files") == terms_of("nothing_held", {}, "no files")
+    True
+    """
+    return sha256_hex(text_of_plain((dict(claims), NOT_COVERED, PROVES, covers)))
 
 
 def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
@@ -69,12 +81,8 @@ def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
     erasure = body.get("erasure")
     covers = erasure.get("covers") if isinstance(erasure, Mapping) else None
     words = (body.get("claims"), body.get("not_covered"), body.get("proves"), covers)
-    if entry.fields.get("terms") != _terms_hash(*words):
+    if entry.fields.get("terms") != sha256_hex(text_of_plain(words)):
         yield "the certificate's words are not those that its ledger entry fixes"
-
-
-def _terms_hash(*words: Any) -> str:
-    return sha256_hex(text_of_plain(words))
 
 
 @dataclass(frozen=True)
@@ -89,10 +97,11 @@ class CertificateDraft:
         object.__setattr__(self, "text", text_of_plain(self.body))
 
     @classmethod
-    def of(cls, entry: Entry, covers: str) -> "CertificateDraft":
+    def of(cls, entry: Entry, covers: str, claims: Mapping[str, str] | None = None) -> "CertificateDraft":
         """The draft for a ledger entry; `covers` describes the files that erasure is about.
 
-        The guarantee that it claims is the entry's `level` and `budget`.
+        The guarantee that it claims is the entry's `level` and `budget`; `claims` are what `claims_of` makes
+        of them, if the caller has it.
         """
         return cls(
             {
@@ -101,7 +110,7 @@ class CertificateDraft:
                 "sequence": entry.sequence,
                 "entry": dict(entry.fields),
                 "entry_hash": entry.hash,
-                "claims": claims_of(entry.kind, entry.fields),
+                "claims": claims_of(entry.kind, entry.fields) if claims is None else dict(claims),
                 "not_covered": list(NOT_COVERED),
                 "proves": PROVES,
                 "erasure": {"covers": covers},
@@ -141,19 +150,20 @@ class CertificateDraft:
             raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
         if self.body["vault"] != keyring.vault:
             raise VaultError("the keyring and the entry belong to different vaults")
+        seeds = keyring.signing_keys
         body = {
             **self.body,
             "erasure": {"state": erasure, **self.body["erasure"]},
             "issued": issued or utc_now(),
             "issued_at_head": str(head),
-            "signing_key": {"version": keyring.signing_version, "public": keyring.public_key()},
+            "signing_key": {"version": len(seeds), "public": signatures.public_key(seeds[-1])},
         }
         text = text_of_plain(body)
         certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
         certificate.__dict__.update(
             body=MappingProxyType(body),
             text=text,
-            signature=keyring.sign(text.encode("utf-8")),
+            signature=signatures.sign(text.encode("utf-8"), seeds[-1]),
             opening=opening,
         )
         return certificate

@@ -92,13 +92,24 @@ class Entry:
     fields: Mapping[str, Any]
     text: str = field(init=False, repr=False, compare=False)
     hash: str = field(init=False, repr=False, compare=False)
+    sequence: int = field(init=False, repr=False, compare=False)
+    """Its number in the ledger, from 1."""
+    kind: str = field(init=False, repr=False, compare=False)
+    """The operation, one of `KINDS`."""
+    vault: str = field(init=False, repr=False, compare=False)
+    """The id of the vault that wrote it."""
 
     def __post_init__(self) -> None:
         copy, text = plain_and_text(self.fields)
-        object.__setattr__(self, "fields", MappingProxyType(copy))
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "hash", sha256_hex(text))
-        refuse_first(_field_problems(self.fields), "an entry's {}", InvalidInputError)
+        refuse_first(_field_problems(copy), "an entry's {}", InvalidInputError)
+        self.__dict__.update(
+            fields=MappingProxyType(copy),
+            text=text,
+            hash=sha256_hex(text),
+            sequence=copy["sequence"],
+            kind=copy["kind"],
+            vault=copy["vault"],
+        )
 
     @classmethod
     def next_after(
@@ -133,21 +144,6 @@ class Entry:
         if entry.text != text:
             raise InvalidInputError("an entry must be written in canonical JSON")
         return entry
-
-    @property
-    def sequence(self) -> int:
-        """Its number in the ledger, from 1."""
-        return int(self.fields["sequence"])
-
-    @property
-    def kind(self) -> str:
-        """The operation, one of `KINDS`."""
-        return str(self.fields["kind"])
-
-    @property
-    def vault(self) -> str:
-        """The id of the vault that wrote it."""
-        return str(self.fields["vault"])
 
     @property
     def time(self) -> str:

@@ -9,8 +9,7 @@ is never ahead of the ledger and never goes back.
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,14 +34,21 @@ class PinnedHead:
     def write(self, head: Head) -> None:
         """Pin this head unless a later one is pinned: processes may write in any order."""
         try:
-            if not self.path.exists():
+            try:
+                descriptor = self._open(os.O_RDWR)
+            except FileNotFoundError:
                 with suppress(FileExistsError):  # another process has pinned one meanwhile
                     with atomic_write(self.path, mode=0o600) as temporary:
                         temporary.write_bytes(_line(head))
                     return
-            with self._locked() as descriptor:
+                descriptor = self._open(os.O_RDWR)
+            try:
+                if "fcntl" in globals():  # locked against other writers until it is closed
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if self._parse(os.pread(descriptor, _LENGTH, 0)).sequence < head.sequence:
                     os.pwrite(descriptor, _line(head), 0)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise VaultError(
                 f"the head could not be pinned in {str(self.path)!r}: {error.strerror}; the change to the"
@@ -91,17 +97,6 @@ class PinnedHead:
             f"the pinned head {str(self.path)!r} {what}; if the file is lost, remove it and run armnesia"
             " verify --head with a head that you kept elsewhere"
         )
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        """The open file, locked against other writers until it is closed."""
-        descriptor = self._open(os.O_RDWR)
-        try:
-            if "fcntl" in globals():
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield descriptor
-        finally:
-            os.close(descriptor)
 
 
 def _line(head: Head) -> bytes:

@@ -20,8 +20,8 @@ SCHEMA = "armnesia.served/1"
 _BODY = {"schema", "vault", "head", "issued", "by", "decisions", "signing_key"}
 
 INTEGRITY_ONLY = (
-    "No public key was given: the served arms were checked with the key inside them, which shows that they are"
-    " unchanged, but not who signed them."
+    "No public key was given: the served arms were checked with the key inside them, which shows that they"
+    " are unchanged, but not who signed them."
 )
 NO_LEDGER = (
     "No ledger was given: whether it has the head of the served arms, and what was written since, was not"
@@ -38,7 +38,7 @@ _LARGEST = 1 << 28
 
 @dataclass(frozen=True)
 class ServedCheck:
-    """What was found about a table of served arms: each problem is one sentence; notes say what is not known."""
+    """What was found about a table of served arms: problems, and notes on what it does not show."""
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]

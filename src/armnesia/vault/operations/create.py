@@ -89,7 +89,7 @@ def _create(
         keyring.vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
     )
     rows, nodes, state = _with_decisions(state, keyring, declared)
-    statements, _, state = store_statements(None, state, keyring)
+    statements, _, state = store_statements(None, state, entry.head, keyring)
     records = RECORDS[configuration.mode, bool(configuration.by)]
     with creating_vault(url, path, keyring, records.layout, timeout=timeout) as (database, session):
         tables.replace_table(session, "suppressed", suppressed)

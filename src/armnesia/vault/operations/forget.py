@@ -18,7 +18,8 @@ from armnesia.vault.configuration import (
     stored_options,
 )
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.ledger.certificate import CertificateDraft, terms_of
+from armnesia.vault.ledger.certificate import CertificateDraft, terms_of_claims
+from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.results import Forgotten, Preview, TouchedDecision
 from armnesia.vault.state.certificates import certificate_of_target
@@ -305,7 +306,8 @@ def _decide(transaction: Transaction, touched: Touched | None, resolved: Resolve
     else:
         served = [release.draw()]
         arm = before.actions.index(served[0])
-        state = replace(before, decision=VaultDecision(FIRST, (), ArmSums.of(stream), arm, RELEASE))
+        sums = ArmSums.of(stream, before.configuration)
+        state = replace(before, decision=VaultDecision(FIRST, (), sums, arm, RELEASE))
         facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
         if release.guarantee.level.sees_shape:
             facts["counts"] = list(touched.request.counts.tolist())
@@ -365,8 +367,9 @@ def _store(
     before, keyring = transaction.state, transaction.keyring
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
-    entry = transaction.append(outcome.kind, **facts, terms=terms_of(outcome.kind, facts, covers))
-    draft = CertificateDraft.of(entry, covers)
+    claims = claims_of(outcome.kind, facts)
+    entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
+    draft = CertificateDraft.of(entry, covers, claims)
     transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
     transaction.add(*deleted.to_tallies)
     digests = outcome.state.digests.update(keyring, "record", deleted.rows)
@@ -451,6 +454,8 @@ def _refuse_returned_records(transaction: Transaction, target: ErasureTarget) ->
 
 def counts_by_action(state: State, deleted: DeletionRequest | None) -> dict[Hashable, int]:
     """The deleted records per action, of all decisions together."""
-    n_arms = len(state.actions)
-    counts = [0] * n_arms if deleted is None else deleted.counts.reshape(-1, n_arms).sum(axis=0).tolist()
-    return dict(zip(state.actions, counts, strict=True))
+    if deleted is None:
+        return dict.fromkeys(state.actions, 0)
+    counts = deleted.records.counts
+    totals = counts if counts.ndim == 1 else counts.sum(axis=0)
+    return dict(zip(state.actions, totals.tolist(), strict=True))

@@ -17,7 +17,8 @@ from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import check_number
 from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.owner_tallies import IdIndexCheck
-from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
+from armnesia.vault.state.record_comparison import RecordComparison
+from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
 from armnesia.vault.state.source_remarks import SourceRemarks
@@ -66,15 +67,18 @@ def ingest(
     warn_of_experiments(source.mixes_experiments(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
-    chunks = partial(
-        _chunks,
-        source,
+    read = partial(
+        source.rows,
         actions,
         state.configuration.reward_range,
         chunk=min(batch_rows or CHUNK, CHUNK),
         user_names=names,
         plain_booleans=state.configuration.plain_booleans,
     )
+
+    def chunks() -> Iterator[Rows]:
+        return _with_remedy(read())
+
     fixes_actions = state.configuration.actions is None
     result = Ingested(
         rows=0,
@@ -124,10 +128,10 @@ def ingest(
                 loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
-                    progress(result.rows + loader.n_rows)
-            _refuse_no_rows(source, loader.n_rows)
+                    progress(result.rows + loader.compared.n_rows)
+            _refuse_no_rows(source, loader.compared.n_rows)
             state = loader.store()
-        result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
+        result = replace(_with_counts(result, loader.compared), served=state.served_action, head=state.head)
         result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
     _refuse_no_rows(source, result.rows)
     if result.replaced:
@@ -137,10 +141,10 @@ def ingest(
     return result
 
 
-def _chunks(source: Source, *arguments: Any, **options: Any) -> Iterator[Rows]:
+def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:
     """The rows of a source; say how an action that the vault does not have comes in."""
     try:
-        yield from source.rows(*arguments, **options)
+        yield from chunks
     except UndeclaredActionError as error:
         raise InvalidLogError(
             f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"
@@ -168,8 +172,9 @@ def _compare(
                 transaction, connection.records, source, suppression, replaces=replaces
             )
             compared.check_spelling_of_ids(rows)
-            compared.add(rows)
-            state, new_keys = transaction.state, new_keys | compared.new_keys
+            compared.new_rows(rows)
+            state = transaction.state
+            new_keys |= compared.new_keys
         result = _with_counts(result, compared)
         if state.configuration.by:
             check_number(state.configuration, state.n_decisions + len(new_keys))

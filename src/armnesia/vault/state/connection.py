@@ -270,7 +270,7 @@ def open_vault(
         pinned_head = pinned_head_of(path)
         head_before = None if accept == "any" else pinned_head.read()
         with database.reading() as session:
-            vault, version, records = _identify(session)
+            vault, version, records = _identify(session, intact=accept == "intact")
             check_identity(vault, VERSION if any_version else version, keyring)
             connection = VaultConnection(database, keyring, path, pinned_head, records, accept)
             if accept == "intact":
@@ -279,21 +279,23 @@ def open_vault(
     return connection
 
 
-def _identify(session: Session) -> tuple[str, int, Records]:
+def _identify(session: Session, *, intact: bool) -> tuple[str, int, Records]:
     """The id and the version of a vault, and how it keeps its records.
 
-    A state that was changed can still be verified and rebuilt by what the first ledger entry says.
+    A state that was changed can still be verified and rebuilt by what the first ledger entry says; where an
+    `intact` one is needed, its seal is checked next.
     """
     known: dict[str, Any] = {}
     with suppress(IndexError, ValueError, TypeError, KeyError):
         vault, version, text = tables.read_identity(session)[0]
         if type(vault) is str and type(version) is int:
             known = {"vault": vault, "version": version, "configuration": json.loads(text)}
-    with suppress(ValueError, TypeError, KeyError):
-        text, _ = tables.read_entry(session, 1) or ("", "")
-        entry = json.loads(text)
-        known = {"vault": entry["vault"], "version": VERSION} | known
-        known["configuration"] = entry["configuration"]
+    if not (known and intact):
+        with suppress(ValueError, TypeError, KeyError):
+            text, _ = tables.read_entry(session, 1) or ("", "")
+            entry = json.loads(text)
+            known = {"vault": entry["vault"], "version": VERSION} | known
+            known["configuration"] = entry["configuration"]
     try:
         configuration = known["configuration"]
         records = RECORDS[configuration["mode"], bool(configuration.get("by"))]

@@ -5,7 +5,7 @@ and one line in `STATISTICS`: the tables stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -53,6 +53,8 @@ class ArmSums:
     counts: tuple[int, ...]
     units: tuple[int, ...]
     deleted: tuple[int, ...] | None = None
+    _known: tuple[Configuration, Stream] | None = field(default=None, init=False, repr=False, compare=False)
+    """The stream of these sums, and the configuration that it has: a cache."""
     kind: ClassVar[str] = "arms"
 
     @classmethod
@@ -66,14 +68,17 @@ class ArmSums:
         return cls(nothing, nothing, nothing if penalty == "frozen" else None)
 
     @classmethod
-    def of(cls, stream: Stream) -> Self:
-        """The sums of a stream of one data set."""
+    def of(cls, stream: Stream, configuration: Configuration | None = None) -> Self:
+        """The sums of a stream of one data set; they remember it, if its configuration is named."""
         statistics, deleted = stream.statistics, stream.deleted_counts
-        return cls(
+        sums = cls(
             tuple(statistics.counts.tolist()),
             tuple(statistics.sums.tolist()),
             None if deleted is None else tuple(deleted.tolist()),
         )
+        if configuration is not None:
+            object.__setattr__(sums, "_known", (configuration, stream))
+        return sums
 
     def add(self, records: Records) -> Self:
         """The sums with these records."""
@@ -112,13 +117,17 @@ class ArmSums:
 
     def stream(self, configuration: Configuration) -> Stream:
         """The stream of a decision without a key, from these sums on; impossible ones are refused."""
+        if self._known is not None and self._known[0] is configuration:
+            return self._known[1]
         assert configuration.actions is not None  # there are no sums before
-        statistics = ArmStatistics(
-            configuration.actions, np.array(self.counts), np.array(self.units), configuration.reward_range
+        statistics = ArmStatistics.of_checked_arms(
+            configuration.actions, self.counts, self.units, configuration.reward_range
         )
         deleted = None if self.deleted is None else np.array(self.deleted, dtype=np.int64)
         offered = configuration.offered([()])[0] if configuration.arms else None
-        return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
+        stream = Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
+        object.__setattr__(self, "_known", (configuration, stream))
+        return stream
 
     @property
     def text(self) -> str:

@@ -26,7 +26,7 @@ class VaultDecision:
 
     def row(self, keyring: Keyring) -> DecisionRow:
         """The decision as the table holds it."""
-        key = text_of_plain(self.key)
+        key = text_of_plain(self.key) if self.key else "[]"
         seal = keyring.decision_seal(self.number, key)
         return DecisionRow(self.number, key, self.statistics.text, self.served, self.served_by, seal)
 

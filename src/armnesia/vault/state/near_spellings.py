@@ -82,7 +82,7 @@ def same_spellings(name: str) -> list[str]:
     """
     bare = name.strip()
     forms = [] if bare.isascii() else [unicodedata.normalize(form, bare) for form in _FORMS[:2]]
-    return _others(name, [bare, *forms, f" {bare}", f"{bare} ", *_floats(bare)])
+    return _others(name, [bare, *forms, f" {bare}", f"{bare} ", *float_spellings(bare)])
 
 
 def near_spellings(name: str) -> list[str]:
@@ -185,7 +185,7 @@ def _one_more_or_other(name: str) -> Iterator[str]:
 
 def _numbers(name: str) -> Iterator[str]:
     """A number, or a name that ends in one, with other zeros, and as programs and people write numbers."""
-    yield from _floats(name)
+    yield from float_spellings(name)
     grouped = _GROUPED.fullmatch(name)
     if grouped is not None:
         yield grouped[1] + re.sub("[^0-9]", "", grouped[2])
@@ -232,8 +232,12 @@ def _with_exponent(number: str) -> Iterator[str]:
         yield from (f"{int(number):e}", f"{int(number):E}")
 
 
-def _floats(name: str) -> Iterator[str]:
-    """The float of an integer, and the integer of a float."""
+def float_spellings(name: str) -> Iterator[str]:
+    """The float of an integer, and the integer of a float; nothing of a name that is no number.
+
+    >>> list(float_spellings("1")), list(float_spellings("1.0")), list(float_spellings("ann"))
+    (['1.0'], ['1'], [])
+    """
     whole = _WHOLE_FLOAT.fullmatch(name)
     if whole is not None:
         yield whole[1]

@@ -211,6 +211,7 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState, 
     else:
         tables.delete_decisions(session)
     before = replace(state, decision=None) if found else None
-    statements, _, state = store_statements(before, state, all_keys)
+    keyring = state.keyring_in_use(all_keys)
+    statements, _, state = store_statements(before, state, state.head, keyring)
     session.execute_together(statements)
     return state

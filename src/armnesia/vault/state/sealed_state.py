@@ -85,7 +85,7 @@ class State:
         stream = empty_stream(configuration, deleted_counts)
         return state if stream is None else state.with_stream(stream)
 
-    @cached_property
+    @property
     def stream(self) -> Stream | None:
         """The records of the decision, as a stream that goes on; None while the vault has no actions."""
         return None if self.decision is None else self.decision.statistics.stream(self.configuration)
@@ -159,7 +159,7 @@ class StoredState:
     decision: DecisionRow | None
     arms: list[ArmRow] | None = None
 
-    @property
+    @cached_property
     def head(self) -> Head:
         """The head of the ledger that the row names."""
         return Head(self.row.ledger_length, self.row.ledger_head)
@@ -245,7 +245,7 @@ def seal_on(columns: Sequence[Any], arms: Sequence[ArmRow] | None, keyring: Keyr
     replaced was not noticed.
     """
     sealed = [columns, *([] if arms is None else [arms])]
-    sealed += [keyring.checks()] if columns[_VERSION] >= WITH_TALLIES else []
+    sealed += [keyring.checks] if columns[_VERSION] >= WITH_TALLIES else []
     return keyring.seal(text_of_plain(sealed))  # as the database holds them: plain values
 
 
@@ -297,32 +297,33 @@ def _decision_of_arms(row: OldVaultRow, arms: Sequence[ArmRow]) -> DecisionRow |
 
 
 def store_statements(
-    before: State | None, state: State, all_keys: Keyring
+    before: State | None, state: State, head: Head, keyring: Keyring
 ) -> tuple[list[Statement], StoredState, State]:
-    """The statements that store a new state: the decision, if it changed, and the sealed row.
+    """The statements that store a new state at this head: the decision, if it changed, and the sealed row.
 
-    Also returns the rows, and the state with the digest of its decision. The decisions of a vault with keys
-    are stored before, and their digest is in the state.
+    Also returns the rows, and the state as they have it. The decisions of a vault with keys are stored
+    before, and their digest is in the state.
     """
-    keyring = state.keyring_in_use(all_keys)
     decision = None if state.decision is None else state.decision.row(keyring)
     unchanged = before is not None and before.decision == state.decision
     statements = [] if decision is None or unchanged else [tables.put_decision(decision)]
     rotation = "" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()
+    digests, number = state.digests, state.n_decisions
     if not state.configuration.by:
-        digests = state.digests._replace(decision=digest_of_decision(decision, keyring))
-        state = replace(state, digests=digests, n_decisions=int(decision is not None))
+        digests = digests._replace(decision=digest_of_decision(decision, keyring))
+        number = int(decision is not None)
+    state = replace(state, version=VERSION, head=head, digests=digests, n_decisions=number)
     row = VaultRow(
         id=state.vault,
         schema_version=VERSION,
         configuration=state.configuration.text,
-        ledger_length=state.head.sequence,
-        ledger_head=state.head.hash,
+        ledger_length=head.sequence,
+        ledger_head=head.hash,
         erased_through=state.erased_through,
         digest_key=state.digest_key,
         signing_key=state.signing_key,
-        decisions=state.n_decisions,
-        tallies=state.digests.masked(keyring, state.head) + rotation,
+        decisions=number,
+        tallies=digests.masked(keyring, head) + rotation,
         seal=b"",
     )
     row = row._replace(seal=seal_on(row[:-1], None, keyring))

@@ -11,7 +11,12 @@ from armnesia.core.errors import InvalidInputError, SimilarNameError
 from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.near_spellings import has_control_characters, near_spellings, same_spellings
+from armnesia.vault.state.near_spellings import (
+    float_spellings,
+    has_control_characters,
+    near_spellings,
+    same_spellings,
+)
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -60,16 +65,20 @@ def refuse_similar_names(
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
+    # Text with other white space, or in another normal form, is the same name already.
+    same = float_spellings if target.users and user_type is UserType.TEXT else same_spellings
     spellings = (
         (name, spelling)
         for name, has_rows in named
-        for spelling in (same_spellings(name) if has_rows else near_spellings(name))
+        for spelling in (same(name) if has_rows else near_spellings(name))
     )
     # The index of the records alone may be damaged.
     has_tallies = bool(target.users) and transaction.state.version >= WITH_TALLIES
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):
         found = _row_keys(transaction, target, some, excluded=own)
+        if not found:  # the vault spells them all alike
+            continue
         with_rows = tables.keys_with_records(transaction.session, target.row_column, list(found))
         if has_tallies:
             with_rows |= tables.owners_with_tally(transaction.session, list(found))
@@ -105,7 +114,10 @@ def _row_keys(
         first: dict[str, tuple[str, str]] = {}
         for one in spellings:
             first.setdefault(normalised(one[1]) or "", one)
-        first.pop("", None)
+        for name in ("", *target.users):
+            first.pop(name, None)
+        if not first:
+            return {}
         found = zip(keyring.owner_digests(first), first.values(), strict=True)
     else:
         named = list(spellings)

@@ -1,6 +1,6 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
@@ -10,7 +10,6 @@ from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.state.sealed_state import State, StoredState, store_statements
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session, Statement
-from armnesia.vault.storage.schema import VERSION
 
 CODE = f"armnesia {metadata.version('armnesia')}"
 """The code that writes an entry of the ledger."""
@@ -58,11 +57,11 @@ class Transaction:
 
     def store(self, state: State, *, all_keys: Keyring | None = None) -> None:
         """Store a new state, at the head of the appended entries; `all_keys` has keys that are new in it."""
-        state = replace(state, version=VERSION, head=self._appended or state.head)
         self.all_keys = all_keys or self.all_keys
-        statements, self.stored, state = store_statements(self.state, state, self.all_keys)
+        head, keyring = self._appended or state.head, state.keyring_in_use(self.all_keys)
+        statements, self.stored, self.state = store_statements(self.state, state, head, keyring)
         self.session.execute_together([*self.collected, *statements])
-        self.state, self.collected, self._appended = state, [], None
+        self.collected, self._appended = [], None
 
 
 def next_entry(

@@ -40,6 +40,7 @@ from armnesia.vault.storage.database import (
     database_error,
     invalid_address,
 )
+from armnesia.vault.storage.digest_arrays import Columns, DigestArray
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
@@ -80,8 +81,7 @@ _READ_SCHEMA_AGAIN = "PRAGMA writable_schema = RESET"
 _STATISTICS_HINT = " (made by ANALYZE; remove it by DROP TABLE {}, then run armnesia compact)"
 
 
-# Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
-DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO", rebuild_indexes=("REINDEX",))
+DIALECT = Dialect(blob="BLOB", rebuild_indexes=("REINDEX",))
 
 
 ADDRESS = "sqlite:///FILE"
@@ -134,10 +134,46 @@ class SqliteSession:
         marks = ", ".join("?" * len(columns.split(",")))
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
 
+    def load_columns(self, table: str, columns: Columns, *, nullable: str = "") -> None:
+        """Hand over one blob per column, which one statement cuts into values."""
+        length = len(next(iter(columns.values())))
+        if not length:
+            return
+        cuts, blobs = [], []
+        for place, (name, values) in enumerate(columns.items(), 2):
+            is_number = values.dtype.kind == "i"
+            cells = values.astype(f"S{_longest_number(values)}") if is_number else values
+            cut = f"substr(?{place}, key * {cells.itemsize} + 1, {cells.itemsize})"
+            cut = f"CAST({cut} AS INTEGER)" if is_number else cut
+            cuts.append(f"nullif({cut}, zeroblob({cells.itemsize}))" if name == nullable else cut)
+            blobs.append(cells.tobytes())
+        # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
+        self._connection.execute(
+            f"INSERT OR ROLLBACK INTO {table} ({', '.join(columns)})"
+            f" SELECT {', '.join(cuts)} FROM json_each(?1)",
+            (_zeros(length), *blobs),
+        )
+
+    def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
+        """Cut a blob into digests."""
+        size = digests.itemsize
+        cut = f"(SELECT substr(?, key * {size} + 1, {size}) FROM json_each(?))"
+        return cut, (digests.tobytes(), _zeros(len(digests)))
+
     @contextmanager
     def without_indexes(self) -> Iterator[str]:
         """SQLite takes a hint in the query."""
         yield " NOT INDEXED"
+
+
+def _longest_number(values: Any) -> int:
+    """How many characters the longest of these integers has."""
+    return max(len(str(values.min())), len(str(values.max())))
+
+
+def _zeros(length: int) -> str:
+    """A list in JSON: `json_each` counts its elements, as `generate_series` would, which may be missing."""
+    return f"[{'0,' * (length - 1)}0]" if length else "[]"
 
 
 class SqliteDatabase(Database):
@@ -317,7 +353,8 @@ class SqliteDatabase(Database):
         """Say in this transaction that only this connection knows which pages have copies of cells."""
         mark = _FIRST_OWN_MARK + int.from_bytes(secret_bytes(4)) // 4
         self._connection.execute(f"PRAGMA user_version = {mark}")
-        self._known = self._version()
+        assert self._known is not None  # of this transaction
+        self._known = (mark, self._known[1])  # nobody else commits meanwhile
 
     def _version(self) -> tuple[int, int]:
         """The mark, and a number that changes if another connection commits or uses the log again."""
@@ -325,8 +362,11 @@ class SqliteDatabase(Database):
         ((changes,),) = self._connection.execute("PRAGMA data_version").fetchall()
         return mark, changes
 
-    def _note_leftovers(self) -> None:
-        """Find out which pages have copies of cells, within a write transaction, before it writes."""
+    def _note_leftovers(self) -> int:
+        """Find out which pages have copies of cells, within a write transaction, before it writes.
+
+        Returns the mark of the file.
+        """
         version = self._version()
         if version != self._known:
             self._leftovers = set() if version[0] == _CLEAN else None
@@ -336,6 +376,7 @@ class SqliteDatabase(Database):
         except OSError:
             self._leftovers = None
         self._known = version
+        return version[0]
 
     def distrust_unused_space(self) -> None:
         """Look at all pages after this transaction: its mark says that only this connection knows more."""
@@ -382,8 +423,7 @@ class SqliteDatabase(Database):
         self._connection.execute("PRAGMA synchronous = NORMAL")
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._note_leftovers()
-            is_marked = self._version()[0] == _CLEAN
+            is_marked = self._note_leftovers() == _CLEAN
             is_clean = self._leftovers == set()
             if not is_clean and overwrite and self._log_is_empty():
                 self._file.overwrite_leftovers(self._leftovers)
@@ -566,7 +606,7 @@ def _schema_problems(objects: list[Row], tables: tuple[Table, ...]) -> Iterator[
         if key not in expected:
             hint = _STATISTICS_HINT.format(name) if _is_statistics(kind, name) else ""
             yield f"schema: there is a {kind} {name!r} that armnesia did not create{hint}"
-        elif _spaceless(statement) not in expected[key]:
+        elif statement not in expected[key] and _spaceless(statement) not in expected[key]:
             yield f"schema: the {kind} {name!r} is not as armnesia created it"
     for kind, name, _ in expected.keys() - found:
         yield f"schema: the {kind} {name!r} is missing"
@@ -591,12 +631,14 @@ def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str, str], set[obj
     key needs none.
     """
     statements: dict[tuple[str, str, str], set[object]] = {
-        ("index", OWNER_INDEX.name, OWNER_INDEX.table): {_spaceless(OWNER_INDEX.statement)}
+        ("index", OWNER_INDEX.name, OWNER_INDEX.table): {
+            OWNER_INDEX.statement,
+            _spaceless(OWNER_INDEX.statement),
+        }
     }
     for table in tables:
-        statements["table", table.name, table.name] = {
-            _spaceless(variant.statement(DIALECT.blob)) for variant in (table, upgraded_from_1(table))
-        }
+        written = [variant.statement(DIALECT.blob) for variant in (table, upgraded_from_1(table))]
+        statements["table", table.name, table.name] = {*written, *map(_spaceless, written)}
         unique = [column for column in table.columns if column.constraint == UNIQUE]
         for number in range(len(unique) + (table.columns[0].type != "INTEGER")):
             statements["index", f"sqlite_autoindex_{table.name}_{number + 1}", table.name] = {None}
