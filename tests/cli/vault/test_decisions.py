@@ -216,3 +216,30 @@ def test_a_wrong_file_of_decisions_is_refused(run: Any, text: bytes | None, sent
     assert refused.code == 2
     assert sentence in refused.err
     assert not Path("vault.db").exists()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("by", "sentence"),
+    [
+        ("country, device", "repeat it, as in --by country --by …"),
+        ("page:", "edges follow the colon, as in age:18,30"),
+    ],
+)
+def test_names_of_keys_that_are_rather_meant_otherwise_are_warned_of(
+    run: Any, by: str, sentence: str
+) -> None:
+    made = run("init", "--actions", "A,B", "--by", by)
+    assert made.code == 0
+    assert f"the rows must have a column named {by!r}" in made.err
+    assert sentence in made.err
+    assert run("init", "--url", "sqlite:///other.db", "--by", "age:18,30", "--by", "utm:source").err == ""
+
+
+@pytest.mark.usefixtures("keyed")
+def test_what_is_missing_is_in_the_right_number(run: Any) -> None:
+    assert "'country', 'age'; 'age' is missing" in run("status", "--scores", "--where", "country=DE").err
+    Path("decisions.csv").write_text("page\n", encoding="utf-8")
+    made = ("init", "--url", "sqlite:///b.db", "--actions", "A", "--by", "country", "--by", "age")
+    refused = run(*made, "--decisions-file", "decisions.csv").err
+    assert "'country', 'age' are missing" in " ".join(refused.split())
