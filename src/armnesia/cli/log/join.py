@@ -46,6 +46,10 @@ def join(
     time_column: Annotated[str | None, typer.Option(help="Column of the time, in both tables.")] = None,
     time_unit: Unit = None,
     exposure_where: Where = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column of the first exposure for the log (repeatable)."),
+    ] = None,
     value_column: Annotated[str | None, typer.Option(help="Column of the metric's value.")] = None,
     metric_user_column: Annotated[str | None, typer.Option(help="The user's, if another one.")] = None,
     metric_time_column: Annotated[str | None, typer.Option(help="The time's, if another one.")] = None,
@@ -79,6 +83,7 @@ def join(
                 time_column=time_column,
                 time_unit=time_unit,
                 exposure_where=exposure_where,
+                keep=keep or (),
                 value_column=value_column,
                 metric_user_column=metric_user_column,
                 metric_time_column=metric_time_column,
