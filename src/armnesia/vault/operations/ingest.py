@@ -10,9 +10,11 @@ from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
+from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_table import check_number
 from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
@@ -126,9 +128,11 @@ def ingest(
                 loader.add(rows)
                 if progress is not None:
                     progress(result.rows + loader.comparison.n_rows)
+            _refuse_no_rows(source, loader.comparison.n_rows)
             state = loader.store()
         result = replace(_with_counts(result, loader.comparison), served=state.served_action, head=state.head)
         result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
+    _refuse_no_rows(source, result.rows)
     if result.replaced:
         erased = connection.erase(result.head)
         result = replace(result, erasure="complete" if erased else "pending")
@@ -158,6 +162,7 @@ def _compare(
 ) -> Ingested:
     """Count what an ingest would add, without writing."""
     suppression: SuppressionList | None = None
+    new_keys: set[tuple[str, ...]] = set()
     for rows in chunks:
         with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
             remarks.read(transaction, rows)
@@ -167,10 +172,22 @@ def _compare(
             )
             compared.check_spelling_of_ids(rows)
             compared.new_rows(rows)
+            state = transaction.state
+            new_keys |= compared.new_keys
         result = _with_counts(result, compared)
+        if state.configuration.by:
+            check_number(state.configuration, state.n_decisions + len(new_keys))
+            result = replace(result, decisions=state.n_decisions + len(new_keys))
         if progress is not None:
             progress(result.rows)
+    _refuse_no_rows(source, result.rows)
     return result
+
+
+def _refuse_no_rows(source: Source, n_rows: int) -> None:
+    """Refuse conditions that no row satisfies, as the commands on a log do."""
+    if source.where and not n_rows:
+        raise empty_log(source.where)
 
 
 def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:

@@ -14,7 +14,7 @@ from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.corrections import Corrected, find_corrected
-from armnesia.vault.state.decision_table import DecisionNumbers, in_decision
+from armnesia.vault.state.decision_table import DecisionNumbers, refused_arm
 from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.records import IncomingRows, Records
 from armnesia.vault.state.source_columns import known_columns
@@ -103,6 +103,11 @@ class RecordComparison:
         self.suppressed += len(rows) - n_incoming
         return NewRows(new, columns, corrected)
 
+    @property
+    def new_keys(self) -> set[tuple[str, ...]]:
+        """The keys of rows that belong to decisions which the vault does not have yet."""
+        return set() if self.numbers is None else set(self.numbers.new.values())
+
     def _corrected(
         self, rows: Rows, names: list[bytes], incoming: IncomingRows, new: IncomingRows, columns: Columns
     ) -> Corrected:
@@ -139,9 +144,9 @@ class RecordComparison:
             first = min(places)
             other = others[first]
             raise VaultError(
-                f"{len(places)} rows have an id that the vault holds, or has forgotten, in another spelling:"
-                f" {ids[first]!r} in row {rows.positions[first]}, which may be {other!r}; write the ids as"
-                " before; nothing was ingested"
+                f"{counted(len(places), 'row has', 'rows have')} an id that the vault holds, or has"
+                f" forgotten, in another spelling: {ids[first]!r} in row {rows.positions[first]}, which may"
+                f" be {other!r}; write the ids as before; nothing was ingested"
             )
 
     def _incoming(self, rows: Rows, names: list[bytes], source: int) -> IncomingRows:
@@ -234,26 +239,23 @@ class RecordComparison:
                 self._refused_arms[key] = configuration.arm_rules.refused(key)
             if arm in self._refused_arms[key]:
                 action = self._transaction.state.actions[arm]
-                raise VaultError(
-                    f"arm {action!r} is not offered{in_decision(configuration, key)}, and new rows of it are"
-                    f" refused: the first is row {rows.positions[place]}; leave them out, or run armnesia"
-                    f" arms retire {action} --new-rows count; nothing was ingested"
-                )
+                raise refused_arm(configuration, key, action, rows.positions[place])
 
     def _refuse_contradictions(self, places: Sequence[int], rows: Rows) -> None:
         """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
         if places:
-            first, number = min(places), f"at least {counted(len(places), 'row')}"
+            first, one = min(places), len(places) == 1
+            number = f"at least {counted(len(places), 'row')} of this source"
             if rows.ids is None:
                 others = [name for name in known_columns(self._session, "user") if name != self._user_column]
                 option = f"--user-column {' or '.join(others)}" if others else "the same --user-column"
                 raise VaultError(
-                    f"{number} of this source are in the vault already with another user column, or without"
-                    f" one: the first is row {rows.positions[first]}; give {option}, as before, or make a"
-                    " new vault; nothing was ingested"
+                    f"{number} {'is' if one else 'are'} in the vault already with another user column, or"
+                    f" without one: the first is row {rows.positions[first]}; give {option}, as before, or"
+                    " make a new vault; nothing was ingested"
                 )
             raise VaultError(
-                f"{number} of this source have an id that the vault holds with another action, reward"
+                f"{number} {'has' if one else 'have'} an id that the vault holds with another action, reward"
                 f"{', key' if self._records.layout.keyed else ''} or user: the first is row"
                 f" {rows.positions[first]}; an id must always name the same row;"
                 f" {self._records.corrections}; nothing was ingested"
