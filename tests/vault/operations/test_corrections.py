@@ -12,6 +12,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.units import UNIT
 from armnesia.logs import Source
 from armnesia.vault import Configuration, UserType, Vault
+from armnesia.vault.storage import tables
 from tests.databases import Place
 from tests.vault.raw_vaults import Snapshot, arms_in, change, values
 
@@ -127,6 +128,21 @@ def test_the_decision_is_made_again_as_by_an_ingest_of_the_right_rows(
         right = am.ArmStatistics(("A", "B"), np.array(counts), np.array(units))
         assert served.action == am.LCB(confidence=0.5).decide(right).action == "B"
         assert served.by == "learner"
+
+
+def test_a_chunk_reads_the_records_with_its_ids_once(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def noted(name: str, really: Any) -> Any:
+        return lambda *given: (asked.append(name), really(*given))[1]
+
+    with filled(sqlite_place) as vault:
+        for name in ("read_records", "read_records_of"):
+            monkeypatch.setattr(tables, name, noted(name, getattr(tables, name)))
+        assert correct(vault, CORRECTED, dry_run=True).replaced == 12
+    assert asked == ["read_records_of"]
 
 
 def test_the_counts_of_a_frozen_penalty_do_not_count_a_correction(sqlite_place: Place) -> None:

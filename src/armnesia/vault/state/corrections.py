@@ -42,22 +42,17 @@ class Corrected(NamedTuple):
 
 
 def find_corrected(
-    session: Session,
-    layout: RecordLayout,
-    incoming: Mapping[bytes, Row],
-    rows: Rows,
-    places: Mapping[bytes, int],
+    held: Mapping[bytes, Row], incoming: Mapping[bytes, Row], rows: Rows, places: Mapping[bytes, int]
 ) -> Corrected:
-    """The records that incoming rows, by their identities, differ from; refuse rows of other people.
+    """The held records that incoming rows differ from, both by identity; refuse rows of other people.
 
     `places` says where the rows stand in their chunk, also those that are left out because their person is
     forgotten: they must not be held as somebody else's. If they were left out here, what the source has
     corrected to a forgotten person would stay in the vault, under another name.
     """
     found, same_arm, others, of_forgotten = [], set(), set(), set()
-    for record in tables.read_records(session, layout, "identity", list(places)):
-        identity, own = bytes(record[_IDENTITY]), record[_OWNER]
-        new = incoming.get(identity)
+    for identity, record in held.items():
+        new, own = incoming.get(identity), record[_OWNER]
         if new is None:
             of_forgotten.add(identity)
         elif new[_OWNER] != (None if own is None else bytes(own)):

@@ -1,7 +1,8 @@
 """Which rows of a source are new to a vault: the one comparison of an ingest and of its dry run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from armnesia.vault.storage.database import Row
 from armnesia.vault.storage.digest_arrays import (
     NO_DIGEST,
     Columns,
+    DigestArray,
     is_given,
     order_of,
     packed,
@@ -38,6 +40,8 @@ class NewRows(NamedTuple):
     rows: IncomingRows
     columns: Columns
     """The same rows, as the table `record` holds them."""
+    records: list[Row]
+    """The same again, as Python values: a row without a user has None as its owner."""
     replaced: Corrected
     """The records in whose place some of them come."""
 
@@ -86,13 +90,16 @@ class RecordComparison:
         n_incoming = len(incoming)
         new = self._first_occurrences(rows, incoming)
         columns = self._records.columns(self._keyring, new)
+        records = _record_rows(columns)
         corrected = Corrected([], set())
         if self.holds_records:
+            asked = self._places_to_correct(names, incoming, new) if self._replaces else {}
+            held = self._held(packed(list(asked)) if self._replaces else new.identities)
             if self._replaces:
-                corrected = self._corrected(rows, names, incoming, new, columns)
-            unknown = self._unknown(rows, new, columns, corrected.identities)
+                corrected = find_corrected(held, {record[0]: record for record in records}, rows, asked)
+            unknown = self._unknown(rows, new, records, held, corrected.identities)
             if not unknown.all():
-                new = new.chosen(unknown)
+                new, records = new.chosen(unknown), list(compress(records, unknown.tolist()))
                 columns = {name: values[unknown] for name, values in columns.items()}
         self._refuse_retired_arms(new, rows, corrected.same_arm)
         replaced = len(corrected.records)
@@ -101,23 +108,23 @@ class RecordComparison:
         self.replaced += replaced
         self.already_there += n_incoming - len(new)
         self.suppressed += len(rows) - n_incoming
-        return NewRows(new, columns, corrected)
+        return NewRows(new, columns, records, corrected)
 
     @property
     def new_keys(self) -> set[tuple[str, ...]]:
         """The keys of rows that belong to decisions which the vault does not have yet."""
         return set() if self.numbers is None else set(self.numbers.new.values())
 
-    def _corrected(
-        self, rows: Rows, names: list[bytes], incoming: IncomingRows, new: IncomingRows, columns: Columns
-    ) -> Corrected:
-        """The records that rows come in the place of."""
-        left_out = np.setdiff1d(np.arange(len(rows)), incoming.places).tolist()
-        asked = sorted([*left_out, *new.places.tolist()], reverse=True)
-        by_identity = {row[0]: row for row in record_rows(columns)}
-        return find_corrected(
-            self._session, self._records.layout, by_identity, rows, {names[place]: place for place in asked}
-        )
+    @staticmethod
+    def _places_to_correct(names: list[bytes], incoming: IncomingRows, new: IncomingRows) -> dict[bytes, int]:
+        """By identity, where rows first stand that may correct records, also those that are left out."""
+        left_out = np.setdiff1d(np.arange(len(names)), incoming.places).tolist()
+        return {names[place]: place for place in sorted([*left_out, *new.places.tolist()], reverse=True)}
+
+    def _held(self, asked: DigestArray) -> dict[bytes, Row]:
+        """By identity, the records of the vault among these."""
+        found = tables.read_records_of(self._session, self._records.layout, asked)
+        return {bytes(record[0]): record for record in found}
 
     def check_spelling_of_ids(self, rows: Rows) -> None:
         """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
@@ -199,21 +206,24 @@ class RecordComparison:
         starts = starts_of_groups(incoming.identities)
         return incoming if len(starts) == len(incoming) else incoming.chosen(starts)
 
-    def _unknown(self, rows: Rows, new: IncomingRows, columns: Columns, corrected: set[bytes]) -> BoolArray:
+    def _unknown(
+        self,
+        rows: Rows,
+        new: IncomingRows,
+        records: list[Row],
+        held: Mapping[bytes, Row],
+        corrected: set[bytes],
+    ) -> BoolArray:
         """Which rows the vault does not hold, or are corrected; refuse those that it holds otherwise."""
-        held = {
-            bytes(row[0]): row
-            for row in tables.read_records_of(self._session, self._records.layout, new.identities)
-        }
         unknown = np.ones(len(new), bool)
         if not held:
             return unknown
         contradicting = []
-        for at, row in enumerate(record_rows(columns)):
-            same = held.get(row[0])
-            if same is not None and row[0] not in corrected:
+        for at, record in enumerate(records):
+            same = held.get(record[0])
+            if same is not None and record[0] not in corrected:
                 unknown[at] = False
-                if self._records.contradicts(row, same):
+                if self._records.contradicts(record, same):
                     contradicting.append(int(new.places[at]))
         self._refuse_contradictions(contradicting, rows)
         return unknown
@@ -262,7 +272,7 @@ class RecordComparison:
             )
 
 
-def record_rows(columns: Columns) -> list[Row]:
+def _record_rows(columns: Columns) -> list[Row]:
     """Records as Python values, a row without a user with None as its owner."""
     lists = {name: values.tolist() for name, values in columns.items()}
     if not is_given(columns["owner"]).all():

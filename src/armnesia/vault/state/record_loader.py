@@ -23,7 +23,7 @@ from armnesia.vault.state.decision_table import (
 from armnesia.vault.state.decisions import DEFAULT, FIRST, VaultDecision
 from armnesia.vault.state.incoming_tallies import IncomingTallies, stored_records_of
 from armnesia.vault.state.owner_tallies import IdIndexCheck
-from armnesia.vault.state.record_comparison import RecordComparison, record_rows
+from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.records import IncomingRows, Records
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import SuppressionList
@@ -83,14 +83,14 @@ class RecordLoader:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
             raise VaultError("the source has changed while it was read; ingest again")
-        new, columns, replaced = self.comparison.new_rows(rows, self._source)
+        new, columns, records, replaced = self.comparison.new_rows(rows, self._source)
         self._delete_corrected(replaced)
         if not len(new):
             return
         self._add_up(new)
         owned = is_given(new.owners)
         self._confirm_new(new, owned)
-        texts = _texts(record_rows(columns))
+        texts = _texts(records)
         self._digests = self._digests.with_records(self._keyring, new.identities.tolist(), texts)
         if not owned.all():
             texts = [texts[place] for place in np.flatnonzero(owned).tolist()]
