@@ -136,7 +136,11 @@ def test_a_chunk_reads_the_records_with_its_ids_once(
     asked: list[str] = []
 
     def noted(name: str, really: Any) -> Any:
-        return lambda *given: (asked.append(name), really(*given))[1]
+        def read(*given: Any) -> Any:
+            asked.append(name)
+            return really(*given)
+
+        return read
 
     with filled(sqlite_place) as vault:
         for name in ("read_records", "read_records_of"):
