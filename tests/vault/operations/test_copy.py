@@ -314,7 +314,7 @@ def test_pending_erasures_are_completed_first(
 def test_a_vault_with_a_pending_correction_is_not_left_behind(place: Place, tmp_path: Path) -> None:
     """The old contents of a corrected row are in the files as well, and no certificate is about them."""
     corrected = {"action": ["A"], "reward": [0.125], "who": ["ann"], "id": ["r1"]}
-    new, options = fresh_place("sqlite", tmp_path), {"successor_keys": place.keys, "timeout": 0.1}
+    new, options = fresh_place("sqlite", tmp_path), dict[str, Any](successor_keys=place.keys, timeout=0.1)
     filled(place).close()
     reads = ":memory:" if place.url.startswith("postgresql") else place.path
     with closing(sqlite3.connect(reads)) as reader:

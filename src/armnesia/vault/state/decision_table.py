@@ -63,7 +63,9 @@ def put_decisions(transaction: Transaction, state: State, decisions: Sequence[Va
     size = max(state.n_decisions, *(decision.number for decision in decisions))
     rows = [decision.row(keyring) for decision in decisions]
     if size > state.n_decisions:
-        _check_all(transaction.session, state, keyring, [row for row in rows if row.number > state.n_decisions])
+        _check_all(
+            transaction.session, state, keyring, [row for row in rows if row.number > state.n_decisions]
+        )
     tree, statements = tree_of(state, keyring).put(transaction.session, rows, size)
     transaction.session.execute_together(statements)
     return _with_tree(state, tree)
