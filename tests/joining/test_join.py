@@ -575,3 +575,29 @@ def test_no_warning_without_a_reason(files: tuple[Path, Path, Path]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         join_metrics(exposures, metric, window="14d", out=out)
+
+
+@pytest.mark.parametrize("which", ["exposures", "metric"])
+@pytest.mark.parametrize("how", ["path", "other spelling", "glob", "link", "hard link"])
+def test_a_file_that_is_read_is_never_replaced(
+    files: tuple[Path, Path, Path], tmp_path: Path, which: str, how: str
+) -> None:
+    exposures, metric, _ = files
+    kept = tmp_path / f"{which}.csv"
+    out = {
+        "other spelling": tmp_path / ".." / tmp_path.name / f"{which}.csv",
+        "link": tmp_path / "link.csv",
+        "hard link": tmp_path / "hard.csv",
+    }.get(how, kept)
+    if how == "link":
+        out.symlink_to(kept)
+    elif how == "hard link":
+        out.hardlink_to(kept)
+    read: dict[str, Any] = {"exposures": exposures, "metric": metric}
+    if how == "glob":
+        read[which] = str(tmp_path / f"{which[:5]}*.csv")
+    before = kept.read_bytes()
+    with pytest.raises(InvalidInputError, match="out must not be a file that is read"):
+        join_metrics(read["exposures"], read["metric"], window="14d", out=out, replace=True)
+    assert kept.read_bytes() == before
+    assert not list(tmp_path.glob("*.new"))

@@ -36,7 +36,7 @@ def identities_of(
     return [
         identity
         for rows in opened.rows(ACTIONS, (0, 1), chunk=chunk, users=users)
-        for identity in identities(KEYRING.record_identity, rows)
+        for identity in identities(KEYRING.record_identities, rows)
     ]
 
 
@@ -185,7 +185,7 @@ def test_rows_without_ids_need_their_contents() -> None:
     source = open_source(TABLE, **NAMES, whole_rows=False)
     (rows,) = source.rows(ACTIONS, (0, 1))
     with pytest.raises(ValueError, match="rows have neither ids nor contents"):
-        identities(KEYRING.record_identity, rows)
+        identities(KEYRING.record_identities, rows)
 
 
 def test_an_id_twice_in_two_chunks_of_a_large_file_is_found(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ for path in sys.argv[1:]:
     kept = []  # what a leak looks like: with `leak`, everything that was read is kept
     source = open_source(path.removeprefix("leak:"), action="arm", reward="won", user="who")
     for rows in source.rows(["A", "B"], (0, 1), chunk=2_000):
-        found = identities(keyring.record_identity, rows)
+        found = identities(keyring.record_identities, rows)
         kept += found + rows.contents if path.startswith("leak:") else []
     peaks.append(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024)
 print(json.dumps(peaks))
@@ -247,12 +247,13 @@ def test_an_identity_is_a_keyed_digest_of_the_content() -> None:
     """Computed by hand, from the published form of a content."""
     seen: list[tuple[str, ...]] = []
 
-    def record_identity(*parts: str) -> bytes:
-        seen.append(parts)
-        return hashlib.blake2b("|".join(parts).encode(), digest_size=16).digest()
+    def record_identities(kind: str, *columns: list[str]) -> list[bytes]:
+        rows = [(kind, *parts) for parts in zip(*columns, strict=True)]
+        seen.extend(rows)
+        return [hashlib.blake2b("|".join(parts).encode(), digest_size=16).digest() for parts in rows]
 
     (rows,) = open_source(part(0, 1), **NAMES).rows(ACTIONS, (0, 1))
-    (identity,) = identities(record_identity, rows)
+    (identity,) = identities(record_identities, rows)
     content = "3:won3:arm3:who;1000000000;1:A3:ann"
     assert seen == [("content", content, "0")]
     assert identity == hashlib.blake2b(f"content|{content}|0".encode(), digest_size=16).digest()

@@ -21,10 +21,12 @@ from armnesia.vault.state.corrections import Corrected
 from armnesia.vault.state.decision_table import unstacked
 from armnesia.vault.state.inheritance import Inheritance
 from armnesia.vault.state.managed_records import ManagedRecords
+from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from tests.vault.keyed_machine import KeyedMachine
+from tests.vault.living_machine import LivingMachine
 from tests.vault.machine import VaultMachine
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
@@ -62,8 +64,17 @@ def test_a_vault_with_many_decisions_is_what_the_plain_one_is(database: str, mod
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
 
 
-def _forgets_nobody(*_: Any) -> set[int]:
-    return set()
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
+def test_a_vault_that_lives_is_what_the_plain_one_is(database: str, mode: str) -> None:
+    machine = type("Machine", (LivingMachine,), {"database": database, "mode": mode})
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
+
+
+def _forgets_nobody(_: RecordComparison, owners: list[bytes]) -> Any:
+    return np.zeros(len(owners), bool)
 
 
 def _least_likely(release: Release) -> Any:
@@ -130,9 +141,9 @@ def test_histories_of_many_decisions_find_a_planted_fault(
     assert noticed_by in _frames_of_the_failure()
 
 
-def _frames_of_the_failure() -> list[str]:
+def _frames_of_the_failure(kind: type[KeyedMachine] = KeyedMachine) -> list[str]:
     """Where histories of many decisions fail; a failure that needs a rare draw does not come back."""
-    machine = type("Machine", (KeyedMachine,), {"database": "sqlite", "mode": "managed"})
+    machine = type("Machine", (kind,), {"database": "sqlite", "mode": "managed"})
     quickly = settings(SETTINGS, max_examples=200, phases=[Phase.generate], report_multiple_bugs=False)
     with pytest.raises((AssertionError, FlakyFailure)) as noticed:
         run_state_machine_as_test(machine, settings=quickly)
@@ -178,7 +189,7 @@ def test_histories_of_many_decisions_find_faults_of_corrections_successors_and_b
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Any, noticed_by: set[str]
 ) -> None:
     monkeypatch.setattr(where, name, fault)
-    assert noticed_by.intersection(_frames_of_the_failure())
+    assert noticed_by.intersection(_frames_of_the_failure(LivingMachine))
 
 
 def _all_are_offered(self: Configuration, keys: Any) -> Any:
@@ -213,7 +224,7 @@ def test_histories_of_many_decisions_find_that_a_retired_arm_is_served(
 @pytest.mark.parametrize(
     ("where", "name", "fault", "noticed_by"),
     [
-        (RecordLoader, "_forgotten", _forgets_nobody, "_ingest"),
+        (RecordComparison, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
         (RequestHistory, "answered_before", property(_never_answered), "_forget"),
         (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),

@@ -104,6 +104,11 @@ class EventTable:
         column.check("label", self._described(what, name))
         return f"nullif({column.text()}, '')"
 
+    def kept(self, name: str, *, as_text: bool) -> str:
+        """The value of a column that the log keeps: its text, or as it is if it is a number."""
+        column = self.column("keep", name)
+        return _present(column) if column.type in _NUMBERS and not as_text else self.label("keep", name)
+
     def select(self, where: tuple[Condition, ...]) -> FileConditions:
         """Find the columns of the conditions that rows must satisfy."""
         columns = tuple(self.column("condition", condition.column) for condition in where)

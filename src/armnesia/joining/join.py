@@ -54,6 +54,7 @@ def join_metrics(
     time_column: str | None = None,
     time_unit: str | None = None,
     exposure_where: Where | None = None,
+    keep: str | Iterable[str] = (),
     value_column: str | None = None,
     metric_user_column: str | None = None,
     metric_time_column: str | None = None,
@@ -75,8 +76,9 @@ def join_metrics(
     does: growthbook, posthog, statsig or launchdarkly. `user_column` and `time_column` are those of both
     tables, unless the metric has its own. `experiment` names the experiment of a table without such a column.
     `exposure_where` and `metric_where` are conditions that rows must satisfy, such as "country = DE", as for
-    `read_log`. `time_unit` says what times count that are numbers: s, ms, us or ns. Times without a zone are
-    in `time_zone`.
+    `read_log`. `keep` names columns of the exposures that the log gets as well, with the value of the
+    person's first exposure in the experiment, such as the keys of decisions. `time_unit` says what times
+    count that are numbers: s, ms, us or ns. Times without a zone are in `time_zone`.
 
     >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -104,6 +106,7 @@ def join_metrics(
         options.checked_time_unit(metric_time_unit, "metric_time_unit"),
         options.checked_time_zone(time_zone),
         options.checked_memory_limit(memory_limit),
+        options.checked_keep(keep, statements.LOG_COLUMNS),
     )
     if experiment is not None and experiment_column is not None:
         raise InvalidInputError("experiment names the only one, and experiment_column their column; give one")
@@ -150,6 +153,7 @@ class _Options:
     metric_time_unit: str | None
     time_zone: str
     memory_limit: str
+    keep: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,7 @@ class _Join:
         with _new_file(self.out, replace=replace) as temporary:
             shown = EventTable.open(exposures, "exposures", self._wanted_exposures())
             measured = EventTable.open(metric, "metric", self._wanted_metric())
+            _refuse_own_input(self.out, [*shown.files.paths, *measured.files.paths])
             limits = {"memory_limit": self.options.memory_limit, "time_zone": self.options.time_zone}
             with ScratchDatabase.opened(self.out.absolute().parent, **limits) as database:
                 exposure_counts = self._read_exposures(database, shown)
@@ -180,7 +185,7 @@ class _Join:
         columns = self.exposure_columns
         experiment = [] if self.options.experiment is not None else [columns.experiment]
         conditions = [condition.column for condition in columns.where]
-        return [*experiment, columns.action, columns.user, columns.time, *conditions]
+        return [*experiment, columns.action, columns.user, columns.time, *conditions, *self.options.keep]
 
     def _wanted_metric(self) -> list[str]:
         columns = self.metric_columns
@@ -190,7 +195,15 @@ class _Join:
     def _read_exposures(self, database: ScratchDatabase, table: EventTable) -> "_ReadExposures":
         time = table.time(self.exposure_columns.time, self.options.time_unit, self.options.time_zone)
         selection = table.select(self.exposure_columns.where)
-        sql = statements.people(table, self.exposure_columns, selection, time, self.options.experiment)
+        sql = statements.people(
+            table,
+            self.exposure_columns,
+            selection,
+            time,
+            self.options.experiment,
+            self.options.keep,
+            as_text="parquet" not in self.out_format,
+        )
         name = {} if self.options.experiment is None else {"name": self.options.experiment}
         _run_on_files(database, table, sql, name)
         found = database.run(statements.COUNT_EXPOSURES, {}, failed=table.failed)
@@ -289,7 +302,8 @@ class _Join:
         failed = f"{str(self.out)!r} cannot be written"
         rows = statements.rows(self.options.aggregate, self.options.clip)
         database.run("SET TimeZone = 'UTC'", {}, failed=failed)
-        database.run(statements.written(rows, str(temporary), self.out_format), {}, failed=failed)
+        sql = statements.written(rows, str(temporary), self.out_format, self.options.keep)
+        database.run(sql, {}, failed=failed)
         last = max(time for time in (exposures.last, metric.last) if time is not None)
         limits = {"window": self.options.window, "last": last}
         found = [
@@ -372,6 +386,16 @@ def _check_metric(columns: MetricColumns, preset: str | None) -> None:
             f"a metric of preset {preset} is a table of all events: select one with metric_where"
             f" (--metric-where '{columns.event} = NAME')"
         )
+
+
+def _refuse_own_input(out: Path, paths: Iterable[str]) -> None:
+    """Refuse to replace a file that is read, however its path is written."""
+    for path in paths:
+        if out.exists() and os.path.samefile(out, path):
+            raise InvalidInputError(
+                f"out must not be a file that is read: {str(out)!r} is {path!r} of the exposures or the"
+                " metric; choose another file; nothing was written"
+            )
 
 
 @contextmanager

@@ -2,12 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.messages import any_of
+from armnesia.core.messages import any_of, listed
 
 AGGREGATES = ("sum", "any", "count")
 TIME_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
@@ -98,3 +98,23 @@ def checked_memory_limit(limit: str) -> str:
     if not isinstance(limit, str) or not _MEMORY.fullmatch(limit):
         raise InvalidInputError(f"memory_limit must be a size such as 800MB or 4GB; got {limit!r}")
     return limit
+
+
+def checked_keep(keep: str | Iterable[str], taken: Sequence[str]) -> tuple[str, ...]:
+    """The columns to keep of the exposures; `taken` are those that the log has anyway.
+
+    >>> checked_keep("country", ["user"]), checked_keep(["country", "device"], ["user"])
+    (('country',), ('country', 'device'))
+    """
+    names = (keep,) if isinstance(keep, str) else tuple(keep)
+    used = {name.lower() for name in taken}
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidInputError(f"keep must be names of columns of the exposures; got {name!r}")
+        if name.lower() in used:
+            raise InvalidInputError(
+                f"keep must be different columns, and others than {listed(taken)}, which the log has; got"
+                f" {name!r}"
+            )
+        used.add(name.lower())
+    return names

@@ -3,12 +3,15 @@
 A row that cannot be used keeps a status, and groups by it, so that every row that is read is counted.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from armnesia.joining.event_table import VALUE_UNIT, EventTable, TimeColumn, ValueColumn
 from armnesia.joining.presets import ExposureColumns, MetricColumns
 from armnesia.logs.files.conditions import FileConditions
 
+LOG_COLUMNS = ("experiment", "action", "reward", "user", "id", "first_exposure", "exposures", "metric_rows")
+"""The columns of every log, before those that are kept of the exposures."""
 EXPOSURE_STATUS = ("filtered", "missing_user", "missing_experiment", "missing_action", "missing_time")
 METRIC_STATUS = ("filtered", "missing_user", "missing_time", "missing_value")
 _PLACE = "CASE WHEN kept THEN people.rowid ELSE -1 - people.rowid END"
@@ -23,11 +26,19 @@ def people(
     selection: FileConditions,
     time: TimeColumn,
     experiment_is: str | None,
+    keep: Sequence[str],
+    *,
+    as_text: bool,
 ) -> str:
     """Make the table `people`: one row per person and experiment, and one per status of other exposures.
 
     Somebody saw one variant if the smallest and the largest are the same, and then it is the first one, too.
+    The columns to keep are those of one exposure: the first, and of several at that time the smallest. A file
+    of text has numbers `as_text`, by the rules of labels.
     """
+    kept = [f"{table.kept(name, as_text=as_text)} AS keep{place}" for place, name in enumerate(keep)]
+    kept_names = [f"keep{place}" for place in range(len(keep))]
+    first_values = f"min(struct_pack({', '.join(f'{name} := {name}' for name in ['time', *kept_names])}))"
     experiment = "$name" if experiment_is is not None else table.label("experiment", columns.experiment)
     missing = ["NOT matches", "person IS NULL", "experiment IS NULL", "action IS NULL", "no_time"]
     return f"""
@@ -39,7 +50,7 @@ def people(
                 CASE WHEN matches THEN {experiment} END AS experiment,
                 CASE WHEN matches THEN {table.label("action", columns.action)} END AS action,
                 CASE WHEN matches THEN {time.microseconds} END AS time,
-                {time.is_missing} AS no_time, {time.is_date} AS is_date
+                {", ".join([f"{time.is_missing} AS no_time", f"{time.is_date} AS is_date", *kept])}
             FROM matched
         ),
         judged AS (SELECT *, {_status(missing)} AS status FROM labelled)
@@ -52,6 +63,7 @@ def people(
             max(time) AS last,
             count(*) AS exposures,
             count(*) FILTER (is_date) AS dates
+            {f", {first_values} FILTER (status = {USABLE}) AS first_values" if keep else ""}
         FROM judged GROUP BY ALL"""
 
 
@@ -128,18 +140,24 @@ def rows(aggregate: str, clip: tuple[float, float] | None) -> str:
         )"""
 
 
-def written(rows_: str, path: str, options: str) -> str:
+def written(rows_: str, path: str, options: str, keep: Sequence[str]) -> str:
     """Write the log to a file; the id of a row is the length of the experiment's name, the name, the user.
 
     Without a temporary file of DuckDB's own, which a killed process would leave.
     """
+    kept = [f", first_values.keep{place} AS {_quoted(name)}" for place, name in enumerate(keep)]
     return f"""
         COPY (
             SELECT experiment, action, reward, person AS "user",
                 concat(length(experiment), ':', experiment, ':', person) AS id,
-                make_timestamptz(first) AS first_exposure, exposures, metric_rows
+                make_timestamptz(first) AS first_exposure, exposures, metric_rows{"".join(kept)}
             FROM ({rows_})
         ) TO '{path.replace("'", "''")}' ({options}, USE_TMP_FILE false)"""
+
+
+def _quoted(name: str) -> str:
+    """The name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 class ExposureCounts(NamedTuple):

@@ -10,22 +10,19 @@ from collections.abc import Callable
 from armnesia.logs.rows import Rows
 
 
-def identities(record_identity: Callable[..., bytes], rows: Rows) -> list[bytes]:
-    """Give each row of a chunk its identity, by the keyring's `record_identity`.
+def identities(record_identities: Callable[..., list[bytes]], rows: Rows) -> list[bytes]:
+    """Give each row of a chunk its identity, by the keyring's `record_identities`.
 
     The rows of selected users have the same identities as among all rows: equal rows have the same user.
 
-    >>> joined = lambda *parts: "/".join(parts).encode()
+    >>> joined = lambda kind, *columns: ["/".join((kind, *parts)) for parts in zip(*columns)]
     >>> identities(joined, Rows(range(2), [0, 0], [5, 5], [None, None], None, ["same", "same"], [0, 1]))
-    [b'content/same/0', b'content/same/1']
+    ['content/same/0', 'content/same/1']
     >>> identities(joined, Rows(range(1), [0], [5], [None], ["a-17"], None))
-    [b'id/a-17']
+    ['id/a-17']
     """
     if rows.ids is not None:
-        return [record_identity("id", id_) for id_ in rows.ids]
+        return record_identities("id", rows.ids)
     if rows.contents is None:
         raise ValueError("rows have neither ids nor contents: open their source with whole_rows=True")
-    return [
-        record_identity("content", content, str(ordinal))
-        for content, ordinal in zip(rows.contents, rows.ordinals, strict=True)
-    ]
+    return record_identities("content", rows.contents, list(map(str, rows.ordinals)))

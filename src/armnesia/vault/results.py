@@ -374,13 +374,19 @@ class Status:
     scores: tuple[ArmScore, ...] | None
     decisions: int | None = None
     """How many decisions there are; None in a vault without keys."""
+    scores_of: Mapping[str, str] | None = None
+    """The key of the decision that `scores` are of; None in a vault without keys."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, and a note on who may see them; `decisions` only where there can be many."""
-        fields = {name: value for name, value in vars(self).items() if name != "decisions"}
+        """All fields, and a note on who may see them; `decisions` only where there can be many.
+
+        `scores_of` only with the scores of one of them.
+        """
+        optional = {"decisions": self.decisions, "scores_of": self.scores_of}
+        fields = {name: value for name, value in vars(self).items() if name not in optional}
         return {
             **fields,
-            **({} if self.decisions is None else {"decisions": self.decisions}),
+            **{name: value for name, value in optional.items() if value is not None},
             "served": {"action": self.served.action, "by": self.served.by},
             "configuration": self.configuration.to_dict(),
             "head": str(self.head),

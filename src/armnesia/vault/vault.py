@@ -284,9 +284,12 @@ class Vault:
         known = Head.parse(head) if isinstance(head, str) else head
         return verify(self._connection, known, progress, in_place=in_place)
 
-    def status(self, *, scores: bool = False) -> Status:
-        """The state of the vault; `scores` are for the operator only: changes reveal what was deleted."""
-        return status_of(self._connection, scores=scores)
+    def status(self, *, scores: bool = False, where: Mapping[str, Any] | None = None) -> Status:
+        """The state of the vault; `scores` are for the operator only: changes reveal what was deleted.
+
+        In a vault with many decisions, `where` names the one whose scores are wanted.
+        """
+        return status_of(self._connection, scores=scores, where=where)
 
     def ledger(self) -> LedgerEntries:
         """The entries of the ledger, from the first."""

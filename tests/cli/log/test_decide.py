@@ -12,7 +12,9 @@ def test_decide_on_a_file_with_its_own_columns(run: Any, clicks: Path) -> None:
     assert result["n_rows"] == 200
     assert [arm["count"] for arm in result["arms"]] == [100, 100, 0]
     assert result["arms"][2] == {"action": "C", "count": 0, "mean": None, "score": -1.0}
-    assert "← served" in run("decide", clicks, *COLUMNS, "--actions", "A,B,C").out
+    shown = run("decide", clicks, *COLUMNS, "--actions", "A,B,C").out
+    assert "← served" in shown
+    assert "200 rows" in " ".join(shown.split())
 
 
 def test_decide_warns_when_the_action_set_is_not_declared(run: Any, clicks: Path) -> None:

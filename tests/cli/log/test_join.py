@@ -38,7 +38,8 @@ def test_people_read_where_every_row_went(run: Any, tables: Path) -> None:
     assert (shown.code, shown.err) == (0, "")
     assert "log.csv: 2 rows of 2 people in 1 experiment" in shown.out
     assert (
-        "4 exposures: 2 first, 0 repeated, 2 of 1 left out for several variants, 0 not selected" in shown.out
+        "4 exposures: 2 first, 0 repeated, 2 of 1 person left out for several variants, 0 not selected"
+        in shown.out
     )
     assert "2 metric rows: 2 of people exposed, 0 of others, 0 not selected" in shown.out
     assert "In their experiments: 1 in the window, 0 before, 1 after, 0 of people left out" in shown.out

@@ -14,7 +14,7 @@ def test_decide_without_a_log_tells_what_the_vault_serves(run: Any, vault: Path)
     assert (served["action"], served["by"]) == ("B", "learner")
     assert "Served: B (decided by the learner" in run("decide").out
     of_a_log = run("decide", "clicks.csv", *COLUMNS, "--actions", "A,B")
-    assert "200 decisions" in of_a_log.out
+    assert "200 rows" in of_a_log.out
 
 
 @pytest.mark.usefixtures("folder")

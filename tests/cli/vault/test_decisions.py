@@ -1,12 +1,15 @@
 """A vault with many decisions on the command line."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from armnesia.cli.vault.served import read_key
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault.state.decision_table import where_option
 
 ROWS = [
     (
@@ -71,6 +74,23 @@ def test_a_key_is_read_from_one_option_or_several() -> None:
     assert read_key(["a=1", "b = x=y "], ["a", "b"]) == read_key(["a=1,b=x=y"], ["a", "b"])
 
 
+@pytest.mark.parametrize(
+    "value", ["a", "a, b", "x=y", "a,b=c", "'q'", '"q"', 'a"b', "it's", " a ", "", "a,page=b"]
+)
+def test_a_key_that_is_written_is_read_again(value: str) -> None:
+    key = {"country": value, "page": "home"}
+    (_, text) = shlex.split(where_option(key))
+    assert read_key([text], ["page", "country"]) == key
+
+
+@pytest.mark.parametrize("text", ["page=a,b=c", "page=a, b =c", 'page="a,b=c', "page='a',b=c"])
+def test_what_looks_like_an_unknown_key_is_refused(text: str) -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"have the keys 'page'; got 'b' in .*put a value .* in quotes"
+    ):
+        read_key([text], ["page"])
+
+
 @pytest.mark.usefixtures("keyed")
 def test_forget_lists_the_decisions_for_the_operator(run: Any) -> None:
     shown = run("forget", "--user", "user-3", "--dry-run")
@@ -103,17 +123,28 @@ def test_signed_decisions_are_verified_as_certificates_are(run: Any) -> None:
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
     assert run("export", "ledger.json").code == 0
     verify = ("certificate", "verify", "served.json", "--public-key", "keys.json")
-    assert "The served arms of 9 decisions are valid" in run(*verify).out
+    found = run(*verify).out
+    assert "The served arms of 9 decisions are valid" in found
+    assert "Note: No ledger was given" in found
     checked = run(*verify, "--ledger", "ledger.json", "--json").json
     assert (checked["valid"], checked["decisions"], checked["ledger_checked"]) == (True, 9, True)
-    assert run("certificate", "verify", "served.json").err.startswith(
-        "armnesia: served arms are checked with"
-    )
+    assert (checked["signer_checked"], checked["entries_since"]) == (True, 0)
+    assert checked["issued"] == json.loads(signed.out)["body"]["issued"]
+    assert checked["notes"][0].startswith("Other arms may be served by now: new rows change them without")
+    assert run("forget", "--user", "user-5").code == 0
+    assert run("export", "later.json").code == 0
+    grown = run(*verify, "--ledger", "later.json")
+    assert "Note: The ledger given has 1 entry after the head of the served arms." in grown.out
+    assert "Note: No ledger was given" not in grown.out
+    intact = run("certificate", "verify", "served.json")
+    assert (intact.code, "The served arms of 9 decisions are intact" in intact.out) == (0, True)
+    assert "Note: No public key was given" in intact.out
+    assert run("certificate", "verify", "served.json", "--ledger", "ledger.json").code == 2
     document = json.loads(signed.out)
     document["body"]["decisions"][0]["action"] = "Z"
     Path("served.json").write_text(json.dumps(document), encoding="utf-8")
     changed = run(*verify)
-    assert changed.code == 1
+    assert changed.code == run("certificate", "verify", "served.json").code == 1
     assert "Problem: the signature does not match: the served arms have been changed" in changed.out
     assert run("decide", "--signed", "--where", "country=DE,age=3").code == 2
     assert run("decide", "log.csv", "--signed", "--actions", "A,B,C").code == 2
@@ -185,3 +216,30 @@ def test_a_wrong_file_of_decisions_is_refused(run: Any, text: bytes | None, sent
     assert refused.code == 2
     assert sentence in refused.err
     assert not Path("vault.db").exists()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("by", "sentence"),
+    [
+        ("country, device", "repeat it, as in --by country --by …"),
+        ("page:", "edges follow the colon, as in age:18,30"),
+    ],
+)
+def test_names_of_keys_that_are_rather_meant_otherwise_are_warned_of(
+    run: Any, by: str, sentence: str
+) -> None:
+    made = run("init", "--actions", "A,B", "--by", by)
+    assert made.code == 0
+    assert f"the rows must have a column named {by!r}" in made.err
+    assert sentence in made.err
+    assert run("init", "--url", "sqlite:///other.db", "--by", "age:18,30", "--by", "utm:source").err == ""
+
+
+@pytest.mark.usefixtures("keyed")
+def test_what_is_missing_is_in_the_right_number(run: Any) -> None:
+    assert "'country', 'age'; 'age' is missing" in run("status", "--scores", "--where", "country=DE").err
+    Path("decisions.csv").write_text("page\n", encoding="utf-8")
+    made = ("init", "--url", "sqlite:///b.db", "--actions", "A", "--by", "country", "--by", "age")
+    refused = run(*made, "--decisions-file", "decisions.csv").err
+    assert "'country', 'age' are missing" in " ".join(refused.split())

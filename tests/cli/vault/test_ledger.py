@@ -95,3 +95,20 @@ def test_entries_are_made_when_they_are_asked_for(vault: Path, monkeypatch: pyte
         assert [entry.kind for entry in entries] == ["init", *["nothing_held"] * 4]
         with pytest.raises(IndexError):
             entries[5]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_table_says_which_arm_came_or_went_and_how_many_rows_were_corrected(run: Any) -> None:
+    columns = ("--user-column", "user", "--id-column", "id")
+    for reward in (0, 1):
+        rows = [f"{'AB'[row % 2]},{reward},u,home,{row}" for row in range(3)]
+        Path("log.csv").write_text("\n".join(["action,reward,user,page,id", *rows]) + "\n", encoding="utf-8")
+        if reward == 0:
+            assert run("init", "--actions", "A,B", "--by", "page").code == 0
+        assert run("ingest", "log.csv", *columns, *(["--replace"] if reward else [])).code == 0
+    assert run("arms", "add", "D", "--where", "page=home").code == 0
+    assert run("arms", "retire", "B", "--new-rows", "refuse").code == 0
+    lines = [re.split(r" *│ *", line)[3:5] for line in run("ledger").out.splitlines()]
+    assert ["correct", "3 rows replaced"] in lines
+    assert ["add_arm", "D where page=home"] in lines
+    assert ["retire_arm", "B; new rows: refuse"] in lines

@@ -115,7 +115,7 @@ REFUSALS = {
     "a certificate of a dry run": ((*FORGET, "--dry-run", "--certificate", "c"), "no --certificate to write"),
     "a certificate over a file": ((*FORGET, "--certificate", "clicks.csv"), "clicks.csv exists already"),
     "a certificate in no folder": ((*FORGET, "--certificate", "no/c"), "a folder that exists; no does not"),
-    "readmitting who is not out": (("readmit", "--user", "u1"), "1 of the 1 named are not on"),
+    "readmitting who is not out": (("readmit", "--user", "u1"), "1 of the 1 named is not on"),
     "a policy below the default": (("policy", "--levels", "request_shape"), "is beyond a policy of up to"),
     "which key": (("rotate-key", "all"), "the key must be signing or digest; got 'all'"),
     "no head": (("verify", "--head", "12"), "a head must look like"),

@@ -12,7 +12,17 @@ from tests.cli.examples import WEAKER_POLICY
 def test_scores_are_for_the_operator(run: Any, vault: Path) -> None:
     plain = run("status", "--json").json
     assert set(plain) == {
-        *("vault", "location", "served", "configuration", "records", "suppressed", "head", "erasure"),
+        *(
+            "vault",
+            "location",
+            "served",
+            "configuration",
+            "records",
+            "replaced",
+            "suppressed",
+            "head",
+            "erasure",
+        ),
         *("digest_key", "signing_key", "to_reissue", "sources", "scores", "note"),
     }
     assert plain["scores"] is None
@@ -45,3 +55,30 @@ def test_the_status_has_the_parameters_of_the_unlearner(run: Any) -> None:
     run("init", "--unlearner", "tilt", "--assumed-share", 0.95, "--epsilon", 1, "--delta", 1e-5)
     words = " ".join(run("status").out.replace("│", " ").split())
     assert "unlearner tilt (assumed_share=0.95, predictive=by_counts, insurance=0.02) budget" in words
+
+
+@pytest.mark.usefixtures("folder")
+def test_scores_are_those_of_one_decision(run: Any) -> None:
+    rows = [f"{'AB'[row % 2]},{int(row % 4 == 1)},u{row},{('DE', 'FR')[row % 3 == 0]}" for row in range(60)]
+    Path("log.csv").write_text("\n".join(["action,reward,user,country", *rows]) + "\n", encoding="utf-8")
+    assert run("init", "--actions", "A,B,C", "--by", "country").code == 0
+    assert run("ingest", "log.csv").code == 0
+    refused = run("status", "--scores")
+    assert refused.code == 2
+    assert "name the one whose scores are wanted, as in --where country=…" in " ".join(refused.err.split())
+    assert run("status", "--where", "country=DE").code == 2
+    found = run("status", "--scores", "--where", "country=FR", "--json").json
+    own = [row.split(",") for row in rows if row.endswith("FR")]
+    rewards = {arm: [int(row[1]) for row in own if row[0] == arm] for arm in "AB"}
+    assert found["scores_of"] == {"country": "FR"}
+    assert [(arm["count"], arm["mean"]) for arm in found["scores"]] == [
+        *((len(rewards[arm]), sum(rewards[arm]) / len(rewards[arm])) for arm in "AB"),
+        (0, None),
+    ]
+    printed = run("status", "--scores", "--where", "country=FR").out
+    assert "Arms of country=FR" in printed
+    plain = run("status", "--json").json
+    assert (plain["decisions"], plain["scores"], "scores_of" in plain) == (2, None, False)
+    Path("one").mkdir()
+    assert run("init", "--url", "sqlite:///one/vault.db").code == 0
+    assert run("status", "--url", "sqlite:///one/vault.db", "--scores", "--where", "country=FR").code == 2

@@ -167,6 +167,21 @@ def test_more_decisions_than_the_limit_are_refused_and_nothing_is_ingested(place
         assert {table: values(vault, f"SELECT * FROM {table}") for table in TABLES} == before
 
 
+def test_a_dry_run_says_how_many_decisions_there_would_be(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 7)
+    with created(sqlite_place, most_decisions=21) as vault:
+        assert vault.ingest(LOG, **COLUMNS, dry_run=True).decisions == 20
+        assert vault.status().decisions == 0
+        assert vault.ingest(LOG, **COLUMNS).decisions == 20
+        ids, ages = [f"n{row}" for row in range(14)], [15] * 7 + [20] * 7
+        new = {**visits(14, seed=2), "id": ids, "country": ["XX"] * 14, "age": ages}
+        for dry_run in (True, False):  # two new keys, each in a chunk of its own
+            with pytest.raises(InvalidInputError, match="make more than 21 decisions"):
+                vault.ingest(new, **COLUMNS, dry_run=dry_run)
+
+
 def test_an_id_in_another_decision_is_refused(place: Place) -> None:
     with filled(place) as vault:
         moved = {name: column[:1] for name, column in LOG.items()} | {"country": ["C9"]}
@@ -610,4 +625,7 @@ def test_signed_decisions_are_checked_without_the_vault(place: Place, tmp_path: 
         later = vault.signed_decisions()
     problems = later.verify(keys, ledger=ledger)
     assert problems == []
+    assert later.verify(None) == []
+    with pytest.raises(InvalidInputError, match="must be given together with a public key"):
+        later.verify(None, ledger=ledger)
     assert later.verify(signed.body["signing_key"]["public"]) != []

@@ -87,7 +87,8 @@ def test_conditions_that_the_source_cannot_answer_leave_nothing(place: Place, so
         ):
             with pytest.raises(InvalidLogError, match=message):
                 vault.ingest(**source, where=where)
-        assert vault.ingest(**source, where="country = XX").rows == 0
+        with pytest.raises(InvalidLogError, match="no row of the source satisfies country"):
+            vault.ingest(**source, where="country = XX")
         assert vault.status().records == 0
 
 
@@ -109,7 +110,7 @@ def test_nor_is_one_on_people_where_another_column_or_none_has_the_users(
     where = "age = 21" if earlier else "user = ann"
     with created(place, "external") as vault:
         if earlier:
-            vault.ingest(**{**source, "id": "age"}, where="country = XX")
+            vault.ingest(**{**source, "id": "age"}, where="country = DE")
         with pytest.raises(VaultError, match=f"must not be on the .* column .*; got one on '{where[:3]}"):
             vault.ingest(**{**source, **naming}, where=where)
         assert "ann" not in repr(dumped(vault))
@@ -126,3 +127,15 @@ def test_an_external_vault_refuses_a_dataframe_with_or_without_conditions(place:
     frame = {"action": ["A"], "reward": [1], "user": ["ann"]}
     with created(place, "external") as vault, pytest.raises(VaultError, match="give a file or a table"):
         vault.ingest(frame, user="user", where="action = A")
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize("options", [{}, {"dry_run": True}, {"batch_rows": 2}], ids=str)
+def test_conditions_that_no_row_satisfies_are_refused(
+    sqlite_place: Place, source: dict[str, Any], mode: str, options: dict[str, Any]
+) -> None:
+    with created(sqlite_place, mode) as vault:
+        before = dumped(vault)
+        with pytest.raises(InvalidLogError, match="no row of the source satisfies country = 'de'"):
+            vault.ingest(**source, where="country = de", **options)
+        assert dumped(vault) == before

@@ -144,7 +144,7 @@ def test_the_user_column_is_the_id_column_if_each_person_has_one_row(place: Plac
         assert vault.ingest(log, **names).added == 3
         as_floats = log | {"who": [7.0, 8.0, 9.0], "new": [1, 2, 3]}
         assert vault.ingest(as_floats, **names).already_there == 3
-        with pytest.raises(VaultError, match="at least 1 row of this source have an id"):
+        with pytest.raises(VaultError, match="at least 1 row of this source has an id"):
             vault.ingest(log | {"reward": [1, 1, 0]}, **names)
         assert vault.forget(users=[7]).records == 1
         assert vault.ingest(log, **names).suppressed == 1

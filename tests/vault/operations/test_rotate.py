@@ -157,7 +157,7 @@ def test_the_erased_leave_the_list(place: Place) -> None:
         with pytest.raises(VaultError, match="no certificate for exactly this request"):
             vault.certificate(users=["ann"])
         assert vault.certificate(users=["bob"]).verify(vault.public_keys()) == []
-        with pytest.raises(VaultError, match="1 of the 2 named are not on the suppression list"):
+        with pytest.raises(VaultError, match="1 of the 2 named is not on the suppression list"):
             vault.readmit(users=["ann", "bob"])
         assert values(vault, "SELECT readmitted FROM suppressed") == [(None,)]
         assert vault.ingest(LOG, user="who", id="id").added == 2

@@ -13,7 +13,17 @@ import pandas as pd
 import pytest
 
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
-from armnesia.vault import EXTERNAL, Configuration, Keyring, LedgerCopy, PublicKeys, UserType, Vault
+from armnesia.vault import (
+    EXTERNAL,
+    Certificate,
+    Configuration,
+    Keyring,
+    LedgerCopy,
+    PublicKeys,
+    UserType,
+    Vault,
+)
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.ledger.ledger import Entry
 from armnesia.vault.ledger.public_keys import rotation_problems
 from armnesia.vault.operations import create
@@ -189,6 +199,66 @@ def test_old_certificates_are_verified_with_the_keys_in_the_successors_export(
         assert alone.endswith(f"when it was succeeded, its head was {keys.head}")
     assert own.verify(own_keys) == []
     assert own.verify(published) != []
+
+
+def test_the_ledger_of_a_successor_decides_nothing_about_a_genuine_certificate(
+    sqlite_place: Place, new_place: Place, tmp_path: Path
+) -> None:
+    with filled(sqlite_place) as old:
+        certificate = old.forget(users=["ann"]).certificate
+        old.rotate_signing_key()
+        later = old.forget(users=["bob"]).certificate
+        keys = old.public_keys()
+    with succeed(sqlite_place, new_place) as vault:
+        vault.export(tmp_path / "new.json")
+    ledger = LedgerCopy.read(tmp_path / "new.json")
+    for one in (certificate, later):
+        found = one.check(keys, ledger=ledger)
+        assert (found.valid, found.decided) == (False, False)
+        assert not one.check(keys, ledger=ledger, head=keys.head).decided
+        refused = one.check(list(keys), ledger=ledger)  # nothing says which keys that vault had
+        assert (refused.valid, refused.decided) == (False, True)
+
+
+def test_the_ledger_of_a_successor_makes_no_forged_certificate_undecided(
+    sqlite_place: Place, new_place: Place, tmp_path: Path
+) -> None:
+    with filled(sqlite_place) as old:
+        certificate = old.forget(users=["ann"]).certificate
+        old.forget(users=["bob"])
+        stolen = Keyring.read(sqlite_place.keys)
+        old.rotate_signing_key(compromised_since=3)
+        newest = Keyring.read(sqlite_place.keys)
+        keys, head = old.public_keys(), old.head
+    with succeed(sqlite_place, new_place) as vault:
+        vault.export(tmp_path / "new.json")
+        own_keys = vault.public_keys()
+    with filled(fresh_place("sqlite", tmp_path)) as stranger:
+        stranger.export(tmp_path / "stranger.json")
+        foreign = stranger.forget(users=["ann"]).certificate
+    ledger, unrelated = LedgerCopy.read(tmp_path / "new.json"), LedgerCopy.read(tmp_path / "stranger.json")
+
+    def signed(keyring: Keyring, **changes: object) -> Certificate:
+        body = {**certificate.body, **changes}
+        body["signing_key"] = {"version": keyring.signing_version, "public": keyring.public_key()}
+        return Certificate(body, keyring.sign(canonical(body).encode()), certificate.opening)
+
+    wrong_hash = f"{head.sequence}:{'ab' * 32}"
+    forged = {
+        "changed": Certificate({**certificate.body, "issued": "2020"}, certificate.signature, None),
+        "a key that was stolen, before the theft": signed(
+            stolen, issued_at_head=certificate.body["issued_at_head"]
+        ),
+        "a key that was stolen, after it": signed(stolen, issued_at_head=wrong_hash),
+        "an entry that the successor knows": signed(newest, issued_at_head=wrong_hash),
+        "another vault": foreign,
+    }
+    for what, one in forged.items():
+        found = one.check(keys, ledger=ledger)
+        assert (found.valid, found.decided) == (False, True), what
+    for given, other in ((keys, unrelated), (own_keys, ledger)):
+        found = certificate.check(given, ledger=other)
+        assert (found.valid, found.decided) == (False, True)
 
 
 def test_names_forgotten_in_the_old_vault_can_be_forgotten_and_readmitted(
@@ -460,8 +530,9 @@ def test_whoever_is_forgotten_between_the_two_transactions_stays_out(
     left = create._saying_what_is_left
 
     def forgets_meanwhile(vault: str) -> Any:
-        with place.open() as other, pytest.warns(UserWarning, match="was succeeded by"):
-            other.forget(users=["ann"])
+        with place.open() as other:
+            with pytest.warns(UserWarning, match="was succeeded by"):
+                other.forget(users=["ann"])
             erased(other)
         return left(vault)
 

@@ -32,7 +32,7 @@ def test_a_forgotten_record_does_not_come_back_as_a_float(place: Place, tmp_path
         assert vault.forget(records=[17, 18]).held == 2
         file = tmp_path / "floats.csv"
         pd.DataFrame(log("17.0", "x")).to_csv(file, index=False)
-        with pytest.raises(VaultError, match=r"1 rows have an id .* '17\.0' in row 0, which may be '17'"):
+        with pytest.raises(VaultError, match=r"1 row has an id .* '17\.0' in row 0, which may be '17'"):
             vault.ingest(file, user="user", id="id")
         assert vault.status().records == 0
         assert ingest(vault, "19") == 1

@@ -68,7 +68,7 @@ def decide(
     decision = bound.decide(statistics)
     _warn_of_a_dominating_penalty(statistics, decision)
     result = {**decision.to_dict(statistics), "learner": bound.to_dict()}
-    title = f"{log}: {counted(int(statistics.total), 'decision')}"
+    title = f"{log}: {counted(int(statistics.total), 'row')}"
     print_result(result, as_json, *arm_table(title, statistics, decision), *opt.revealed(bound))
 
 

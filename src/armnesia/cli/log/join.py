@@ -46,6 +46,10 @@ def join(
     time_column: Annotated[str | None, typer.Option(help="Column of the time, in both tables.")] = None,
     time_unit: Unit = None,
     exposure_where: Where = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column of the first exposure for the log (repeatable)."),
+    ] = None,
     value_column: Annotated[str | None, typer.Option(help="Column of the metric's value.")] = None,
     metric_user_column: Annotated[str | None, typer.Option(help="The user's, if another one.")] = None,
     metric_time_column: Annotated[str | None, typer.Option(help="The time's, if another one.")] = None,
@@ -79,6 +83,7 @@ def join(
                 time_column=time_column,
                 time_unit=time_unit,
                 exposure_where=exposure_where,
+                keep=keep or (),
                 value_column=value_column,
                 metric_user_column=metric_user_column,
                 metric_time_column=metric_time_column,
@@ -106,6 +111,7 @@ def _shown(done: Joined) -> list[Any]:
         f"{done.out}: {counted(done.rows, 'row')} of {counted(done.people, 'person', 'people')} in"
         f" {counted(len(done.experiments), 'experiment')}"
     )
+    left_out = counted(done.left_out_several_variants, "person", "people")
     more = len(rows) - _MOST_VARIANTS
     return [
         table(title, columns, rows[:_MOST_VARIANTS]),
@@ -119,7 +125,7 @@ def _shown(done: Joined) -> list[Any]:
         f"Rewards from {done.lowest_reward:g} to {done.highest_reward:g}; {done.rows_clipped} clipped,"
         f" {done.rows_without_metric} without metric, {done.rows_with_open_window} with an open window",
         f"{counted(exposures.read, 'exposure')}: {exposures.first} first, {exposures.repeated} repeated,"
-        f" {exposures.of_people_left_out} of {done.left_out_several_variants} left out for several variants,"
+        f" {exposures.of_people_left_out} of {left_out} left out for several variants,"
         f" {exposures.filtered} not selected; missing: {exposures.missing_user} user,"
         f" {exposures.missing_experiment} experiment, {exposures.missing_action} action,"
         f" {exposures.missing_time} time",

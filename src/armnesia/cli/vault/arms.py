@@ -1,6 +1,5 @@
 """The commands `arms list`, `arms add` and `arms retire`."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -8,9 +7,9 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
-from armnesia.cli.vault.served import read_key
+from armnesia.cli.vault.served import equations, key_in
 from armnesia.core.messages import counted
-from armnesia.vault import ArmChange, ArmRule, Vault
+from armnesia.vault import ArmChange, ArmRule
 
 ArmName = Annotated[str, typer.Argument(metavar="ARM", help="The arm: an action, as rows name it.")]
 Where = Annotated[
@@ -29,14 +28,14 @@ NewRowsOption = Annotated[
 def arms_list(options: VaultOptions, where: Where = None, as_json: opt.AsJson = False) -> None:
     """Print every arm, and where it is offered."""
     with options.open() as vault:
-        found = vault.arms(_key(vault, where))
+        found = vault.arms(key_in(vault, where))
     if found.by:
         rows = [[arm.action, f"{arm.decisions} of {found.decisions}"] for arm in found.arms]
         shown = table("Arms", ["arm", "offered in decisions"], rows)
     else:
         rows = [[arm.action, "yes" if arm.decisions else "no"] for arm in found.arms]
         shown = table("Arms", ["arm", "offered"], rows)
-    rules = [[_rule_text(rule), _where_text(dict(rule.where)) or "all decisions"] for rule in found.rules]
+    rules = [[_rule_text(rule), equations(dict(rule.where)) or "all decisions"] for rule in found.rules]
     of_rules = [table("Rules, of which the last holds", ["rule", "where"], rules)] if rules else []
     print_result(found.to_dict(), as_json, shown, *of_rules)
 
@@ -48,7 +47,7 @@ def arms_add(arm: ArmName, options: VaultOptions, where: Where = None, as_json: 
     With --where only in decisions with these values of keys, also in those that appear later.
     """
     with options.open() as vault:
-        done = vault.add_arm(arm, _key(vault, where))
+        done = vault.add_arm(arm, key_in(vault, where))
     print_result(done.to_dict(), as_json, f"{done.action} is offered {_scope(done)}", _served(done))
 
 
@@ -65,23 +64,16 @@ def arms_retire(
     With --where only in decisions with these values of keys, also in those that appear later.
     """
     with options.open() as vault:
-        done = vault.retire_arm(arm, _key(vault, where), new_rows=new_rows)  # type: ignore[arg-type]
+        done = vault.retire_arm(arm, key_in(vault, where), new_rows=new_rows)  # type: ignore[arg-type]
     rows = "are counted" if done.new_rows == "count" else "are refused"
     text = f"{done.action} is retired {_scope(done)} New rows of it {rows}."
     print_result(done.to_dict(), as_json, text, _served(done))
 
 
-def _key(vault: Vault, where: list[str] | None) -> dict[str, str] | None:
-    if not where:
-        return None
-    columns = vault.configuration.key_columns
-    return read_key(where, [column.name for column in columns])
-
-
 def _scope(done: ArmChange) -> str:
     if done.decisions is None:
         return "now."
-    where = _where_text(done.where)
+    where = equations(done.where)
     return (
         f"{f'where {where}' if where else 'in all decisions'}: {counted(done.decisions, 'decision')} changed."
     )
@@ -95,7 +87,3 @@ def _rule_text(rule: ArmRule) -> str:
     if rule.offered:
         return f"{rule.arm} is offered"
     return f"{rule.arm} is not offered; new rows: {rule.new_rows}"
-
-
-def _where_text(where: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in where.items())

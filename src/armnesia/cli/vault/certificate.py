@@ -25,6 +25,7 @@ from armnesia.vault import (
     SignedDecisions,
     trusted_keys,
 )
+from armnesia.vault.ledger.certificate_check import OldExport
 
 
 @with_vault_options
@@ -114,7 +115,7 @@ def verify(
 
     FILE may also be the served arms that decide --signed printed.
     With the list of public keys also whether its key was in use when it was signed; with --ledger also
-    whether its entry is in the ledger. Exit code 1 if it is not valid, or if the export is too old to tell.
+    whether its entry is in the ledger. Exit code 1 if it is not valid, or if the export cannot tell.
     """
     if public_key is None and (ledger is not None or head is not None):
         raise InvalidInputError("--ledger and --head need a --public-key")
@@ -122,9 +123,7 @@ def verify(
     known = None if head is None else Head.parse(head)
     served = SignedDecisions.read(file)
     if served is not None:
-        if trusted is None:
-            raise InvalidInputError("served arms are checked with a --public-key")
-        _print_served_check(served, served.check(trusted, ledger=ledger, head=known), as_json)
+        _print_served_check(served.check(trusted, ledger=ledger, head=known), as_json)
         return
     found, checked = Certificate.check_file(file, trusted, ledger=ledger, head=known)
     print_result(
@@ -139,13 +138,15 @@ def verify(
         raise typer.Exit(1)
 
 
-def _print_served_check(served: SignedDecisions, checked: ServedCheck, as_json: bool) -> None:
+def _print_served_check(checked: ServedCheck, as_json: bool) -> None:
     """Print whether served arms are valid; exit code 1 if not."""
     number = counted(checked.decisions, "decision")
-    lines = [f"The served arms of {number} are {'valid' if checked.valid else 'not valid'}"]
+    good = "valid" if checked.signer_checked else "intact"
+    lines = [f"The served arms of {number} are {good if checked.valid else 'not valid'}"]
     lines += [f"Problem: {problem}" for problem in checked.problems]
+    lines += [f"Note: {note}" for note in checked.notes]
     if checked.valid:
-        lines.append(f"Served at head {checked.head}, signed {served.body['issued']}")
+        lines.append(f"Served at head {checked.head}, signed {checked.issued}")
     print_result(checked.to_dict(), as_json, *lines)
     if not checked.valid:
         raise typer.Exit(1)
@@ -153,7 +154,9 @@ def _print_served_check(served: SignedDecisions, checked: ServedCheck, as_json: 
 
 def _verdict(checked: CertificateCheck) -> str:
     if not checked.decided:
-        return "Whether the certificate is valid cannot be decided with this export: get a newer one"
+        old = all(isinstance(problem, OldExport) for problem in checked.problems)
+        wanted = "get a newer one" if old else "it is that of another vault"
+        return f"Whether the certificate is valid cannot be decided with this export: {wanted}"
     if not checked.valid:
         return "The certificate is not valid"
     return f"The certificate is {'valid' if checked.signer_checked else 'intact'}"

@@ -1,6 +1,8 @@
 """The command `init`."""
 
 import csv
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -14,6 +16,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.learners import LEARNERS
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Vault
 from armnesia.vault.configuration import MOST_DECISIONS
@@ -74,6 +77,7 @@ def init(
 
     By default it answers requests by exact rollback.
     """
+    _warn_of_key_names(by or ())
     kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     if kind.needs_budget:
@@ -118,6 +122,19 @@ def init(
     )
 
 
+def _warn_of_key_names(by: Sequence[str]) -> None:
+    """Warn of names that are possible, but rather meant otherwise: the keys of a vault are permanent."""
+    for name in (column.name for column in map(KeyColumn.parse, by)):
+        first, comma, _ = name.partition(",")
+        if comma:
+            meant = f"--by names one column: for several, repeat it, as in --by {first.strip()} --by …"
+        elif name.endswith(":"):
+            meant = "edges follow the colon, as in age:18,30"
+        else:
+            continue
+        warnings.warn(f"the rows must have a column named {name!r}; {meant}", stacklevel=3)
+
+
 def _decisions_in(file: Path, configuration: Configuration) -> list[dict[str, str]]:
     """The decisions that --decisions-file declares: a value of each key column in every line."""
     names = [column.name for column in configuration.key_columns]
@@ -127,8 +144,8 @@ def _decisions_in(file: Path, configuration: Configuration) -> list[dict[str, st
             missing = [name for name in names if name not in (rows.fieldnames or ())]
             if missing:
                 raise InvalidInputError(
-                    f"--decisions-file {file} must have the columns {listed(names)}; {listed(missing)} is"
-                    " missing"
+                    f"--decisions-file {file} must have the columns {listed(names)}; {listed(missing)}"
+                    f" {'is' if len(missing) == 1 else 'are'} missing"
                 )
             return [{name: row[name] or "" for name in names} for row in rows]
     except OSError as error:

@@ -9,6 +9,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_long_json, print_result, table
 from armnesia.cli.vault.options import StoredHead, VaultOptions, with_vault_options
+from armnesia.cli.vault.served import equations
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import check_new_file
@@ -74,22 +75,28 @@ def _check(options: VaultOptions, stored: Head, as_json: bool) -> None:
 
 
 def _table(entries: Sequence[Entry]) -> Any:
-    """One row per entry, readable in 80 columns: only the unlearner and its level are wrapped."""
+    """One row per entry, readable in 80 columns: only the details are wrapped."""
     rows = [
         [
             entry.sequence,
             entry.time[:19].replace("T", " "),
             entry.kind,
-            _unlearner_and_level(entry),
+            _details(entry),
             entry.fields.get("released", ""),
         ]
         for entry in entries
     ]
-    columns = ["", "time (UTC)", "kind", "unlearner, level", "released"]
+    columns = ["", "time (UTC)", "kind", "details", "released"]
     return table("The ledger", columns, rows, unwrapped=columns[:3])
 
 
-def _unlearner_and_level(entry: Entry) -> str:
-    if "unlearner" not in entry.fields:
-        return ""
-    return f"{entry.fields['unlearner']['name']}, {entry.fields.get('level', '')}"
+def _details(entry: Entry) -> str:
+    """Which unlearner answered at which level, which arm came or went where, how many rows were corrected."""
+    fields = entry.fields
+    if "unlearner" in fields:
+        return f"{fields['unlearner']['name']}, {fields.get('level', '')}"
+    if entry.kind in {"add_arm", "retire_arm"}:
+        where = equations(fields["where"])
+        new_rows = f"; new rows: {fields['new_rows']}" if "new_rows" in fields else ""
+        return f"{fields['arm']}{f' where {where}' if where else ''}{new_rows}"
+    return counted(fields["replaced"], "row replaced", "rows replaced") if entry.kind == "correct" else ""

@@ -1,14 +1,14 @@
 """What `decide` prints of a vault: the arm that it serves, or those of all its decisions."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from armnesia.cli.output import print_result, table
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.messages import counted
+from armnesia.core.messages import counted, listed, shown
 from armnesia.plotting import margins
 from armnesia.vault import OPERATOR_ONLY, Served, ServedDecisions, Vault
 
@@ -18,7 +18,8 @@ _REASONS = {
     "release": "drawn, once, when records were last forgotten",
 }
 _SHOWN = 20
-_NAME_AND_VALUE = re.compile(r"\s*([^=]+?)\s*=\s*(.*?)\s*", re.DOTALL)
+_QUOTED = r"""'(?:[^']|'')*'|"(?:[^"]|"")*\""""
+_ANOTHER_KEY = re.compile(r",\s*([^,=\s][^,=]*?)\s*=")
 
 
 def print_served(vault: Vault, where: Sequence[str] | None, as_json: bool, *, signed: bool) -> None:
@@ -40,20 +41,62 @@ def print_served(vault: Vault, where: Sequence[str] | None, as_json: bool, *, si
 def read_key(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """The key of a decision, from texts such as country=DE,age=25; a comma may be part of a value.
 
+    A value with text such as ",b=" looks like another key, and stands in quotes.
+
     >>> read_key(["country=DE,page=a,b"], ["country", "page"])
     {'country': 'DE', 'page': 'a,b'}
+    >>> read_key(['page="a,b=c"'], ["page"])
+    {'page': 'a,b=c'}
     """
-    ends = "|".join(re.escape(name) for name in names)
     key: dict[str, str] = {}
     for text in given:
-        for part in re.split(rf",(?=\s*(?:{ends})\s*=)", text) if names else [text]:
-            match = _NAME_AND_VALUE.fullmatch(part)
-            if match is None or match[1] in key:
-                raise InvalidInputError(
-                    f"--where must name a decision, as in country=DE,age=25, each key once; got {text!r}"
-                )
-            key[match[1]] = match[2]
+        for name, value in _names_and_values(text, names):
+            if name in key:
+                raise _no_decision(text)
+            key[name] = value
     return key
+
+
+def key_in(vault: Vault, where: Sequence[str] | None) -> dict[str, str] | None:
+    """The values of keys that --where gives, in this vault; None if it was not given."""
+    if not where:
+        return None
+    return read_key(where, [column.name for column in vault.configuration.key_columns])
+
+
+def equations(values: Mapping[str, str]) -> str:
+    """Values of keys, to be read by people.
+
+    >>> equations({"country": "DE", "age": "18..30"})
+    'country=DE, age=18..30'
+    """
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _names_and_values(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The parts of a text: each ends before the next of the names, or at the end of the text."""
+    next_name = rf",(?=\s*(?:{'|'.join(map(re.escape, names))})\s*=)" if names else "(?!)"
+    part = re.compile(rf"\s*([^=]+?)\s*=\s*(?:({_QUOTED})|(.*?))\s*(?:{next_name}|\Z)", re.DOTALL)
+    at = 0
+    while at < max(1, len(text)):
+        match = part.match(text, at)
+        if match is None:
+            raise _no_decision(text)
+        name, quoted, bare = match.groups()
+        unknown = _ANOTHER_KEY.search(bare or "") if names else None
+        if unknown is not None:
+            raise InvalidInputError(
+                f"the decisions of this vault have the keys {listed(names)}; got {unknown[1]!r} in"
+                f' {shown(text)}: put a value that has such text in quotes, as in {name}="a,b=c"'
+            )
+        yield name, bare if quoted is None else quoted[1:-1].replace(2 * quoted[0], quoted[0])
+        at = match.end()
+
+
+def _no_decision(text: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"--where must name a decision, as in country=DE,age=25, each key once; got {text!r}"
+    )
 
 
 def _lines(served: ServedDecisions) -> list[Any]:

@@ -7,7 +7,8 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import VaultOptions, policy_text, with_vault_options
-from armnesia.cli.vault.served import served_text
+from armnesia.cli.vault.served import equations, key_in, served_text
+from armnesia.core.errors import InvalidInputError
 from armnesia.vault import OPERATOR_ONLY
 
 
@@ -18,14 +19,20 @@ def status(
         bool,
         typer.Option("--scores", help="Also the count, mean and score of every arm; not to be published."),
     ] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="KEY=VALUE,…", help="With --scores: of which decision."),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Print the state of the vault, for the operator only.
 
     Counts published before and after a deletion reveal what was deleted.
     """
+    if where and not scores:
+        raise InvalidInputError("--where names the decision of --scores, which was not given")
     with options.open() as vault:
-        found = vault.status(scores=scores)
+        found = vault.status(scores=scores, where=key_in(vault, where))
     configuration = found.configuration
     rows: list[list[Any]] = [
         ["vault", found.vault],
@@ -55,5 +62,6 @@ def status(
         shown.append(table("Sources", ["source", "rows counted from it"], sources))
     if found.scores is not None:
         arms = [[arm.action, arm.count, arm.mean, arm.score] for arm in found.scores]
-        shown.append(table("Arms", ["action", "count", "mean", "score"], arms))
+        of = "" if found.scores_of is None else f" of {equations(found.scores_of)}"
+        shown.append(table(f"Arms{of}", ["action", "count", "mean", "score"], arms))
     print_result(found.to_dict(), as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)

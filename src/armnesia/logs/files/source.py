@@ -22,7 +22,7 @@ from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import LogFiles, open_files
 from armnesia.logs.files.log import FileLog, statistics_of_sums
 from armnesia.logs.key_columns import KeyColumn
-from armnesia.logs.limits import CHUNK, LONGEST_TEXT
+from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
 from armnesia.logs.log import Log
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.logs.source import Source
@@ -386,7 +386,7 @@ class FileSource(Source):
         return self._raw(positions, rows) if rows else None
 
     def _raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows:
-        actions, rewards, refused, users, ids, *rest = (list(column) for column in zip(*rows, strict=True))
+        actions, rewards, refused, users, ids, *rest = columns_of(rows)
         others = rest.pop(0) if self._others is not None else None
         return RawRows(
             positions,

@@ -7,7 +7,7 @@ Digests of rows are stored with the rows and deleted with them, and always use k
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from os import PathLike
@@ -191,6 +191,29 @@ class Keyring:
             owner = _digest(key, USER, owner)
         return owner
 
+    def digests_of_owners(self, owners: list[bytes]) -> list[bytes]:
+        """`digest_of_owner` of many owners.
+
+        >>> keyring = Keyring.create("v-1").with_new_digest_key()
+        >>> keyring.digests_of_owners(keyring.owner_digests(["ann"])) == [keyring.user_digest("ann")]
+        True
+        """
+        for key in self.digest_keys[1:]:
+            owners = _digests(_prepared(key, USER), owners)
+        return owners
+
+    def suppressed_record_digests(self, identities: list[bytes]) -> list[bytes]:
+        """`suppressed_record_digest` of many records.
+
+        >>> keyring = Keyring.create("v-1").with_new_digest_key()
+        >>> row = keyring.record_identity("id", "r1")
+        >>> keyring.suppressed_record_digests([row]) == [keyring.suppressed_record_digest(row)]
+        True
+        """
+        for key in self.digest_keys:
+            identities = _digests(_prepared(key, SUPPRESSED_RECORD), identities)
+        return identities
+
     def suppressed_record_digest(self, identity: bytes) -> bytes:
         """The chained digest of a forgotten record's identity."""
         return self._chained(identity, SUPPRESSED_RECORD)
@@ -227,6 +250,23 @@ class Keyring:
         except UnicodeEncodeError:
             raise _not_utf8() from None
         return state.digest()
+
+    def record_identities(self, kind: str, *columns: Sequence[str]) -> list[bytes]:
+        """`record_identity` of many rows, whose parts are a kind and the values of these columns.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.record_identities("id", ["a", "b"]) == [
+        ...     keyring.record_identity("id", "a"), keyring.record_identity("id", "b")
+        ... ]
+        True
+        """
+        before = f"{len(kind)}:{kind}"
+        if len(columns) == 1:  # nearly always
+            texts = [f"{before}{len(part)}:{part}" for part in columns[0]]
+        else:
+            rows = zip(*columns, strict=True)
+            texts = [before + "".join([f"{len(part)}:{part}" for part in parts]) for parts in rows]
+        return _digests(_prepared(self.digest_keys[0], b"record"), map(_utf8, texts))
 
     def record_content(
         self, identity: bytes, owner: str | None, arm: int, units: int, decision: int | None = None
@@ -275,6 +315,27 @@ class Keyring:
         state = _prepared(self.digest_keys[0], b"owned").copy()
         state.update(ascii(row).encode())
         return int.from_bytes(state.digest())
+
+    def tally_digests(self, texts: Iterable[bytes]) -> list[bytes]:
+        """`tally_digest` of many records, each written as `ascii` does.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> (digest,) = keyring.tally_digests([b"(1, 2)"])
+        >>> int.from_bytes(digest) == keyring.tally_digest((1, 2))
+        True
+        """
+        return _digests(_prepared(self.digest_keys[0], b"owned"), texts)
+
+    def digests(self, purpose: bytes, texts: Iterable[bytes], *, before: int = 0) -> list[bytes]:
+        """The digests of many texts, as the hash object of `hasher` makes them.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> hasher = keyring.hasher(b"test")
+        >>> hasher.update(b"text")
+        >>> keyring.digests(b"test", [b"text"]) == [hasher.digest()]
+        True
+        """
+        return _digests(_prepared(self.digest_keys[-1 - before], purpose), texts)
 
     def seal(self, data: str) -> bytes:
         """A MAC of 32 bytes with the newest digest key: without the key, changed data cannot be sealed."""
@@ -346,6 +407,15 @@ def _digest(key: bytes, purpose: bytes, data: bytes) -> bytes:
     state = _prepared(key, purpose).copy()
     state.update(data)
     return state.digest()
+
+
+def _digests(prepared: "hashlib.blake2b", texts: Iterable[bytes]) -> list[bytes]:
+    copy, digests = prepared.copy, []
+    for text in texts:
+        state = copy()
+        state.update(text)
+        digests.append(state.digest())
+    return digests
 
 
 def _utf8(text: str) -> bytes:

@@ -35,8 +35,16 @@ HEAD_ALONE = (
 )
 
 
-class OldExport(str):
+class Undecided(str):
+    """A problem that another file may solve: it does not speak against the certificate itself."""
+
+
+class OldExport(Undecided):
     """A problem that a newer export may solve: the ledger given ends before what it is asked for."""
+
+
+class LedgerOfSuccessor(Undecided):
+    """A problem that the export of another vault may solve: the ledger given is that of a successor."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +70,8 @@ class CertificateCheck:
 
     @property
     def decided(self) -> bool:
-        """False if the only problem is that the ledger given is too old."""
-        return not self.problems or any(not isinstance(problem, OldExport) for problem in self.problems)
+        """False if the only problem is that the ledger given is too old, or that of a successor."""
+        return not self.problems or any(not isinstance(problem, Undecided) for problem in self.problems)
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, `valid` and `decided`."""
@@ -194,7 +202,8 @@ def check_issue(
     """
     issue = Issue.of(body)
     problems = list(vault_problems(issue.vault, keys, ledger))
-    problems += _list_problems(issue, keys, with_ledger=ledger is not None)
+    has_ledger = ledger is not None and ledger.keys.vault == issue.vault
+    problems += _list_problems(issue, keys, with_ledger=has_ledger)
     listed = keys.as_of
     if head is not None and listed is not None and listed.sequence == head.sequence and listed != head:
         problems.append(
@@ -202,8 +211,8 @@ def check_issue(
             " one of them is of another ledger"
         )
     if ledger is not None:
-        if ledger.keys.vault == issue.vault:
-            problems += _ledger_problems(issue, keys, ledger, head)
+        compare = _ledger_problems if has_ledger else _successor_problems
+        problems += compare(issue, keys, ledger, head)
     elif head is not None:
         problems += _head_problems(issue, head)
     notes = [] if problems else _notes(issue, keys, ledger, head)
@@ -243,6 +252,28 @@ def _ledger_problems(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy, head: 
         )
 
 
+def _successor_problems(
+    issue: Issue, keys: TrustedKeys, ledger: LedgerCopy, head: Head | None
+) -> Iterator[str]:
+    """What the ledger of a successor has against it, by the keys that it lists of the certificate's vault."""
+    before = next((each for each in ledger.predecessors if each.vault == issue.vault), None)
+    if before is None:
+        return
+    for named, verb in issue.named_heads.items():
+        if named.sequence == before.head.sequence and named != before.head:
+            yield f"entry {named.sequence}, which the certificate {verb}, is not that of the ledger given"
+    for listed in keys.ranges:
+        own = before.named(listed.public)
+        same = own is not None and (own.version, own.first_entry) == (listed.version, listed.first_entry)
+        if not same and listed.first_entry <= before.head.sequence:
+            yield f"the list of public keys and the ledger given disagree about key {listed.version}"
+    key = before.named(issue.public)
+    if key is not None:
+        yield from issue.key_problems(key, with_ledger=False)
+    if head is not None:
+        yield from _head_problems(issue, head)
+
+
 def vault_problems(vault: str, keys: TrustedKeys, ledger: LedgerCopy | None) -> Iterator[str]:
     """Whether keys or ledger are those of another vault than the certificate's; if so, which are needed."""
     if keys.of_vault not in {None, vault}:
@@ -254,7 +285,9 @@ def vault_problems(vault: str, keys: TrustedKeys, ledger: LedgerCopy | None) -> 
         return
     given, before = ledger.keys.vault, {each.vault: each.head for each in ledger.predecessors}
     if vault in before:
-        yield (
+        # Without the list of that vault nothing says which keys it had: then the certificate is refused.
+        kind = LedgerOfSuccessor if keys.of_vault == vault else str
+        yield kind(
             f"the ledger given is that of the vault {given}, a successor of the certificate's vault {vault}:"
             " give an export of that vault itself, which has the entry; when it was succeeded, its head was"
             f" {before[vault]}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.files import read_plain
+from armnesia.core.messages import counted
 from armnesia.vault.keys import signatures
 from armnesia.vault.keys.canonical_json import plain, plain_and_text, read_json, utc_now
 from armnesia.vault.keys.keyring import Keyring
@@ -18,18 +19,38 @@ from armnesia.vault.ledger.public_keys import PublicKeys, SigningKey
 SCHEMA = "armnesia.served/1"
 _BODY = {"schema", "vault", "head", "issued", "by", "decisions", "signing_key"}
 
+INTEGRITY_ONLY = (
+    "No public key was given: the served arms were checked with the key inside them, which shows that they"
+    " are unchanged, but not who signed them."
+)
+NO_LEDGER = (
+    "No ledger was given: whether it has the head of the served arms, and what was written since, was not"
+    " checked."
+)
+MAY_HAVE_CHANGED = (
+    "Other arms may be served by now: new rows change them without an entry in the ledger. See when the table"
+    " was signed, and ask for a new one."
+)
+
 _LARGEST = 1 << 28
 """Bytes of a file: the served arms of a million decisions are smaller."""
 
 
 @dataclass(frozen=True)
 class ServedCheck:
-    """What was found about a table of served arms: each problem is one sentence."""
+    """What was found about a table of served arms: problems, and notes on what it does not show."""
 
     problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    signer_checked: bool
+    """Whether public keys were given."""
     ledger_checked: bool
     """Whether a ledger was given."""
+    entries_since: int | None
+    """How many entries the ledger given has after the head of the table; None if that is not known."""
     head: str | None
+    issued: str | None
+    """When the table was signed."""
     decisions: int
     """The number of decisions in the table."""
 
@@ -40,13 +61,8 @@ class ServedCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields and `valid`."""
-        return {
-            "valid": self.valid,
-            "problems": list(self.problems),
-            "ledger_checked": self.ledger_checked,
-            "head": self.head,
-            "decisions": self.decisions,
-        }
+        fields = {**vars(self), "problems": list(self.problems), "notes": list(self.notes)}
+        return {"valid": self.valid, **fields}
 
 
 @dataclass(frozen=True)
@@ -120,34 +136,49 @@ class SignedDecisions:
 
     def check(
         self,
-        public_key: str | Sequence[str],
+        public_key: str | Sequence[str] | None,
         *,
         ledger: str | PathLike[str] | None = None,
         head: Head | None = None,
     ) -> ServedCheck:
-        """Check it as `verify` does, against the file of a ledger."""
+        """Check it as `verify` does, against the file of a ledger, and say what could not be checked."""
         copy = None if ledger is None else LedgerCopy.read(ledger)
         problems, decisions = self.verify(public_key, ledger=copy, head=head), self.body.get("decisions")
+        since = None
+        if copy is not None and not problems:
+            since = copy.head.sequence - Head.parse(self.body["head"]).sequence
         return ServedCheck(
-            tuple(problems),
-            ledger is not None,
-            self.body.get("head"),
-            len(decisions) if isinstance(decisions, list) else 0,
+            problems=tuple(problems),
+            notes=() if problems else tuple(_notes(public_key is not None, since)),
+            signer_checked=public_key is not None,
+            ledger_checked=ledger is not None,
+            entries_since=since,
+            head=self.body.get("head"),
+            issued=self.body.get("issued"),
+            decisions=len(decisions) if isinstance(decisions, list) else 0,
         )
 
     def verify(
         self,
-        public_key: str | Sequence[str],
+        public_key: str | Sequence[str] | None,
         *,
         ledger: LedgerCopy | None = None,
         head: Head | None = None,
     ) -> list[str]:
-        """What is wrong with it, a sentence each; with a list of keys and a ledger more can be checked."""
+        """What is wrong with it, a sentence each; with a list of keys and a ledger more can be checked.
+
+        Without a public key, the key inside it is used: then no problem means that it is unchanged, but not
+        who signed it.
+        """
+        if public_key is None:
+            if ledger is not None or head is not None:
+                raise InvalidInputError("a ledger or a head must be given together with a public key")
+            return [*self._signature_problems(None), *self._body_problems()]
         keys = [public_key] if isinstance(public_key, str) else public_key
         problems = [*self._signature_problems(keys), *self._body_problems()]
         return problems or list(self._issue_problems(keys, ledger, head))
 
-    def _signature_problems(self, keys: Sequence[str]) -> Iterator[str]:
+    def _signature_problems(self, keys: Sequence[str] | None) -> Iterator[str]:
         signing_key = self.body.get("signing_key")
         public = signing_key.get("public") if isinstance(signing_key, Mapping) else None
         try:
@@ -157,7 +188,7 @@ class SignedDecisions:
             return
         if not signed:
             yield "the signature does not match: the served arms have been changed"
-        if public not in [signatures.checked_public_key(key) for key in keys]:
+        if keys is not None and public not in [signatures.checked_public_key(key) for key in keys]:
             yield "the served arms are signed with a key that is not among the public keys given"
 
     def _body_problems(self) -> Iterator[str]:
@@ -193,3 +224,15 @@ class SignedDecisions:
             yield f"the served arms are of entry {at.sequence}, but their key signed {key.range_words}"
         if key.compromised_since is not None and at.sequence >= key.compromised_since:
             yield f"key {key.version} was compromised since entry {key.compromised_since}: ask for new ones"
+
+
+def _notes(signer_checked: bool, since: int | None) -> Iterator[str]:
+    """What the check of a valid table does not show."""
+    if not signer_checked:
+        yield INTEGRITY_ONLY
+    if since is None:
+        yield NO_LEDGER
+    elif since:
+        entries = counted(since, "entry", "entries")
+        yield f"The ledger given has {entries} after the head of the served arms."
+    yield MAY_HAVE_CHANGED

@@ -1,6 +1,7 @@
 """Arms that come and go: which of them the decisions of a vault offer."""
 
-from collections.abc import Hashable, Mapping
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,11 +47,15 @@ def add_arm(
     with connection.writing() as transaction:
         before = transaction.state.configuration
         arm, values = _label(transaction.state.require_actions(), action), _checked_where(before, where)
-        if arm in transaction.state.actions and not _is_withheld(before, arm, values):
+        rule = ArmRule(arm, offered=True, where=tuple(sorted(values.items())))
+        if arm in transaction.state.actions and not _changes_anything(before, rule):
             raise InvalidInputError(f"arm {arm!r} is offered{_in_words(values)} already; nothing was changed")
-        after = before.with_added_arm(arm, values)
+        decisions = _decisions(transaction)
+        found = _check_where(before, decisions, values)
         transaction.append("add_arm", arm=arm, where=values)
-        return _store(transaction, after, ArmRule(arm, offered=True, where=tuple(sorted(values.items()))))
+        change = _store(transaction, decisions, before.with_added_arm(arm, values), rule)
+    _warn_unless(found, values)
+    return change
 
 
 def retire_arm(
@@ -67,20 +72,23 @@ def retire_arm(
         if arm not in actions:
             raise InvalidInputError(f"arm {arm!r} is not one of {listed(actions)}")
         rule = ArmRule(arm, offered=False, where=tuple(sorted(values.items())), new_rows=new_rows)
-        after = before.with_retired_arm(arm, values, new_rows)
-        if _rules_of(before, arm) == _rules_of(after, arm):
+        if not _changes_anything(before, rule):
             raise InvalidInputError(f"arm {arm!r} is retired{_in_words(values)} already; nothing was changed")
+        decisions = _decisions(transaction)
+        found = _check_where(before, decisions, values)
         transaction.append("retire_arm", arm=arm, where=values, new_rows=new_rows)
-        return _store(transaction, after, rule)
+        change = _store(transaction, decisions, before.with_retired_arm(arm, values, new_rows), rule)
+    _warn_unless(found, values)
+    return change
 
 
-def _store(transaction: Transaction, after: Configuration, rule: ArmRule) -> ArmChange:
+def _store(
+    transaction: Transaction, decisions: Sequence[VaultDecision], after: Configuration, rule: ArmRule
+) -> ArmChange:
     """Store the configuration; decisions that offer other arms than before decide again."""
     state, before = transaction.state, transaction.state.configuration
     n_arms, grows = len(after.actions or ()), after.actions != before.actions
-    decisions = [
-        replace(each, statistics=each.statistics.with_arms(n_arms)) for each in _decisions(transaction)
-    ]
+    decisions = [replace(each, statistics=each.statistics.with_arms(n_arms)) for each in decisions]
     changed = [each for each in decisions if before.offers(each.key) != after.offers(each.key)]
     for each in changed:
         if not after.offers(each.key):
@@ -145,17 +153,48 @@ def _label(actions: tuple[Hashable, ...], action: Any) -> Hashable:
     return action
 
 
-def _rules_of(configuration: Configuration, arm: Hashable) -> list[ArmRule]:
-    return [rule for rule in configuration.arms if rule.arm == arm]
+def _check_where(
+    configuration: Configuration, decisions: Sequence[VaultDecision], values: Mapping[str, str]
+) -> bool:
+    """Whether a decision has these values of keys; refuse values that none can ever have."""
+    found = not values or any(_matches(configuration, each.key, values) for each in decisions)
+    if not found and configuration.declared_decisions:
+        raise InvalidInputError(
+            f"none of the vault's {configuration.declared_decisions:,} declared decisions has"
+            f" {_equations(values)}; nothing was changed"
+        )
+    return found
 
 
-def _is_withheld(configuration: Configuration, arm: Hashable, values: Mapping[str, str]) -> bool:
-    """Whether a decision with these values of keys, present or future, may not offer the arm."""
-    return any(
-        not rule.offered and all(values.get(name, value) == value for name, value in rule.where)
-        for rule in _rules_of(configuration, arm)
-    )
+def _warn_unless(found: bool, values: Mapping[str, str]) -> None:
+    if not found:
+        warnings.warn(
+            f"no decision has {_equations(values)} yet: the change holds for those that appear later; is it"
+            " spelled as rows spell it?",
+            stacklevel=4,
+        )
+
+
+def _changes_anything(configuration: Configuration, new: ArmRule) -> bool:
+    """Whether a rule would change a decision, present or future.
+
+    It does where an earlier rule that says otherwise holds: one that no later rule replaces there.
+    """
+    where = dict(new.where)
+    rules = [ArmRule(new.arm, offered=True), *(rule for rule in configuration.arms if rule.arm == new.arm)]
+    for place, rule in enumerate(rules):
+        overlaps = all(where.get(name, value) == value for name, value in rule.where)
+        both = {*new.where, *rule.where}
+        replaced = any(set(later.where) <= both for later in rules[place + 1 :])
+        same = rule.offered == new.offered and (new.offered or rule.new_rows == new.new_rows)
+        if overlaps and not replaced and not same:
+            return True
+    return False
 
 
 def _in_words(values: Mapping[str, str]) -> str:
-    return f" where {', '.join(f'{name}={value}' for name, value in values.items())}" if values else ""
+    return f" where {_equations(values)}" if values else ""
+
+
+def _equations(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())

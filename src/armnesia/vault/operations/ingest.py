@@ -10,12 +10,15 @@ from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
+from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_table import check_number
 from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.owner_tallies import IdIndexCheck
-from armnesia.vault.state.record_loader import RecordComparison, RecordLoader, user_type_for
+from armnesia.vault.state.record_comparison import RecordComparison
+from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
 from armnesia.vault.state.source_remarks import SourceRemarks
@@ -64,15 +67,18 @@ def ingest(
     warn_of_experiments(source.mixes_experiments(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
-    chunks = partial(
-        _chunks,
-        source,
+    read = partial(
+        source.rows,
         actions,
         state.configuration.reward_range,
         chunk=min(batch_rows or CHUNK, CHUNK),
         user_names=names,
         plain_booleans=state.configuration.plain_booleans,
     )
+
+    def chunks() -> Iterator[Rows]:
+        return _with_remedy(read())
+
     fixes_actions = state.configuration.actions is None
     result = Ingested(
         rows=0,
@@ -122,10 +128,12 @@ def ingest(
                 loader.check_spelling_of_ids(rows)
                 loader.add(rows)
                 if progress is not None:
-                    progress(result.rows + loader.n_rows)
+                    progress(result.rows + loader.compared.n_rows)
+            _refuse_no_rows(source, loader.compared.n_rows)
             state = loader.store()
-        result = replace(_with_counts(result, loader), served=state.served_action, head=state.head)
+        result = replace(_with_counts(result, loader.compared), served=state.served_action, head=state.head)
         result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
+    _refuse_no_rows(source, result.rows)
     if result.replaced:
         erased = connection.erase(result.head)
         result = replace(result, erasure="complete" if erased else "pending")
@@ -133,10 +141,10 @@ def ingest(
     return result
 
 
-def _chunks(source: Source, *arguments: Any, **options: Any) -> Iterator[Rows]:
+def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:
     """The rows of a source; say how an action that the vault does not have comes in."""
     try:
-        yield from source.rows(*arguments, **options)
+        yield from chunks
     except UndeclaredActionError as error:
         raise InvalidLogError(
             f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"
@@ -155,6 +163,7 @@ def _compare(
 ) -> Ingested:
     """Count what an ingest would add, without writing."""
     suppression: SuppressionList | None = None
+    new_keys: set[tuple[str, ...]] = set()
     for rows in chunks:
         with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
             remarks.read(transaction, rows)
@@ -163,11 +172,23 @@ def _compare(
                 transaction, connection.records, source, suppression, replaces=replaces
             )
             compared.check_spelling_of_ids(rows)
-            compared.add(rows)
+            compared.new_rows(rows)
+            state = transaction.state
+            new_keys |= compared.new_keys
         result = _with_counts(result, compared)
+        if state.configuration.by:
+            check_number(state.configuration, state.n_decisions + len(new_keys))
+            result = replace(result, decisions=state.n_decisions + len(new_keys))
         if progress is not None:
             progress(result.rows)
+    _refuse_no_rows(source, result.rows)
     return result
+
+
+def _refuse_no_rows(source: Source, n_rows: int) -> None:
+    """Refuse conditions that no row satisfies, as the commands on a log do."""
+    if source.where and not n_rows:
+        raise empty_log(source.where)
 
 
 def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:

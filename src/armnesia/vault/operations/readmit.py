@@ -24,8 +24,9 @@ def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool =
         missing = [name for name, suppressed in named if not suppressed]
         if missing:
             hint = similar_forgotten(transaction, target, missing)
+            verb = "is" if len(missing) == 1 else "are"
             raise VaultError(
-                f"{len(missing)} of the {len(target.names)} named are not on the suppression list{hint}"
+                f"{len(missing)} of the {len(target.names)} named {verb} not on the suppression list{hint}"
             )
         entry = transaction.append("readmit", number=len(target.names), erased=erase)
         after = history.after_readmitting(entry.sequence, erase=erase)

@@ -1,18 +1,29 @@
 """The state of a vault, for its operator."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-from armnesia.unlearners.stream import Stream
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import listed
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.results import ArmScore, Served, Status
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_table import find_decision, key_dict, stacked
+from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 
 
-def status_of(connection: VaultConnection, *, scores: bool) -> Status:
-    """Read the state, and try again to erase what could not be erased at once."""
+def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, Any] | None = None) -> Status:
+    """Read the state, and try again to erase what could not be erased at once.
+
+    In a vault with many decisions, `where` names the one whose scores are wanted.
+    """
     with connection.reading() as transaction:
         session, state = transaction.session, transaction.state
+        decision = _named(transaction, where) if scores or where is not None else None
         suppressed = tables.count_suppressed(session)
         waiting = tables.count_erasures_after(session, state.erased_through)
         replaced = sum(json.loads(text)["replaced"] for _, text in tables.read_corrections(session))
@@ -38,16 +49,38 @@ def status_of(connection: VaultConnection, *, scores: bool) -> Status:
         signing_key=state.signing_key,
         to_reissue=len(to_reissue),
         sources=sources,
-        scores=_scores(stream) if scores and stream is not None else None,
+        scores=None if decision is None else _scores(decision, state.configuration),
+        scores_of=(
+            None
+            if decision is None or not state.configuration.by
+            else key_dict(state.configuration.key_columns, decision.key)
+        ),
     )
 
 
-def _scores(stream: Stream) -> tuple[ArmScore, ...]:
-    statistics, decision = stream.statistics, stream.decision()
+def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision | None:
+    """The decision whose scores are wanted; refuse if it is not said which."""
+    state = transaction.state
+    if not state.configuration.by:
+        if where is not None:
+            raise InvalidInputError(f"the vault has one decision, without keys; got the key {dict(where)!r}")
+        return state.decision
+    if where is None:
+        names = [column.name for column in state.configuration.key_columns]
+        raise InvalidInputError(
+            f"the vault has decisions by {listed(names)}: name the one whose scores are wanted, as in"
+            f" --where {','.join(f'{name}=…' for name in names)}"
+        )
+    return find_decision(transaction, where)
+
+
+def _scores(decision: VaultDecision, configuration: Configuration) -> tuple[ArmScore, ...]:
+    stream = stacked([decision], configuration)
+    statistics, found = stream.statistics, stream.decision()
     columns = (
         statistics.actions,
-        statistics.counts.tolist(),
-        statistics.means.tolist(),
-        decision.scores.tolist(),
+        statistics.counts[0].tolist(),
+        statistics.means[0].tolist(),
+        found.scores[0].tolist(),
     )
     return tuple(ArmScore(*row) for row in zip(*columns, strict=True))

@@ -4,7 +4,7 @@ A correction is a new fact, not a deletion: it takes no budget, and there is no 
 record belongs cannot be corrected: a request of the person before would no longer find it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from armnesia.core.errors import VaultError
@@ -45,30 +45,42 @@ def find_corrected(
     layout: RecordLayout,
     incoming: Mapping[bytes, Row],
     rows: Rows,
-    names: Sequence[bytes],
+    places: Mapping[bytes, int],
 ) -> Corrected:
     """The records that incoming rows, by their identities, differ from; refuse rows of other people.
 
-    `names` are the identities of all rows: those that are left out, because their person is forgotten, must
-    not be held as somebody else's.
+    `places` says where the rows stand in their chunk, also those that are left out because their person is
+    forgotten: they must not be held as somebody else's. If they were left out here, what the source has
+    corrected to a forgotten person would stay in the vault, under another name.
     """
-    found, same_arm, others = [], set(), set()
-    for record in tables.read_records(session, layout, "identity", list(dict.fromkeys(names))):
+    found, same_arm, others, of_forgotten = [], set(), set(), set()
+    for record in tables.read_records(session, layout, "identity", list(places)):
         identity, own = bytes(record[_IDENTITY]), record[_OWNER]
         new = incoming.get(identity)
-        if new is None or new[_OWNER] != (None if own is None else bytes(own)):
+        if new is None:
+            of_forgotten.add(identity)
+        elif new[_OWNER] != (None if own is None else bytes(own)):
             others.add(identity)
         elif tuple(new[_ARM:]) != tuple(record[_ARM:]):
             found.append(record)
             if (new[_ARM], *new[_DECISION:]) == (record[_ARM], *record[_DECISION:]):
                 same_arm.add(identity)
-    if others:
-        first = next(place for place, name in enumerate(names) if name in others)
+    if of_forgotten:
+        first = min(places[identity] for identity in of_forgotten)
+        one, several = "row of a forgotten person has", "rows of forgotten people have"
         raise VaultError(
-            f"at least {counted(len(others), 'row')} of this source have an id that the vault holds for"
-            f" another user, or without one: the first is row {rows.positions[first]}; an id belongs to one"
-            " person, and a correction cannot change whose it is; forget the record by its id, and bring the"
-            " row in with a new one; nothing was ingested"
+            f"at least {counted(len(of_forgotten), one, several)} an id that the vault holds for another"
+            f" user, or without one: the first is row {rows.positions[first]}; if the record is the forgotten"
+            " person's, forget it by its id; if the id was given to another row since, leave the old row out;"
+            " nothing was ingested"
+        )
+    if others:
+        first = min(places[identity] for identity in others)
+        raise VaultError(
+            f"at least {counted(len(others), 'row of this source has', 'rows of this source have')} an id"
+            f" that the vault holds for another user, or without one: the first is row"
+            f" {rows.positions[first]}; an id belongs to one person, and a correction cannot change whose it"
+            " is; forget the record by its id, and bring the row in with a new one; nothing was ingested"
         )
     return Corrected(found, same_arm)
 

@@ -1,13 +1,15 @@
 """The decisions of a vault with keys: read and checked when they are needed, and stored with their tree."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.messages import listed
+from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows
@@ -213,6 +215,37 @@ def in_decision(configuration: Configuration, key: Sequence[str]) -> str:
     return f" in the decision {key_dict(configuration.key_columns, key)!r}" if configuration.by else ""
 
 
+def refused_arm(configuration: Configuration, key: Sequence[str], arm: Hashable, row: int) -> VaultError:
+    """Refuse a new row of an arm that its decision does not offer; say what would let it in, there alone."""
+    where = where_option(key_dict(configuration.key_columns, key))
+    named = shlex.quote(str(arm))
+    return VaultError(
+        f"arm {arm!r} is not offered{in_decision(configuration, key)}, and new rows of it are refused: the"
+        f" first is row {row}; leave them out, offer it with armnesia arms add {named}{where}, or count them"
+        f" without serving it: armnesia arms retire {named}{where} --new-rows count; nothing was ingested"
+    )
+
+
+def where_option(values: Mapping[str, str]) -> str:
+    """The option of the command line that names decisions, to follow others; nothing if all are meant.
+
+    >>> where_option({"country": "DE", "page": "a, b"}), where_option({})
+    (' --where \'country=DE,page="a, b"\'', '')
+    """
+    parts = [
+        f"{name}={value if _PLAIN_VALUE.fullmatch(value) else _quoted(value)}"
+        for name, value in values.items()
+    ]
+    return f" --where {shlex.quote(','.join(parts))}" if parts else ""
+
+
+_PLAIN_VALUE = re.compile(r"[^\s'\",=]+")
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'
+
+
 def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple[str, ...]:
     """The key that names exactly one decision; a number stands for the interval in which it lies."""
     names = [column.name for column in columns]
@@ -220,7 +253,8 @@ def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple
     missing = [name for name in names if name not in where]
     if missing:
         raise InvalidInputError(
-            f"a decision of this vault is named by {listed(names)}; {listed(missing)} is missing"
+            f"a decision of this vault is named by {listed(names)}; {listed(missing)}"
+            f" {'is' if len(missing) == 1 else 'are'} missing"
         )
     return tuple(values[name] for name in names)
 
@@ -271,6 +305,17 @@ def _check_length(text: str) -> None:
     if len(text.encode()) > LONGEST_KEY:
         raise InvalidInputError(
             f"the key of a decision must have at most {LONGEST_KEY:,} bytes; got {text[:40]!r}…"
+        )
+
+
+def check_number(configuration: Configuration, number: int) -> None:
+    """Refuse more decisions than the vault's limit."""
+    most = configuration.most_decisions
+    if number > most:
+        names = listed([column.name for column in configuration.key_columns])
+        raise InvalidInputError(
+            f"the keys {names} make more than {counted(most, 'decision')}, the vault's limit"
+            " (--most-decisions of armnesia init): is one of them the wrong column? Nothing was ingested"
         )
 
 
@@ -331,17 +376,11 @@ class DecisionNumbers:
 
     def _refuse_new(self, key: tuple[str, ...], number: int) -> None:
         """Refuse a new key beyond the limit, or where the decisions are declared."""
-        configuration, most = self._configuration, self._configuration.most_decisions
+        configuration = self._configuration
         if configuration.declared_decisions:
             raise InvalidInputError(
                 f"the key {key_dict(configuration.key_columns, key)!r} is not one of the vault's"
                 f" {configuration.declared_decisions:,} declared decisions: leave its rows out, or make a"
                 " successor that declares it (armnesia init --successor-of); nothing was ingested"
             )
-        if number > most:
-            names = listed([column.name for column in configuration.key_columns])
-            raise InvalidInputError(
-                f"the keys {names} make more than {most} decisions, the vault's limit"
-                " (--most-decisions of armnesia init): is one of them the wrong column? Nothing was"
-                " ingested"
-            )
+        check_number(configuration, number)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
+
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.units import UNIT
@@ -31,6 +33,7 @@ from armnesia.vault.state.record_loader import RecordLoader, user_names_of, user
 from armnesia.vault.state.records import (
     DecisionSums,
     DeletedRecords,
+    IncomingRows,
     Records,
     RecordScan,
     SourceRows,
@@ -44,6 +47,7 @@ from armnesia.vault.state.table_digests import TableDigests, compute_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.digest_arrays import Columns, packed
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
 
 _SOURCE = 3  # its place in a record
@@ -103,7 +107,7 @@ def _rows_at(
             plain_booleans=state.configuration.plain_booleans,
         ):
             decisions = _decisions_of(numbers, rows)
-            for place, identity in enumerate(identities(keyring.record_identity, rows)):
+            for place, identity in enumerate(identities(keyring.record_identities, rows)):
                 arm, units, decision = rows.arms[place], rows.units[place], decisions[place]
                 content = keyring.record_content(identity, rows.users[place], arm, units, decision)
                 found[identity] = (content, arm, units, decision or FIRST)
@@ -211,22 +215,26 @@ class ExternalRecords(Records):
         """Where the source is, and all its columns: it is opened again from this."""
         return source.description
 
-    def incoming_row(
-        self,
-        keyring: Keyring,
-        rows: Rows,
-        place: int,
-        identity: bytes,
-        owner: bytes | None,
-        source: int,
-        decision: int,
-    ) -> Row:
-        """Identity, owner, content digest and source; arm, units and decision are only added up."""
-        user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
-        of_keys = decision if self.layout.keyed else None
-        content = keyring.record_content(identity, user, arm, units, of_keys)
-        row = (identity, owner, content, source, arm, units)
-        return (*row, decision) if self.layout.keyed else row
+    def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
+        """Identity, owner, content digest and source."""
+        decisions = incoming.decisions.tolist() if self.layout.keyed else [None] * len(incoming)
+        contents = [
+            keyring.record_content(identity, incoming.users[place], arm, units, decision)
+            for identity, place, arm, units, decision in zip(
+                incoming.identities.tolist(),
+                incoming.places.tolist(),
+                incoming.arms.tolist(),
+                incoming.units.tolist(),
+                decisions,
+                strict=True,
+            )
+        ]
+        return {
+            "identity": incoming.identities,
+            "owner": incoming.owners,
+            "content": packed(contents),
+            "source": np.full(len(incoming), incoming.source, np.int32),
+        }
 
     def contradicts(self, incoming: Row, held: Row) -> bool:
         """Whether the content digests differ."""
@@ -418,7 +426,7 @@ class _SourceComparison:
                 plain_booleans=self._state.configuration.plain_booleans,
             )
         ):
-            names = identities(self._keyring.record_identity, rows)
+            names = identities(self._keyring.record_identities, rows)
             # An id that occurred before names the same row again.
             again = rows.ordinals if rows.ids is not None else [0] * len(names)
             first = {place: name for place, name in enumerate(names) if not again[place]}

@@ -6,10 +6,12 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.units import UNIT
-from armnesia.logs import Rows, Source
+from armnesia.logs import Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
@@ -19,6 +21,7 @@ from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
 from armnesia.vault.state.records import (
     DecisionSums,
     DeletedRecords,
+    IncomingRows,
     Records,
     RecordScan,
     SourceRows,
@@ -31,6 +34,7 @@ from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.digest_arrays import Columns
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, RecordLayout
 
 _AT_ONCE = 10_000
@@ -83,19 +87,15 @@ class ManagedRecords(Records):
         """The columns alone: records do not name their source."""
         return {"columns": columns_of(source)}
 
-    def incoming_row(
-        self,
-        keyring: Keyring,
-        rows: Rows,
-        place: int,
-        identity: bytes,
-        owner: bytes | None,
-        source: int,
-        decision: int,
-    ) -> Row:
+    def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
         """Identity, owner, arm and units, and with keys the decision."""
-        row = (identity, owner, rows.arms[place], rows.units[place])
-        return (*row, decision) if self.layout.keyed else row
+        columns: Columns = {
+            "identity": incoming.identities,
+            "owner": incoming.owners,
+            "arm": incoming.arms.astype(np.int32),
+            "units": incoming.units,
+        }
+        return {**columns, "decision": incoming.decisions.astype(np.int32)} if self.layout.keyed else columns
 
     def contradicts(self, incoming: Row, held: Row) -> bool:
         """Whether owner, arm, units or decision differ."""

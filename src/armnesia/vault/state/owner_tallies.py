@@ -14,6 +14,7 @@ from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
+from armnesia.vault.storage.digest_arrays import DigestArray
 from armnesia.vault.storage.schema import RecordLayout
 
 _OWNER = 1  # its place in a record
@@ -36,25 +37,12 @@ class OwnerTallies:
                 number, digest = self._tallies.get(owner, (0, 0))
                 self._tallies[owner] = (number + 1, digest ^ tally_digest(record))
 
-    def merge(self, stored: Iterable[Row]) -> None:
-        """Add the tallies that the table holds; refuse what armnesia does not write."""
-        for owner, records, digest in stored:
-            if not (isinstance(records, int) and isinstance(digest, bytes)):
-                raise damaged()
-            number, own = self._tallies.get(owner, (0, 0))
-            self._tallies[owner] = (number + records, own ^ int.from_bytes(digest))
-
     def rows(self) -> list[Row]:
         """The tallies as the table holds them."""
         return [
             (owner, records, digest.to_bytes(DIGEST_BYTES))
             for owner, (records, digest) in self._tallies.items()
         ]
-
-    @property
-    def owners(self) -> list[bytes]:
-        """The owners of the records."""
-        return list(self._tallies)
 
 
 class TallyObserver:
@@ -73,19 +61,6 @@ class TallyObserver:
             yield row
 
 
-def add_to_tallies(
-    session: Session, keyring: Keyring, new: Iterable[Row], check: "IdIndexCheck | None" = None
-) -> None:
-    """Count new records in the tallies of their owners; `check` first confirms that they are new."""
-    tallies = OwnerTallies(keyring)
-    tallies.add(new)
-    stored = tables.read_tallies(session, tallies.owners)
-    tallies.merge(stored)
-    if check is not None:
-        check.confirm_new(session, sum(records for _, records, _ in stored))
-    tables.merge_tallies(session, tallies.rows())
-
-
 class IdIndexCheck:
     """Confirms in another way than the index of ids that incoming rows are not in the vault yet.
 
@@ -97,15 +72,22 @@ class IdIndexCheck:
     def __init__(self, held: int, index_problems: Callable[[Session], Iterable[str]]) -> None:
         self._left, self._index_problems = held, index_problems
 
-    def confirm_new(self, session: Session, tallied: int) -> None:
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to compare: there were no records, or their indexes are checked."""
+        return self._left <= 0
+
+    def confirm_new(
+        self, session: Session, owners: DigestArray, identities: DigestArray, tallied: int
+    ) -> None:
         """Refuse incoming rows that the vault holds already; their owners have `tallied` records."""
-        if self._left <= 0 or not tallied:
+        if self.is_done or not tallied:
             return
         self._left -= tallied
-        if self._left <= 0:
+        if self.is_done:
             refuse_first(self._index_problems(session), "{}; nothing was ingested: run armnesia rebuild")
             return
-        found, doubled = tables.count_of_incoming_owners(session)
+        found, doubled = tables.count_of_owners(session, owners, identities)
         if found != tallied:
             raise damaged()
         if doubled:

@@ -1,18 +1,16 @@
 """Loading rows into a vault, chunk by chunk, in one transaction."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from armnesia.core.errors import VaultError
-from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
-from armnesia.core.messages import counted
+from armnesia.core.identifiers import UserType
 from armnesia.logs import Rows, Source
-from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames, first_user_type
-from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.corrections import Corrected, delete_corrected, find_corrected
+from armnesia.vault.state.corrections import Corrected, delete_corrected
 from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
@@ -22,174 +20,26 @@ from armnesia.vault.state.decision_table import (
     read_decisions,
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, VaultDecision
-from armnesia.vault.state.owner_tallies import IdIndexCheck, add_to_tallies
-from armnesia.vault.state.records import Records
+from armnesia.vault.state.incoming_tallies import IncomingTallies, stored_records_of
+from armnesia.vault.state.owner_tallies import IdIndexCheck
+from armnesia.vault.state.record_comparison import RecordComparison, float_ids, record_rows
+from armnesia.vault.state.records import IncomingRows, Records
 from armnesia.vault.state.sealed_state import State, empty_stream
-from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row
+from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.digest_arrays import Columns, is_given, order_of, packed
+
+_AT_ONCE = 500_000
+"""Records that are sorted before they are inserted: identities are random, and each page is written once."""
+_IN_A_STATEMENT = 50_000
+"""Records that one statement inserts, which has copies of them."""
+_MANY = 20_000
+"""From so many records on, it is faster to build the indexes of a first load after it."""
 
 
-class RecordComparison:
-    """Takes chunks of rows, and counts which of them the vault would add; nothing is written."""
-
-    def __init__(
-        self,
-        transaction: Transaction,
-        records: Records,
-        source: Source,
-        suppression: SuppressionList | None = None,
-        *,
-        replaces: bool = False,
-    ) -> None:
-        """With `replaces`, rows come in the place of records of the same id that they differ from."""
-        self._transaction, self._session, self._records = transaction, transaction.session, records
-        self._layout = records.layout
-        self._keyring: Keyring = transaction.keyring
-        self._suppressed = (suppression or SuppressionList.read(transaction)).digests
-        state = transaction.state
-        self._numbers = DecisionNumbers(self._session, state) if state.configuration.by else None
-        self._user_column, self._source = source.columns.user, 0
-        self._refused_arms: dict[tuple[str, ...], frozenset[int]] | None = None
-        if any(rule.new_rows == "refuse" for rule in state.configuration.arms):
-            self._refused_arms = {}
-        self._replaces = replaces
-        self.n_rows = self.added = self.already_there = self.suppressed = self.replaced = 0
-
-    def add(self, rows: Rows) -> None:
-        """Count the rows of a chunk that are new, that are there already, and that are left out."""
-        names = identities(self._keyring.record_identity, rows)
-        incoming = self._incoming(rows, names)
-        new = {row[0]: row for row in incoming}
-        corrected = self._corrected(new, rows, names)
-        held = tables.read_records(
-            self._session, self._layout, "identity", list(new.keys() - corrected.identities)
-        )
-        known = {bytes(row[0]) for row in held}
-        differing = {bytes(row[0]) for row in held if self._records.contradicts(new[bytes(row[0])], row)}
-        self._refuse_contradictions(differing, rows, names)
-        # An id that occurred before, perhaps in an earlier chunk, names the same row again.
-        again = rows.ordinals if rows.ids is not None else [0] * len(names)
-        first = {name for name, earlier in zip(names, again, strict=True) if not earlier}
-        added_names = (new.keys() & first) - known
-        self._refuse_retired_arms({name: new[name] for name in added_names - corrected.same_arm}, rows, names)
-        added, replaced = len(added_names), len(added_names & corrected.identities)
-        self.n_rows += len(names)
-        self.added += added - replaced
-        self.replaced += replaced
-        self.already_there += len(incoming) - added
-        self.suppressed += len(names) - len(incoming)
-
-    def _corrected(self, new: Mapping[bytes, Row], rows: Rows, names: list[bytes]) -> Corrected:
-        """The records that rows come in the place of; none unless that was asked for."""
-        if not self._replaces:
-            return Corrected([], set())
-        return find_corrected(self._session, self._layout, new, rows, names)
-
-    def check_spelling_of_ids(self, rows: Rows) -> None:
-        """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
-
-        A program that turned integers into floats would otherwise bring forgotten records back, and others
-        twice. Where the record 17.0 was forgotten, 17 is refused as well.
-        """
-        ids = rows.ids or ()
-        floats = {place: id_ for place, id_ in enumerate(ids) if "." in id_ and looks_like_float(id_)}
-        respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in floats.items()}
-        integers = [
-            (place, self._keyring.record_identity("id", id_)) for place, id_ in respelled.items() if id_
-        ]
-        known = tables.keys_with_records(self._session, "identity", [name for _, name in integers])
-        if self._suppressed["record"]:
-            integers += [
-                (place, self._keyring.record_identity("id", f"{id_}.0"))
-                for place, id_ in enumerate(ids)
-                if id_ and is_plain_integer(id_)
-            ]
-            known |= {
-                name
-                for _, name in integers
-                if self._keyring.suppressed_record_digest(name) in self._suppressed["record"]
-            }
-        places = [place for place, name in integers if name in known]
-        if places:
-            first = min(places)
-            other = respelled.get(first) or f"{ids[first]}.0"
-            raise VaultError(
-                f"{len(places)} rows have an id that the vault holds, or has forgotten, in another spelling:"
-                f" {ids[first]!r} in row {rows.positions[first]}, which may be {other!r}; write the ids as"
-                " before; nothing was ingested"
-            )
-
-    def _incoming(self, rows: Rows, names: list[bytes]) -> list[Row]:
-        """The rows to compare with the vault, without those of forgotten people."""
-        forgotten = self._forgotten(rows, names)
-        owners = {
-            user: None if user is None else self._keyring.owner_digest(user) for user in set(rows.users)
-        }
-        places = [place for place in range(len(names)) if place not in forgotten]
-        # Not of rows that are left out: the keys are public, and theirs must not appear.
-        numbers = [FIRST] * len(places) if self._numbers is None else self._numbers.of_rows(rows, places)
-        return [
-            self._records.incoming_row(
-                self._keyring, rows, place, names[place], owners[rows.users[place]], self._source, number
-            )
-            for place, number in zip(places, numbers, strict=True)
-        ]
-
-    def _forgotten(self, rows: Rows, names: list[bytes]) -> set[int]:
-        """The places of rows that are suppressed, by their user or by themselves."""
-        places: set[int] = set()
-        if self._suppressed["user"]:
-            users = {user for user in set(rows.users) if user is not None}
-            listed = {user for user in users if self._keyring.user_digest(user) in self._suppressed["user"]}
-            places |= {place for place, user in enumerate(rows.users) if user in listed}
-        if self._suppressed["record"]:
-            of_rows = map(self._keyring.suppressed_record_digest, names)
-            places |= {place for place, digest in enumerate(of_rows) if digest in self._suppressed["record"]}
-        return places
-
-    def _refuse_retired_arms(self, new: Mapping[bytes, Row], rows: Rows, names: list[bytes]) -> None:
-        """Refuse new rows of arms that their decision refuses; rows that are in the vault already stay."""
-        if self._refused_arms is None:
-            return
-        configuration = self._transaction.state.configuration
-        for place, name in enumerate(names):
-            if name not in new:
-                continue
-            key = () if self._numbers is None else self._numbers.keys[new[name][-1]]  # its last column
-            if key not in self._refused_arms:
-                self._refused_arms[key] = configuration.arm_rules.refused(key)
-            if rows.arms[place] in self._refused_arms[key]:
-                action = self._transaction.state.actions[rows.arms[place]]
-                raise VaultError(
-                    f"arm {action!r} is not offered{in_decision(configuration, key)}, and new rows of it are"
-                    f" refused: the first is row {rows.positions[place]}; leave them out, or run armnesia"
-                    f" arms retire {action} --new-rows count; nothing was ingested"
-                )
-
-    def _refuse_contradictions(self, contradicted: set[bytes], rows: Rows, names: list[bytes]) -> None:
-        """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
-        if contradicted:
-            first = next(place for place, name in enumerate(names) if name in contradicted)
-            number = f"at least {counted(len(contradicted), 'row')}"
-            if rows.ids is None:
-                others = [name for name in known_columns(self._session, "user") if name != self._user_column]
-                option = f"--user-column {' or '.join(others)}" if others else "the same --user-column"
-                raise VaultError(
-                    f"{number} of this source are in the vault already with another user column, or without"
-                    f" one: the first is row {rows.positions[first]}; give {option}, as before, or make a"
-                    " new vault; nothing was ingested"
-                )
-            raise VaultError(
-                f"{number} of this source have an id that the vault holds with another action, reward"
-                f"{', key' if self._layout.keyed else ''} or user: the first is row {rows.positions[first]};"
-                f" an id must always name the same row; {self._records.corrections}; nothing was ingested"
-            )
-
-
-class RecordLoader(RecordComparison):
+class RecordLoader:
     """Takes chunks of rows; each row is added once, and rows of forgotten people are left out."""
 
     def __init__(
@@ -206,53 +56,85 @@ class RecordLoader(RecordComparison):
         replaces: bool = False,
     ) -> None:
         """With `recounts`, rows of retired arms are counted again, whatever new ones are."""
-        super().__init__(transaction, records, source, suppression, replaces=replaces)
-        if recounts:
-            self._refused_arms = None
-        self._before, self._id_index = transaction.state, id_index
+        self.compared = RecordComparison(
+            transaction, records, source, suppression, recounts=recounts, replaces=replaces
+        )
+        self._layout = records.layout
+        self._transaction, self._session = transaction, transaction.session
+        self._keyring, self._before, self._id_index = transaction.keyring, transaction.state, id_index
         self._state = _with_user_type(_with_actions(self._before, actions), user_type)
         self._source, self._digests = records.register_source(transaction, source)
         self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
             lambda: ([0] * len(actions), [0] * len(actions))
         )
         """By decision, the counts and the units of the added rows, per arm."""
-        tables.create_incoming(self._session, self._layout)
+        self._pending = _PendingRecords(self._session, is_first_load=not self.compared.holds_records)
+        self._tallies = IncomingTallies(table_is_empty=not tables.has_tallies(self._session))
+
+    def check_spelling_of_ids(self, rows: Rows) -> None:
+        """As in a comparison; rows of earlier chunks are in the vault by then."""
+        if float_ids(rows):
+            self._pending.insert()
+            self._pending.restore_indexes()
+        self.compared.check_spelling_of_ids(rows)
 
     def add(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
-        session, layout = self._session, self._layout
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
             raise VaultError("the source has changed while it was read; ingest again")
-        names = identities(self._keyring.record_identity, rows)
-        incoming = self._incoming(rows, names)
-        new = {row[0]: row for row in incoming}
-        corrected = self._corrected(new, rows, names)
+        new, columns, corrected = self.compared.new_rows(rows, self._source)
         self._take_out(corrected)
-        tables.load_incoming(session, layout, sorted(new.values(), key=lambda row: row[0]))
-        self._refuse_contradictions(tables.contradicted_identities(session, layout), rows, names)
-        if tables.drop_known_incoming(session):
-            new = {identity: new[identity] for identity in tables.incoming_identities(session)}
-        asked = {name: new[name] for name in new.keys() - corrected.same_arm} if corrected.same_arm else new
-        self._refuse_retired_arms(asked, rows, names)
-        for decision, arm, count, total in tables.sum_incoming(session, layout):
-            counts, units = self._sums[decision]
-            counts[arm] += count
-            units[arm] += int(total)
-        width = len(layout.columns.split(","))
-        records = [row[:width] for row in new.values()]
-        self._digests = self._digests.update(self._keyring, "record", records)
-        add_to_tallies(session, self._keyring, records, self._id_index)
-        added, replaced = tables.insert_incoming(session, layout), len(corrected.records)
-        self.n_rows += len(names)
-        self.added += added - replaced
-        self.replaced += replaced
-        self.already_there += len(incoming) - added
-        self.suppressed += len(names) - len(incoming)
+        if not len(new):
+            return
+        self._add_up(new)
+        owned = is_given(new.owners)
+        if self._compares_tallies:
+            self._confirm_new(new.chosen(owned))
+        texts = _texts(record_rows(columns))
+        self._digests = self._digests.with_records(self._keyring, new.identities.tolist(), texts)
+        if not owned.all():
+            texts = [texts[place] for place in np.flatnonzero(owned).tolist()]
+        self._tallies.add(new.owners[owned], packed(self._keyring.tally_digests(texts)))
+        self._pending.add(columns)
+        if self._pending.is_full:
+            self._pending.insert()
+            if self._compares_tallies or self._tallies.are_many():
+                self._tallies.store(self._session)
+
+    def _store_pending(self) -> None:
+        """Store the records that wait, and the tallies that count them."""
+        self._pending.insert()
+        self._pending.restore_indexes()
+        self._tallies.store(self._session)
+
+    @property
+    def _compares_tallies(self) -> bool:
+        """Whether tallies are compared with the records of the same people, so that both must be stored."""
+        return self._id_index is not None and not self._id_index.is_done
+
+    def _confirm_new(self, owned: IncomingRows) -> None:
+        if self._id_index is not None:
+            tallied = stored_records_of(self._session, owned.owners)
+            self._id_index.confirm_new(self._session, owned.owners, owned.identities, tallied)
+
+    def _add_up(self, new: IncomingRows) -> None:
+        """Add the rows to the sums of their decisions."""
+        n_arms = len(self._state.actions)
+        places, of_rows = np.unique(new.decisions * n_arms + new.arms, return_inverse=True)
+        counts = np.bincount(of_rows)
+        totals = np.zeros(len(places), np.int64)
+        np.add.at(totals, of_rows, new.units)
+        for place, count, total in zip(places.tolist(), counts.tolist(), totals.tolist(), strict=True):
+            decision, arm = divmod(place, n_arms)
+            own_counts, own_units = self._sums[decision]
+            own_counts[arm] += count
+            own_units[arm] += total
 
     def _take_out(self, corrected: Corrected) -> None:
         """Delete records that rows of this chunk come in the place of."""
         if not corrected.records:
             return
+        self._store_pending()
         delete_corrected(self._session, self._keyring, self._layout, corrected)
         self._digests = self._digests.update(self._keyring, "record", corrected.records)
         for decision, arm, own in corrected.per_decision():
@@ -261,11 +143,12 @@ class RecordLoader(RecordComparison):
             units[arm] -= own
 
     def store(self) -> State:
-        """Store the new statistics and let the learner decide again."""
+        """Store what is left, the new statistics and tallies, and let the learner decide again."""
+        self._store_pending()
         state, transaction = replace(self._state, digests=self._digests), self._transaction
-        if self._numbers is not None:
-            state = self._with_decisions(state, self._numbers)
-        elif self.added or self.replaced:
+        if self.compared.numbers is not None:
+            state = self._with_decisions(state, self.compared.numbers)
+        elif self.compared.added or self.compared.replaced:
             assert state.decision is not None  # its actions are known
             sums = state.decision.statistics.plus(*self._sums[FIRST])
             state = state.with_stream(sums.stream(state.configuration))
@@ -274,11 +157,10 @@ class RecordLoader(RecordComparison):
         user_type = state.configuration.user_type
         if user_type != self._before.configuration.user_type:
             transaction.append("user_type", user_type=str(user_type))
-        if self.replaced:
-            transaction.append("correct", replaced=self.replaced)
+        if self.compared.replaced:
+            transaction.append("correct", replaced=self.compared.replaced)
         if state != self._before:
             transaction.store(state)
-        tables.drop_incoming(self._session)
         return transaction.state
 
     def _with_decisions(self, state: State, numbers: DecisionNumbers) -> State:
@@ -297,6 +179,53 @@ class RecordLoader(RecordComparison):
             replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in (*old, *new)
         ]
         return put_decisions(self._transaction, state, decided(filled, configuration))
+
+
+def _texts(records: list[Row]) -> list[bytes]:
+    """Each record as `ascii` writes it, in less time."""
+    form = b"(%b)" % b", ".join([b"%a"] * len(records[0]))
+    return [form % record for record in records]
+
+
+class _PendingRecords:
+    """New records that are inserted many at a time."""
+
+    def __init__(self, session: Session, *, is_first_load: bool) -> None:
+        self._session, self._may_drop_indexes = session, is_first_load
+        self._chunks: list[Columns] = []
+        self._number = 0
+        self._lacks_indexes = False
+
+    def add(self, columns: Columns) -> None:
+        """Take records that the vault does not hold."""
+        self._chunks.append(columns)
+        self._number += len(columns["identity"])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many as are inserted together."""
+        return self._number >= _AT_ONCE
+
+    def insert(self) -> None:
+        """Insert all of them, in the order of their identities."""
+        if not self._number:
+            return
+        if self._may_drop_indexes and self._number >= _MANY and self._session.dialect.indexes_after_load:
+            tables.drop_record_indexes(self._session)
+            self._lacks_indexes = True
+        self._may_drop_indexes = False
+        joined = {name: np.concatenate([each[name] for each in self._chunks]) for name in self._chunks[0]}
+        self._chunks, self._number = [], 0
+        order = order_of(joined["identity"])
+        for start in range(0, len(order), _IN_A_STATEMENT):
+            some = order[start : start + _IN_A_STATEMENT]
+            tables.insert_records(self._session, {name: values[some] for name, values in joined.items()})
+
+    def restore_indexes(self) -> None:
+        """Build the indexes that a first load left for later."""
+        if self._lacks_indexes:
+            tables.create_record_indexes(self._session)
+            self._lacks_indexes = False
 
 
 def _with_actions(state: State, actions: tuple[Any, ...]) -> State:

@@ -6,12 +6,13 @@ Both are classes of one base class, chosen once when the vault is opened.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from armnesia.core.arrays import BoolArray, IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
-from armnesia.logs import Rows, Source
+from armnesia.logs import Source
 from armnesia.logs.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical, text_of_plain
@@ -24,6 +25,7 @@ from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
+from armnesia.vault.storage.digest_arrays import Columns, DigestArray
 from armnesia.vault.storage.schema import RecordLayout
 
 SourceRows: TypeAlias = dict[bytes, tuple[bytes, int, int, int]]
@@ -63,6 +65,34 @@ class RecordScan:
     """How many records have an owner."""
     tally_digest: int = 0
     """The exclusive or of their digests, which is that of all tallies."""
+
+
+@dataclass(frozen=True)
+class IncomingRows:
+    """Rows that may come in, by column."""
+
+    places: IntArray
+    """Where each stands in its chunk."""
+    identities: DigestArray
+    owners: DigestArray
+    """`NO_DIGEST` for a row without a user."""
+    users: Sequence[str | None]
+    """The users of all rows of the chunk."""
+    arms: IntArray
+    units: IntArray
+    decisions: IntArray
+    source: int
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def chosen(self, which: BoolArray | IntArray) -> "IncomingRows":
+        """Some of the rows."""
+        arrays = {
+            name: getattr(self, name)[which]
+            for name in ("places", "identities", "owners", "arms", "units", "decisions")
+        }
+        return replace(self, **arrays)
 
 
 class Records(ABC):
@@ -113,21 +143,12 @@ class Records(ABC):
         return number, digests
 
     @abstractmethod
-    def incoming_row(
-        self,
-        keyring: Keyring,
-        rows: Rows,
-        place: int,
-        identity: bytes,
-        owner: bytes | None,
-        source: int,
-        decision: int,
-    ) -> Row:
-        """The row at a place of a chunk, as `layout.incoming` holds it."""
+    def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
+        """Incoming rows as the table `record` holds them, by column."""
 
     @abstractmethod
     def contradicts(self, incoming: Row, held: Row) -> bool:
-        """Whether an incoming row differs from the record of the same identity, as `layout.differs` says."""
+        """Whether two records of the same identity differ in what must not change."""
 
     @abstractmethod
     def scan(

@@ -7,7 +7,7 @@ MSet-XOR-Hash of Clarke, Devadas, van Dijk, Gassend and Suh (Asiacrypt 2003).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from armnesia.core.progress import RowCounter
 from armnesia.core.randomness import secret_bytes
@@ -15,6 +15,7 @@ from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.digest_arrays import xor_of
 from armnesia.vault.storage.schema import COLUMNS, RecordLayout
 
 
@@ -49,6 +50,23 @@ class TableDigests(NamedTuple):
             digest.update(ascii(row).encode())  # of numbers, text, bytes and None: distinct rows differ
             total ^= int.from_bytes(digest.digest())
         return self._replace(**{table: total})
+
+    def with_records(self, keyring: Keyring, identities: Sequence[bytes], texts: Sequence[bytes]) -> Self:
+        """As `update`, of many records, each written as `ascii` does.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> rows = [(b"1", None, 0, 5), (b"2", b"ann", 1, 7)]
+        >>> many = TableDigests().with_records(keyring, [b"1", b"2"], [ascii(row).encode() for row in rows])
+        >>> many == TableDigests().update(keyring, "record", rows)
+        True
+        """
+        purpose, below = b"tally record", keyring.rotated_below
+        if below is None:
+            return self._replace(record=self.record ^ xor_of(keyring.digests(purpose, texts)))
+        pairs = list(zip(identities, texts, strict=True))
+        newest = keyring.digests(purpose, [text for identity, text in pairs if identity < below])
+        older = keyring.digests(purpose, [text for identity, text in pairs if identity >= below], before=1)
+        return self._replace(record=self.record ^ xor_of([*newest, *older]))
 
     def masked(self, keyring: Keyring, head: Head) -> str:
         """The digests as they are stored: a nonce, then each digest under its own mask."""

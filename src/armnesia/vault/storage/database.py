@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
 from armnesia.core.messages import any_of
 from armnesia.logs.urls import redacted
+from armnesia.vault.storage.digest_arrays import Columns, DigestArray
 from armnesia.vault.storage.schema import Table
 
 Row: TypeAlias = tuple[Any, ...]
@@ -28,10 +29,8 @@ class Dialect:
 
     blob: str
     """The type of bytes."""
-    delete_all: str = "DELETE FROM"
-    """How all rows of a table are deleted."""
-    insert_all: str = "INSERT INTO"
-    """How one statement inserts many rows, none of which is expected to fail."""
+    indexes_after_load: bool = False
+    """Whether a first load is faster if the indexes of the records are built after it."""
     rebuild_indexes: tuple[str, ...] = ()
     """The statements that make all indexes of a vault again, of whatever version."""
     rebuild_decision_indexes: str | None = None
@@ -59,6 +58,15 @@ class Session(Protocol):
 
     def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by the fastest way the database has."""
+
+    def load_columns(self, table: str, columns: Columns, *, nullable: str = "") -> None:
+        """Insert many rows that are given by columns; zero bytes in the column `nullable` are NULL.
+
+        No row may be there already: some databases would undo the whole transaction.
+        """
+
+    def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
+        """Many digests as a query in brackets that returns them, and its parameters."""
 
     def without_indexes(self) -> AbstractContextManager[str]:
         """Read tables without indexes; yields what a query writes after the name of a table."""

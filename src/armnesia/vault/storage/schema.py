@@ -136,15 +136,11 @@ class Index(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordLayout:
-    """What the table `record` holds of a row, and how incoming rows are compared with it."""
+    """What the table `record` holds of a row."""
 
     columns: str
     own: tuple[Column, ...]
     """The columns after `identity` and `owner`."""
-    incoming: str
-    """The columns of incoming rows: those of a record, and what is needed to add them up."""
-    differs: str
-    """Where an incoming row `i` contradicts the record `r` of the same identity, in SQL."""
     keyed: bool = False
     """Whether rows belong to decisions by their keys; such vaults exist from version 5 on."""
 
@@ -152,34 +148,18 @@ class RecordLayout:
 MANAGED_LAYOUT = RecordLayout(
     columns="identity, owner, arm, units",
     own=(Column("arm", "INTEGER"), Column("units", "BIGINT")),
-    incoming="identity, owner, arm, units",
-    differs="r.arm <> i.arm OR r.units <> i.units OR coalesce(r.owner, '') <> coalesce(i.owner, '')",
 )
 EXTERNAL_LAYOUT = RecordLayout(
     columns="identity, owner, content, source",
     own=(Column("content", "{blob}"), Column("source", "INTEGER")),
-    incoming="identity, owner, content, source, arm, units",
-    differs="r.content <> i.content",
 )
 
 KEYED_MANAGED_LAYOUT = RecordLayout(
     columns=f"{MANAGED_LAYOUT.columns}, decision",
     own=(*MANAGED_LAYOUT.own, Column("decision", "INTEGER")),
-    incoming=f"{MANAGED_LAYOUT.incoming}, decision",
-    differs=f"r.decision <> i.decision OR {MANAGED_LAYOUT.differs}",
     keyed=True,
 )
-KEYED_EXTERNAL_LAYOUT = replace(EXTERNAL_LAYOUT, incoming=f"{EXTERNAL_LAYOUT.incoming}, decision", keyed=True)
-
-INCOMING_TYPES = {
-    "identity": "{blob} PRIMARY KEY",
-    "owner": "{blob}",
-    "content": "{blob}",
-    "source": "INTEGER",
-    "arm": "INTEGER",
-    "units": "BIGINT",
-    "decision": "INTEGER",
-}
+KEYED_EXTERNAL_LAYOUT = replace(EXTERNAL_LAYOUT, keyed=True)
 
 KEY, UNIQUE = "PRIMARY KEY", "NOT NULL UNIQUE"
 TREE_TABLE = Table("tree", (Column("sequence", "BIGINT", KEY), Column("leaves", "{blob}")))

@@ -40,6 +40,7 @@ from armnesia.vault.storage.database import (
     database_error,
     invalid_address,
 )
+from armnesia.vault.storage.digest_arrays import Columns, DigestArray
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
@@ -80,8 +81,7 @@ _READ_SCHEMA_AGAIN = "PRAGMA writable_schema = RESET"
 _STATISTICS_HINT = " (made by ANALYZE; remove it by DROP TABLE {}, then run armnesia compact)"
 
 
-# Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
-DIALECT = Dialect(blob="BLOB", insert_all="INSERT OR ROLLBACK INTO", rebuild_indexes=("REINDEX",))
+DIALECT = Dialect(blob="BLOB", rebuild_indexes=("REINDEX",))
 
 
 ADDRESS = "sqlite:///FILE"
@@ -134,10 +134,46 @@ class SqliteSession:
         marks = ", ".join("?" * len(columns.split(",")))
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
 
+    def load_columns(self, table: str, columns: Columns, *, nullable: str = "") -> None:
+        """Hand over one blob per column, which one statement cuts into values."""
+        length = len(next(iter(columns.values())))
+        if not length:
+            return
+        cuts, blobs = [], []
+        for place, (name, values) in enumerate(columns.items(), 2):
+            is_number = values.dtype.kind == "i"
+            cells = values.astype(f"S{_longest_number(values)}") if is_number else values
+            cut = f"substr(?{place}, key * {cells.itemsize} + 1, {cells.itemsize})"
+            cut = f"CAST({cut} AS INTEGER)" if is_number else cut
+            cuts.append(f"nullif({cut}, zeroblob({cells.itemsize}))" if name == nullable else cut)
+            blobs.append(cells.tobytes())
+        # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
+        self._connection.execute(
+            f"INSERT OR ROLLBACK INTO {table} ({', '.join(columns)})"
+            f" SELECT {', '.join(cuts)} FROM json_each(?1)",
+            (_zeros(length), *blobs),
+        )
+
+    def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
+        """Cut a blob into digests."""
+        size = digests.itemsize
+        cut = f"(SELECT substr(?, key * {size} + 1, {size}) FROM json_each(?))"
+        return cut, (digests.tobytes(), _zeros(len(digests)))
+
     @contextmanager
     def without_indexes(self) -> Iterator[str]:
         """SQLite takes a hint in the query."""
         yield " NOT INDEXED"
+
+
+def _longest_number(values: Any) -> int:
+    """How many characters the longest of these integers has."""
+    return max(len(str(values.min())), len(str(values.max())))
+
+
+def _zeros(length: int) -> str:
+    """A list in JSON: `json_each` counts its elements, as `generate_series` would, which may be missing."""
+    return f"[{'0,' * (length - 1)}0]" if length else "[]"
 
 
 class SqliteDatabase(Database):

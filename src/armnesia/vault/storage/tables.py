@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from armnesia.core.units import UNIT
 from armnesia.vault.storage.database import Row, Session, Statement
+from armnesia.vault.storage.digest_arrays import Columns, DigestArray
 from armnesia.vault.storage.schema import (
     ARM_COLUMNS,
     COLUMNS,
     DECISION_COLUMNS,
     DECISION_TABLE,
     DIGESTS_COLUMN,
-    INCOMING_TYPES,
     NODE_TABLE,
     OLD_VAULT_COLUMNS,
     OWNER_INDEX,
@@ -493,16 +493,6 @@ def put_tally(row: Row) -> Statement:
     return f"INSERT INTO owner ({_TALLY_COLUMNS}) VALUES (?, ?, ?){_REPLACE_TALLY}", row
 
 
-def merge_tallies(session: Session, rows: list[Row]) -> None:
-    """Store the tallies of many owners, or put them in the old ones' place, while rows come in."""
-    session.load("incoming_tally", _TALLY_COLUMNS, rows)
-    session.execute(
-        f"INSERT INTO owner ({_TALLY_COLUMNS})"
-        f" SELECT {_TALLY_COLUMNS} FROM incoming_tally WHERE true{_REPLACE_TALLY}"
-    )
-    session.execute(f"{session.dialect.delete_all} incoming_tally")
-
-
 _REPLACE_TALLY = " ON CONFLICT (owner) DO UPDATE SET records = excluded.records, digest = excluded.digest"
 
 
@@ -709,76 +699,77 @@ def delete_all_records(session: Session) -> None:
     session.execute("DELETE FROM record")
 
 
-# Incoming rows, a chunk at a time.
+# Incoming rows, by columns.
 
 
-def create_incoming(session: Session, layout: RecordLayout) -> None:
-    """Create the temporary tables of incoming rows and of their owners' tallies."""
-    blob = session.dialect.blob
-    columns = [f"{name} {INCOMING_TYPES[name]}".format(blob=blob) for name in layout.incoming.split(", ")]
-    session.execute(f"CREATE TEMPORARY TABLE incoming ({', '.join(columns)})")
-    tallies = OWNER_TABLE._replace(name="incoming_tally").statement(blob)
-    session.execute(tallies.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
+def has_records(session: Session) -> bool:
+    """Whether there is any record."""
+    # With a condition that all satisfy: then the index of identities is searched, from its beginning.
+    return bool(session.query("SELECT 1 FROM record WHERE identity >= ? LIMIT 1", b""))
 
 
-def load_incoming(session: Session, layout: RecordLayout, rows: list[Row]) -> None:
-    """Fill the table of incoming rows."""
-    session.load("incoming", layout.incoming, rows)
+def has_tallies(session: Session) -> bool:
+    """Whether any owner has a tally."""
+    return bool(session.query("SELECT 1 FROM owner LIMIT 1"))
 
 
-def contradicted_identities(session: Session, layout: RecordLayout) -> set[bytes]:
-    """The identities of incoming rows that contradict a record of the same identity."""
-    # SQLite never reorders a CROSS JOIN: it reads what comes in and looks each row up.
-    found = session.query(
-        "SELECT i.identity FROM incoming i CROSS JOIN record r"
-        f" WHERE r.identity = i.identity AND ({layout.differs})"
-    )
-    return {bytes(identity) for (identity,) in found}
+def read_records_of(session: Session, layout: RecordLayout, identities: DigestArray) -> list[Row]:
+    """The records with these identities, which may be many."""
+    asked, parameters = session.digest_set(identities)
+    return session.query(f"SELECT {layout.columns} FROM record WHERE identity IN {asked}", *parameters)
 
 
-def drop_known_incoming(session: Session) -> int:
-    """Delete incoming rows that are records already; return how many."""
-    # Not IN: SQLite would walk through all records for one incoming row.
-    return session.execute(
-        "DELETE FROM incoming WHERE EXISTS (SELECT 1 FROM record r WHERE r.identity = incoming.identity)"
-    )
+def read_tallies_of(session: Session, owners: DigestArray) -> list[Row]:
+    """(owner, number of records, digest) of those owners, who may be many, that have records."""
+    asked, parameters = session.digest_set(owners)
+    return session.query(f"SELECT {_TALLY_COLUMNS} FROM owner WHERE owner IN {asked}", *parameters)
 
 
-def incoming_identities(session: Session) -> set[bytes]:
-    """The identities of the incoming rows."""
-    return {bytes(identity) for (identity,) in session.query("SELECT identity FROM incoming")}
-
-
-def count_of_incoming_owners(session: Session) -> tuple[int, int]:
-    """How many records the owners of incoming rows have, and how many of these come in again."""
+def count_of_owners(session: Session, owners: DigestArray, identities: DigestArray) -> tuple[int, int]:
+    """How many records these owners have, and how many of these have one of these identities."""
+    of_rows, names = session.digest_set(identities)
+    of_owners, people = session.digest_set(owners)
     ((found, again),) = session.query(
-        "SELECT count(*), count(i.identity)"
-        " FROM (SELECT DISTINCT owner FROM incoming WHERE owner IS NOT NULL) o CROSS JOIN record r"
-        " LEFT JOIN incoming i ON i.identity = r.identity WHERE r.owner = o.owner"
+        f"SELECT count(*), count(CASE WHEN identity IN {of_rows} THEN 1 END)"
+        f" FROM record WHERE owner IN {of_owners}",
+        *names,
+        *people,
     )
     return int(found), int(again)
 
 
-def sum_incoming(session: Session, layout: RecordLayout) -> list[Row]:
-    """Add the incoming rows up: (decision, arm, count, sum of units); without keys they are of decision 1."""
-    decision, group = ("decision", "decision, arm") if layout.keyed else ("1", "arm")
-    return session.query(f"SELECT {decision}, arm, count(*), sum(units) FROM incoming GROUP BY {group}")
+def insert_records(session: Session, columns: Columns) -> None:
+    """Store new records, in the order in which they are given."""
+    session.load_columns("record", columns, nullable="owner")
 
 
-def insert_incoming(session: Session, layout: RecordLayout) -> int:
-    """Make records of the incoming rows and empty their table; return how many were added."""
-    added = session.execute(
-        f"{session.dialect.insert_all} record ({layout.columns})"
-        f" SELECT {layout.columns} FROM incoming ORDER BY identity"
+def insert_tallies(session: Session, columns: Columns) -> None:
+    """Store the tallies of owners who have none yet."""
+    session.load_columns("owner", columns)
+
+
+def merge_tallies(session: Session, columns: Columns) -> None:
+    """Store the tallies of many owners, or put them in the old ones' place."""
+    tallies = OWNER_TABLE._replace(name="incoming_tally").statement(session.dialect.blob)
+    session.execute(tallies.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
+    session.load_columns("incoming_tally", columns)
+    session.execute(
+        f"INSERT INTO owner ({_TALLY_COLUMNS})"
+        f" SELECT {_TALLY_COLUMNS} FROM incoming_tally WHERE true{_REPLACE_TALLY}"
     )
-    session.execute(f"{session.dialect.delete_all} incoming")
-    return added
+    session.execute("DROP TABLE incoming_tally")  # on a server it is a file, which would outlive the batch
 
 
-def drop_incoming(session: Session) -> None:
-    """Drop the temporary tables: on a server they are files, which would outlive the batch."""
-    session.execute("DROP TABLE incoming")
-    session.execute("DROP TABLE incoming_tally")
+def drop_record_indexes(session: Session) -> None:
+    """Drop the indexes of the records, which are none yet, until `create_record_indexes`."""
+    session.execute(f"DROP INDEX {OWNER_INDEX.name}")
+    session.execute("ALTER TABLE record DROP CONSTRAINT record_pkey")
+
+
+def create_record_indexes(session: Session) -> None:
+    """Build the indexes that `drop_record_indexes` has dropped."""
+    session.execute("ALTER TABLE record ADD PRIMARY KEY (identity)")
+    session.execute(OWNER_INDEX.statement)
 
 
 def _with_keys(

@@ -1,0 +1,94 @@
+"""Rows that are handed over by columns come out as they went in, on both databases."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from armnesia.vault import Configuration
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.digest_arrays import (
+    NO_DIGEST,
+    order_of,
+    packed,
+    starts_of_groups,
+    xor_of,
+    xor_of_groups,
+)
+from armnesia.vault.storage.schema import MANAGED_LAYOUT
+from tests.databases import fresh_place
+
+LARGEST, LARGEST_ARM = 2**63 - 1, 2**31 - 1
+ROWS = [
+    (b"a" * 16, b"o" * 16, 0, 0),
+    (b"\0" * 15 + b"b", None, 7, 1_000_000_000),
+    (b"c" + b"\0" * 15, b"\0" * 15 + b"o", LARGEST_ARM, LARGEST),
+    (b"'\"\\,\n\t\r;" * 2, b"\xff" * 16, -LARGEST_ARM - 1, -LARGEST - 1),
+]
+DIGESTS = st.lists(st.binary(min_size=16, max_size=16) | st.sampled_from([b"a" * 16, b"a" * 8 + b"b" * 8]))
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[:1], ROWS[1:2], []], ids=["several", "one", "no owner", "none"])
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_columns_are_stored_as_rows(
+    database: str, rows: list[tuple[bytes, bytes | None, int, int]], tmp_path: Path
+) -> None:
+    columns = {
+        "identity": packed([row[0] for row in rows]),
+        "owner": packed([row[1] or NO_DIGEST for row in rows]),
+        "arm": np.array([row[2] for row in rows], np.int32),
+        "units": np.array([row[3] for row in rows], np.int64),
+    }
+    with (
+        fresh_place(database, tmp_path).create(Configuration(actions=("A", "B"))) as vault,
+        vault._connection.database.writing() as session,
+    ):
+        tables.insert_records(session, columns)
+        asked = packed([b"z" * 16, *(row[0] for row in rows)])
+        found = tables.read_records_of(session, MANAGED_LAYOUT, asked)
+        owners = packed([row[1] for row in rows if row[1] is not None])
+        assert tables.count_of_owners(session, owners, asked) == (len(owners), len(owners))
+        assert tables.count_of_owners(session, owners, asked[:1]) == (len(owners), 0)
+        assert tables.has_records(session) is bool(rows)
+        assert sorted(found) == sorted(rows)
+        session.execute("DELETE FROM record")
+
+
+@given(digests=DIGESTS)
+def test_arrays_of_digests_are_sorted_and_combined_as_integers_are(digests: list[bytes]) -> None:
+    array = packed(digests)
+    ordered = array[order_of(array)]
+    assert ordered.tolist() == sorted(digests)
+    starts = starts_of_groups(ordered)
+    assert ordered[starts].tolist() == sorted(set(digests))
+    expected = {digest: digest if digests.count(digest) % 2 else NO_DIGEST for digest in digests}
+    assert xor_of_groups(ordered, starts).tolist() == [expected[each] for each in sorted(set(digests))]
+    total = 0
+    for digest in digests:
+        total ^= int.from_bytes(digest)
+    assert xor_of(digests) == total
+
+
+def test_a_first_load_on_postgresql_leaves_the_indexes(tmp_path: Path) -> None:
+    """They are built after the rows; the schema is then as armnesia created it."""
+    rows = 25_000
+    log = {
+        "action": ["AB"[row % 2] for row in range(rows)],
+        "reward": [row % 3 / 2 for row in range(rows)],
+        "user": [f"user-{row // 10}" for row in range(rows)],
+        "id": [f"row-{row}" for row in range(rows)],
+    }
+    with fresh_place("postgresql", tmp_path).create(Configuration(actions=("A", "B"))) as vault:
+        assert vault.ingest(log, user="user", id="id").added == rows
+        with vault._connection.database.reading() as session:
+            names = session.query(
+                "SELECT indexname FROM pg_indexes"
+                " WHERE tablename = 'record' AND schemaname = current_schema()"
+            )
+        assert ("record_owner",) in names
+        assert ("record_pkey",) in names
+        assert vault.ingest(log, user="user", id="id").already_there == rows
+        assert vault.forget(users=["user-7"]).records == 10
+        assert vault.verify().holds
