@@ -80,11 +80,6 @@ class Policy:
         """The policy as JSON holds it."""
         return {**dataclasses.asdict(self), "levels": [str(level) for level in self.levels]}
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` returned."""
-        return cls(**{**values, "levels": tuple(values["levels"])})
-
 
 _NOT_GIVEN: Any = None
 
@@ -395,7 +390,8 @@ class Configuration:
         """Read what `to_dict` returned, without checking it again."""
         read = dict(values)
         read["unlearner_options"] = read.pop("options")
-        policy = Policy.from_dict(read.pop("policy"))
+        policy = dict(read.pop("policy"))
+        policy["levels"] = tuple(policy["levels"])
         actions = None if read["actions"] is None else tuple(read["actions"])
         user_type = read.get("user_type", UserType.EXACT)
         read["user_type"] = None if user_type is None else UserType(user_type)
@@ -405,7 +401,7 @@ class Configuration:
         read["successors"] = tuple(read.get("successors", ()))
         read["earlier_levels"] = tuple(map(Level.named, read.get("earlier_levels", ())))
         read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
-        return cls(**read, policy=policy, checked=True)
+        return cls(**read, policy=Policy(**policy), checked=True)
 
 
 def make_unlearner(name: str, options: Mapping[str, Any], *, stored: bool = False) -> Unlearner:

@@ -319,7 +319,7 @@ def _decide(transaction: Transaction, touched: Touched | None, resolved: Resolve
         served = [release.draw()]
         arm = before.actions.index(served[0])
         sums = ArmSums.of(stream, before.configuration)
-        (kept,) = _keep_their_arm(touched, release.guarantee)
+        kept = touched.visible is not touched.request and _keep_their_arm(touched, release.guarantee)[0]
         by = touched.decisions[0].served_by if kept else RELEASE
         state, again = replace(before, decision=VaultDecision(FIRST, (), sums, arm, by)), None
         facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
@@ -440,8 +440,9 @@ def _release(
     try:
         release, later = answer(resolved.unlearner, touched.visible, resolved.budget)
         if policy.allows(release.guarantee):
-            later = later if touched.visible is touched.request else stream.remove(touched.request)
-            return resolved, _with_kept_arms(touched, release), later
+            if touched.visible is not touched.request:
+                release, later = _with_kept_arms(touched, release), stream.remove(touched.request)
+            return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
         if resolved.unlearner.several_arms or touched.visible.n_sources.max() < 2:
@@ -455,8 +456,9 @@ def _release(
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
         release = replace(release, guarantee=replace(release.guarantee, level=weakest))
-    later = later if touched.visible is touched.request else stream.remove(touched.request)
-    return exact, _with_kept_arms(touched, release), later
+    if touched.visible is not touched.request:
+        release, later = _with_kept_arms(touched, release), stream.remove(touched.request)
+    return exact, release, later
 
 
 def _with_kept_arms(touched: Touched, release: Release | JointRelease) -> Release | JointRelease:

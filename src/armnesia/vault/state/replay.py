@@ -75,8 +75,8 @@ class ReplayedState:
             by_key += entry.get("decisions", [])
         assert head is not None  # a ledger begins with init
         known = _with_arms(Configuration.from_dict(configuration), arm_entries)
-        for policy in map(Policy.from_dict, policies):
-            known = known.after_change_of_policy(policy)
+        for policy in policies:
+            known = known.after_change_of_policy(Policy(**{**policy, "levels": tuple(policy["levels"])}))
         n_arms = len(known.actions or ())
         in_decisions = _added_up(by_key, [column.name for column in known.key_columns], n_arms)
         counts = np.array(_sum_of(deleted, [0] * n_arms), dtype=np.int64)
