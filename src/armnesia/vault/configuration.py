@@ -125,6 +125,9 @@ class Configuration:
     """Which arms were added and retired, and where; a new vault offers all its actions."""
     policy: Policy = _NOT_GIVEN
     """By default as strict as the default answer."""
+    earlier_levels: tuple[Level, ...] = ()
+    """With keys, the levels of earlier policies that the policy no longer has: decisions may still serve
+    arms that were released at them."""
     checked: InitVar[bool] = False
     """True where the values come from a sealed state or a ledger, which were checked when written."""
 
@@ -147,6 +150,8 @@ class Configuration:
             raise InvalidInputError("a new vault offers all its actions; add and retire arms later")
         if self.successors:
             raise InvalidInputError("a new vault has no successors yet")
+        if self.earlier_levels:
+            raise InvalidInputError("a new vault has no earlier policies yet")
         if self.declared_decisions:
             raise InvalidInputError("declare the decisions themselves, by decisions of Vault.create")
         self._check_default_action()
@@ -261,9 +266,30 @@ class Configuration:
 
     def with_policy(self, **changes: Any) -> Self:
         """Change fields of the policy; refused if the default answer is then beyond it."""
-        changed = replace(self, policy=replace(self.policy, **changes), checked=True)
+        changed = self.after_change_of_policy(replace(self.policy, **changes))
         changed._check_default_answer(changed._level_of_an_example())
         return changed
+
+    def after_change_of_policy(self, policy: Policy) -> Self:
+        """The configuration with another policy, which is not checked again.
+
+        >>> strict = Policy(0.0, 0.0, (Level.RETAINED,))
+        >>> vault = Configuration(actions=("A", "B"), by=("country",), unlearner="frozen_rollback")
+        >>> vault.after_change_of_policy(strict).earlier_levels
+        (<Level.REQUEST_SHAPE: 'request_shape'>,)
+        """
+        known = {*self.earlier_levels, *self.policy.levels} - set(policy.levels)
+        earlier = tuple(level for level in Level if level in known) if self.by else ()
+        return replace(self, policy=policy, earlier_levels=earlier, checked=True)
+
+    @property
+    def may_serve_releases(self) -> bool:
+        """Whether decisions may serve arms that were released at a level at which that is public.
+
+        >>> Configuration(actions=("A", "B"), by=("country",)).may_serve_releases
+        False
+        """
+        return any(level.sees_shape for level in (*self.policy.levels, *self.earlier_levels))
 
     def with_user_type(self, user_type: UserType) -> Self:
         """Fix how people are named, as the first ingest that brings users shows it."""
@@ -335,6 +361,9 @@ class Configuration:
             written |= {"by": by, "most_decisions": most_decisions}
         if successors:
             written["successors"] = successors
+        earlier_levels = [str(level) for level in written.pop("earlier_levels")]
+        if earlier_levels:
+            written["earlier_levels"] = earlier_levels
         if declared:
             written["declared_decisions"] = declared
         rules = [rule.to_dict() for rule in written.pop("arms")]
@@ -370,6 +399,7 @@ class Configuration:
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         read["by"] = tuple(read.get("by", ()))
         read["successors"] = tuple(read.get("successors", ()))
+        read["earlier_levels"] = tuple(map(Level.named, read.get("earlier_levels", ())))
         read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
         return cls(**read, policy=Policy(**policy), checked=True)
 

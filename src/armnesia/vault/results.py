@@ -138,6 +138,9 @@ class Forgotten:
     certificate: Certificate
     decisions: tuple[TouchedDecision, ...] | None = None
     """What the request did in each decision that it touched; None in a vault without keys."""
+    decided_again: int | None = None
+    """How many other decisions the learner decided again: they served what an earlier request released, and
+    the level conceals which decisions were touched; None in a vault without keys."""
     pending_because: str | None = None
     erasure_steps: str | None = None
     fallback_because: str | None = None
@@ -164,7 +167,7 @@ class Forgotten:
             "counts": dict(self.counts),
             "served_before": self.served_before,
             "served": self.served,
-            **({} if decisions is None else {"decisions": decisions}),
+            **({} if decisions is None else {"decisions": decisions, "decided_again": self.decided_again}),
             "head": str(self.head),
             **self.certificate.summary(),
             "pending_because": self.pending_because,
@@ -194,6 +197,8 @@ class Preview:
     fallback_because: str | None = None
     decisions: tuple[TouchedDecision, ...] | None = None
     """The decisions that the request would touch; None in a vault without keys."""
+    decided_again: int | None = None
+    """As in `Forgotten`."""
     method_lines: tuple[str, ...] = ()
     """The unlearner with the parameters in force, and what it says about this request."""
 
@@ -239,7 +244,7 @@ class Preview:
             for own, each in zip(found, self.release.to_dict()["decisions"], strict=True):
                 del own["served"]  # nothing was drawn
                 own.update(each)
-        return {"decisions": found}
+        return {"decisions": found, "decided_again": self.decided_again}
 
 
 @dataclass(frozen=True)

@@ -311,6 +311,44 @@ def test_pending_erasures_are_completed_first(
             copy.copy_to(new.url, keys=new.keys)
 
 
+def test_a_vault_with_a_pending_correction_is_not_left_behind(place: Place, tmp_path: Path) -> None:
+    """The old contents of a corrected row are in the files as well, and no certificate is about them."""
+    corrected = {"action": ["A"], "reward": [0.125], "who": ["ann"], "id": ["r1"]}
+    new, options = fresh_place("sqlite", tmp_path), dict[str, Any](successor_keys=place.keys, timeout=0.1)
+    filled(place).close()
+    reads = ":memory:" if place.url.startswith("postgresql") else place.path
+    with closing(sqlite3.connect(reads)) as reader:
+        with place.open() as vault:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            assert vault.ingest(corrected, user="who", id="id", replace=True).erasure == "pending"
+        with place.open(timeout=0.1) as vault:
+            with pytest.raises(VaultError, match="erasure is pending for 1 correction of the vault"):
+                vault.copy_to(new.url, keys=new.keys)
+            with pytest.raises(VaultError, match="erasure is pending for 1 correction of the vault"):
+                Vault.create(new.url, keys=new.keys, successor_of=place.url, **options)
+            vault.forget(users=["bob"])
+            with pytest.raises(VaultError, match="pending for 1 certificate and 1 correction of the vault"):
+                vault.copy_to(new.url, keys=new.keys)
+    assert not new.path.exists()
+    with place.open() as vault:
+        vault.compact()
+        assert vault.finish().erasure == "complete"
+        with copied(vault, new) as copy:
+            assert copy.status().erasure == "complete"
+
+
+def test_an_erasure_that_only_this_process_knows_of_is_known_to_the_copy(
+    sqlite_place: Place, tmp_path: Path
+) -> None:
+    """After a correction alone; no certificate waits for it."""
+    corrected = {"action": ["A"], "reward": [0.125], "who": ["ann"], "id": ["r1"]}
+    with filled(sqlite_place) as vault:
+        assert vault.ingest(corrected, user="who", id="id", replace=True).erasure == "complete"
+        with copied(vault, fresh_place("sqlite", tmp_path)) as copy:
+            assert values(copy, "SELECT erased_through FROM vault") == [(copy.head.sequence,)]
+
+
 def test_an_old_copy_is_not_copied(sqlite_place: Place, tmp_path: Path) -> None:
     with filled(sqlite_place) as vault:
         vault.back_up(tmp_path / "backup.db")

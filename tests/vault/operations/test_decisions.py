@@ -20,7 +20,7 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session, Statement
 from armnesia.vault.storage.schema import DecisionRow
 from tests.databases import Place
-from tests.vault.raw_vaults import TABLES, Snapshot, arms_in, change, values
+from tests.vault.raw_vaults import TABLES, Snapshot, arms_in, change, dumped, values
 
 ACTIONS = ("A", "B", "C")
 BY = ("country", "age:18,30,50")
@@ -445,6 +445,26 @@ def test_a_change_of_decisions_is_found(sqlite_place: Place, what: str) -> None:
             return
         with pytest.raises(VaultError, match="changed by something other than armnesia"):
             vault.decisions()
+
+
+@pytest.mark.parametrize("what", ["key", "removed", "last one removed", "not in the index"])
+def test_a_removed_decision_is_not_made_a_second_time(
+    place: Place, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That the database finds no row with a key does not prove that there is none."""
+    with filled(place) as vault:
+        number = 20 if what == "last one removed" else 7
+        key = vault_keys(vault)[number - 1]
+        row = {"action": ["A"], "reward": [1], "user": ["new"], "id": ["new"], "country": [key["country"]]}
+        row["age"] = [{"<18": 17, "18..30": 25, "30..50": 40, ">=50": 60}[key["age"]]]
+        if what == "not in the index":
+            monkeypatch.setattr(tables, "numbers_of_keys", lambda session, keys: {})
+        else:
+            assert change(vault, CHANGES[what]) == 1
+        before = dumped(vault)
+        with pytest.raises(VaultError, match="decisions of the vault were changed by something other than"):
+            vault.ingest(row, **COLUMNS)
+        assert dumped(vault) == before
 
 
 @pytest.mark.parametrize("options", [{}, FROZEN], ids=["retained", "frozen"])

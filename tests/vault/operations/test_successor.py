@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,11 @@ from armnesia.vault import (
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.ledger.ledger import Entry
 from armnesia.vault.ledger.public_keys import rotation_problems
+from armnesia.vault.operations import create
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.inheritance import Inheritance
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import LOG, change, dumped, filled, values
 
@@ -74,6 +80,9 @@ def test_whoever_was_forgotten_stays_out_of_the_successor(place: Place, tmp_path
         assert vault.ingest(later, user="who", id="id").suppressed == 1
         assert vault.verify().holds
         (before,) = vault.predecessors()
+        with place.open() as old:
+            assert old.ledger()[-1].fields["previous"] == head.hash
+            head = old.head
         assert (before.head, before.vault) == (head, Keyring.read(place.keys).vault)
         first = json.loads(values(vault, "SELECT entry FROM ledger")[0][0])
         assert (first["sequence"], first["predecessors"][-1]["head"]) == (1, str(head))
@@ -423,11 +432,8 @@ def test_the_old_vault_names_its_successor_and_is_otherwise_as_it_was(place: Pla
         assert {table for table, rows in after.items() if rows != before[table]} == {"vault", "ledger"}
         entry = old.ledger()[-1]
         assert entry.fields["previous"] == head.hash
-        assert (entry.kind, entry.fields["successor"], entry.fields["first_entry"]) == (
-            "succeeded",
-            made,
-            first.hash,
-        )
+        assert (entry.kind, entry.fields["successor"]) == ("succeeded", made)
+        assert first.fields["predecessors"][-1]["head"] == str(old.head)
         assert old.configuration.successors == (made,)
         assert old.verify().problems == ()
         change(old, "UPDATE vault SET erased_through = 99")
@@ -466,6 +472,77 @@ def test_nobody_is_forgotten_in_the_old_vault_while_its_successor_is_made(
     monkeypatch.setattr(Keyring, "save", forgets_meanwhile)
     succeed(place, fresh_place("sqlite", tmp_path)).close()
     assert len(tried) == 1
+
+
+def test_the_old_vault_knows_its_successor_before_there_is_one(
+    place: Place, new_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, seen = Keyring.save, []
+
+    def looks_first(self: Keyring, path: Path) -> None:
+        with place.open() as other:
+            seen.append(other.ledger()[-1].fields.get("successor"))
+        save(self, path)
+
+    filled(place).close()
+    monkeypatch.setattr(Keyring, "save", looks_first)
+    with succeed(place, new_place) as vault:
+        assert seen == [vault.identity().vault]
+
+
+@pytest.mark.parametrize("window", ["before", "at its commit"])
+def test_a_successor_that_fails_leaves_an_entry_and_no_file(
+    place: Place, new_place: Place, monkeypatch: pytest.MonkeyPatch, window: str
+) -> None:
+    """The message says so, and does not say that nothing was changed."""
+
+    def fails(*arguments: object, **options: object) -> None:
+        raise VaultError("the vault cannot grow: the disk is full; nothing was changed")
+
+    filled(place).close()
+    with monkeypatch.context() as patch:
+        if window == "before":
+            patch.setattr(create, "_first_entry_of_successor", fails)
+        else:
+            patch.setattr(tables, "replace_table", fails)
+        with pytest.raises(VaultError, match=r"disk is full; the ledger of the old vault has an entry for"):
+            succeed(place, new_place)
+    with place.open() as old:
+        (named,) = old.configuration.successors
+        assert (old.ledger()[-1].kind, old.ledger()[-1].fields["successor"]) == ("succeeded", named)
+        assert old.verify().problems == ()
+    assert not [path for path in new_place.path.parent.iterdir() if path.name.startswith(new_place.path.name)]
+    with succeed(place, new_place) as vault, place.open() as old:
+        assert old.configuration.successors == (named, vault.identity().vault)
+        assert vault.verify().problems == ()
+
+
+def test_whoever_is_forgotten_between_the_two_transactions_stays_out(
+    place: Place, new_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list is read while the old vault is locked for the second time."""
+    of, calls = Inheritance.of, []
+
+    def counted(connection: VaultConnection, transaction: Transaction) -> Inheritance:
+        calls.append(transaction.state.head.sequence)
+        return of(connection, transaction)
+
+    left = create._saying_what_is_left
+
+    def forgets_meanwhile(vault: str) -> Any:
+        with place.open() as other:
+            with pytest.warns(UserWarning, match="was succeeded by"):
+                other.forget(users=["ann"])
+            erased(other)
+        return left(vault)
+
+    filled(place).close()
+    monkeypatch.setattr(Inheritance, "of", counted)
+    monkeypatch.setattr(create, "_saying_what_is_left", forgets_meanwhile)
+    with succeed(place, new_place) as vault:
+        assert vault.ingest(LOG, user="who", id="id").suppressed == 2
+        assert len(calls) == 2
+        assert calls[1] == calls[0] + 2
 
 
 def test_a_successor_that_cannot_be_made_leaves_no_entry(place: Place, new_place: Place) -> None:

@@ -191,6 +191,11 @@ def _named_lines(found: Forgotten | Preview) -> list[str]:
     lines = []
     if found.named > 1 and not found.repeated:
         lines.append(f"{found.held} of {found.named} named had records")
+    if found.decided_again:
+        lines.append(
+            f"Decided again by the learner: {counted(found.decided_again, 'other decision')}; their arms were"
+            " released by earlier requests, and this level conceals which decisions are touched"
+        )
     if found.fallback_because is not None:
         lines.append(f"Answered by exact rollback instead of what was asked for: {found.fallback_because}")
     return lines

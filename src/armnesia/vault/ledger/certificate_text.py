@@ -34,6 +34,8 @@ _NOTHING_HELD = {
     "level": "none: nothing was held, so nothing had to be forgotten",
     "guarantee": "none: the request changed neither the statistics nor the served arm",
 }
+_NOT_OFFERED = "only records of arms that are not offered were deleted"
+_OR_KEPT = f", or stayed where {_NOT_OFFERED}"
 _ABOUT_OTHERS = (
     "Of this name: nothing was held, so nothing had to be forgotten. What follows was signed for the whole"
     " request, and is about the other names in it"
@@ -59,28 +61,34 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
     try:
         epsilon, delta = (float(facts["budget"][name]) for name in ("epsilon", "delta"))
         released = None if "by" in facts else canonical(facts["released"])
-        claimed = _claims(facts["level"], epsilon, delta, released, str(facts["unlearner"]["name"]))
+        kept = "kept" in facts or any("kept" in each for each in facts.get("decisions", ()))
+        claimed = _claims(facts["level"], epsilon, delta, released, str(facts["unlearner"]["name"]), kept)
     except (KeyError, TypeError):
         raise InvalidInputError(
             "the entry of a certificate must have level, budget (epsilon, delta), unlearner (name) and"
             " released or, with many decisions, by"
         ) from None
-    kept = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
-    return {"forgotten": _FORGOTTEN + kept, **claimed}
+    counts = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
+    return {"forgotten": _FORGOTTEN + counts, **claimed}
 
 
 @lru_cache(maxsize=256)  # most requests have the same claims, and a deletion waits for them
 def _claims(
-    level_name: str, epsilon: float, delta: float, released: str | None, unlearner: str
+    level_name: str, epsilon: float, delta: float, released: str | None, unlearner: str, kept: bool
 ) -> dict[str, str]:
-    """The level and the guarantee; `released` is None if arms were released in many decisions."""
+    """The level and the guarantee; `released` is None if arms were released in many decisions.
+
+    `kept`: at least one decision lost records of arms alone that it does not offer.
+    """
     guarantee = Guarantee(epsilon, delta, Level.named(level_name), is_joint=released is None)
     drawn = f"the arm served after the deletion, {released}, was drawn once by {unlearner}"
     if released is None:
         drawn = (
             "in every decision with records of the request, the arm served after the deletion was drawn once"
-            f" by {unlearner}; all of them together"
+            f" by {unlearner}{_OR_KEPT if kept else ''}; all of them together"
         )
+    elif kept:
+        drawn = f"the arm served before the deletion, {released}, stayed, because {_NOT_OFFERED}"
     return {
         "level": f"{guarantee.level}: {guarantee.meaning}",
         "guarantee": f"{drawn}, with {guarantee}",

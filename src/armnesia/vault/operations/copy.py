@@ -84,7 +84,7 @@ def _store_erasure(connection: VaultConnection) -> None:
     with connection.reading() as transaction:
         stored = connection.checked
         assert stored is not None  # it was read just now
-        known = not tables.count_certificates_after(transaction.session, stored.row.erased_through)
+        known = not tables.count_erasures_after(transaction.session, stored.row.erased_through)
     if not known:
         with connection.writing() as transaction:
             transaction.store(transaction.state)

@@ -1,13 +1,14 @@
 """Creating a vault: its tables, its keys and its first ledger entry, or nothing at all."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
@@ -19,7 +20,7 @@ from armnesia.vault.state.decision_table import decided, declared_keys
 from armnesia.vault.state.decision_tree import build_tree
 from armnesia.vault.state.decisions import DEFAULT, VaultDecision
 from armnesia.vault.state.inheritance import Inheritance
-from armnesia.vault.state.new_vault import creating_vault
+from armnesia.vault.state.new_vault import creating_vault, refuse_existing_vault
 from armnesia.vault.state.pending_erasure import complete_erasure
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.sealed_state import State, store_statements
@@ -38,11 +39,12 @@ def create_vault(
     predecessor: VaultConnection | None = None,
     decisions: Iterable[Mapping[str, Any]] | None = None,
 ) -> VaultConnection:
-    """Create a vault and its keys; a failure leaves no file behind.
+    """Create a vault and its keys; a failure before its commit leaves no file behind.
 
-    With `predecessor` it succeeds that vault: whoever is forgotten there stays out of it. The old vault is
-    locked meanwhile, so that nobody is forgotten there unnoticed, and its ledger names the successor. With
-    `decisions`, it has these and no others.
+    With `predecessor` it succeeds that vault: whoever is forgotten there stays out of it. The ledger of the
+    old vault names the successor first, in a transaction of its own, so that there is none that it does not
+    know. Then the successor is made while the old vault is locked, so that nobody is forgotten there
+    unnoticed. With `decisions`, it has these and no others.
 
     >>> create_vault("sqlite:///no-such-folder/vault.db", Configuration(actions=("A", "B")))
     Traceback (most recent call last):
@@ -61,15 +63,34 @@ def create_vault(
         keyring = Keyring.create(vault)
         entry = _first_entry(configuration, keyring, digest_key_check=keyring.digest_check(1))
         return create(configuration, keyring, entry, [])
+    refuse_existing_vault(url, path, timeout=timeout)  # before the old vault names one that cannot be made
     complete_erasure(predecessor)
     with predecessor.writing() as transaction:
-        inherited, before = Inheritance.of(predecessor, transaction), transaction.state
+        before = transaction.state
+        Inheritance.of(predecessor, transaction).configuration(configuration)  # or it is refused
+        transaction.append("succeeded", successor=vault)
+        transaction.store(replace(before, configuration=before.configuration.with_successor(vault)))
+    with _saying_what_is_left(vault), predecessor.writing() as transaction:
+        inherited = Inheritance.of(predecessor, transaction)
         configuration = inherited.configuration(configuration)
         keyring = inherited.keyring.successor(vault)
         entry = _first_entry_of_successor(configuration, keyring, inherited)
-        transaction.append("succeeded", successor=vault, first_entry=entry.hash)
-        transaction.store(replace(before, configuration=before.configuration.with_successor(vault)))
         return create(configuration, keyring, entry, list(inherited.rows(keyring)))
+
+
+@contextmanager
+def _saying_what_is_left(vault: str) -> Iterator[None]:
+    """Say, where a successor cannot be made, that the ledger of the old vault has its entry."""
+    try:
+        yield
+    except VaultError as error:
+        text = str(error).replace("; nothing was changed", "")
+        error.args = (
+            f"{text}; the ledger of the old vault has an entry for the successor {vault}, which may not have"
+            " been made: the entry does no harm; if there is no vault at the new place, run armnesia init"
+            " again",
+        )
+        raise
 
 
 def _create(

@@ -4,11 +4,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
+from armnesia.unlearners.base import Branch
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import (
     Configuration,
@@ -26,6 +29,7 @@ from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
+    decided,
     joint_request,
     key_dict,
     put_decisions,
@@ -115,15 +119,16 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         counts=counts_by_action(before, answer.request),
         served_before=before.served_action,
         served=state.served_action,
-        release=answer.release,
+        release=answer.outcome.release,
         decisions=answer.decisions,
+        decided_again=answer.outcome.decided_again,
         head=state.head,
         certificate=answer.draft.issue(
             keyring, head=state.head, erasure="complete" if erased else "pending", opening=answer.opening
         ),
         pending_because=None if erased else connection.database.erasure_obstacle,
         erasure_steps=None if erased else connection.database.erasure_steps,
-        fallback_because=answer.fallback_because,
+        fallback_because=answer.outcome.fallback_because,
     )
 
 
@@ -140,12 +145,15 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         if not history.answered_before and not options.exactly:
             refuse_similar_names(transaction, target, held, history.suppressed)
         touched = _touched(transaction, sums)
-    unlearner, release, fallback_because = None, None, None
-    method_lines: tuple[str, ...] = ()
-    if touched is not None:
-        used, release, _ = _release(state.configuration, touched, resolved)
-        unlearner, fallback_because = used.unlearner.name, used.fallback_because
-        method_lines = used.lines_about(touched.stream, touched.request)
+        unlearner, release, fallback_because = None, None, None
+        decided_again = 0 if state.configuration.by else None
+        method_lines: tuple[str, ...] = ()
+        if touched is not None:
+            used, release, _ = _release(state.configuration, touched, resolved)
+            unlearner, fallback_because = used.unlearner.name, used.fallback_because
+            method_lines = used.lines_about(touched.stream, touched.request)
+            if state.configuration.by and not release.guarantee.level.sees_shape:
+                decided_again = len(_released_elsewhere(transaction, touched))
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in held)
     return Preview(
@@ -160,6 +168,7 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         fallback_because=fallback_because,
         method_lines=method_lines,
         decisions=_described(state, touched) if state.configuration.by else None,
+        decided_again=decided_again,
     )
 
 
@@ -179,6 +188,7 @@ def _repeated(connection: VaultConnection, state: State, target: ErasureTarget) 
         head=state.head,
         certificate=certificate,
         decisions=() if state.configuration.by else None,
+        decided_again=0 if state.configuration.by else None,
         pending_because=connection.database.erasure_obstacle if pending else None,
         erasure_steps=connection.database.erasure_steps if pending else None,
     )
@@ -189,10 +199,9 @@ class _Answer(NamedTuple):
 
     deleted: DeletedRecords
     request: DeletionRequest | None
-    release: Release | JointRelease | None
+    outcome: "Outcome"
     decisions: tuple[TouchedDecision, ...] | None
     """Those that were touched; None in a vault without keys."""
-    fallback_because: str | None
     draft: CertificateDraft
     opening: Mapping[str, Any] | None
 
@@ -218,7 +227,7 @@ def _answer(
     state, draft, opening = transaction.state, *_store(transaction, target, deleted, history, outcome, covers)
     decisions = _described(state, touched, outcome.served) if state.configuration.by else None
     request = None if touched is None else touched.request
-    return _Answer(deleted, request, outcome.release, decisions, outcome.fallback_because, draft, opening)
+    return _Answer(deleted, request, outcome, decisions, draft, opening)
 
 
 class Touched(NamedTuple):
@@ -291,27 +300,33 @@ class Outcome(NamedTuple):
     served: Sequence[Hashable] = ()
     """The released arms, of each touched decision."""
     fallback_because: str | None = None
+    decided_again: int | None = None
+    """See `Forgotten`."""
 
 
 def _decide(transaction: Transaction, touched: Touched | None, resolved: ResolvedRequest) -> Outcome:
     """Release an arm in each decision and roll the statistics back, if there were records."""
     before = transaction.state
     if touched is None:
-        return Outcome("nothing_held", {}, before, None)
+        again = 0 if before.configuration.by else None
+        return Outcome("nothing_held", {}, before, None, decided_again=again)
     used, release, stream = _release(before.configuration, touched, resolved)
     if isinstance(release, JointRelease):
         served = release.draw()
-        state = _with_released(transaction, touched, release, stream, served)
+        state, again = _with_released(transaction, touched, release, stream, served)
         facts = _joint_facts(before, touched, release, used, served)
     else:
         served = [release.draw()]
         arm = before.actions.index(served[0])
         sums = ArmSums.of(stream, before.configuration)
-        state = replace(before, decision=VaultDecision(FIRST, (), sums, arm, RELEASE))
+        kept = touched.visible is not touched.request and _keep_their_arm(touched, release.guarantee)[0]
+        by = touched.decisions[0].served_by if kept else RELEASE
+        state, again = replace(before, decision=VaultDecision(FIRST, (), sums, arm, by)), None
         facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
+        facts |= {"kept": True} if kept else {}
         if release.guarantee.level.sees_shape:
             facts["counts"] = list(touched.request.counts.tolist())
-    return Outcome("forget", facts, state, release, served, used.fallback_because)
+    return Outcome("forget", facts, state, release, served, used.fallback_because, again)
 
 
 def _with_released(
@@ -320,18 +335,40 @@ def _with_released(
     release: JointRelease,
     stream: Stream,
     served: Sequence[Hashable],
-) -> State:
-    """Store the touched decisions, which serve the released arms.
+) -> tuple[State, int]:
+    """Store the touched decisions, which serve the released arms; also, how many others were decided again.
 
-    Where the level conceals which decisions were touched, so does what is said to have chosen their arms.
+    Where the level conceals which decisions were touched, so does what is said to have chosen their arms: all
+    served arms are then those of the learner, also in decisions that served what an earlier request released.
     """
     decisions, state = touched.decisions, transaction.state
     arms = [state.actions.index(action) for action in served]
     if release.guarantee.level.sees_shape:
-        by = [RELEASE] * len(decisions)
-    else:
-        by = [DEFAULT if empty else LEARNER for empty in stream.decision().no_data.tolist()]
-    return put_decisions(transaction, state, unstacked(decisions, stream, arms, by))
+        kept = _keep_their_arm(touched, release.guarantee)
+        by = [each.served_by if keeps else RELEASE for each, keeps in zip(decisions, kept, strict=True)]
+        return put_decisions(transaction, state, unstacked(decisions, stream, arms, by)), 0
+    by = [DEFAULT if empty else LEARNER for empty in stream.decision().no_data.tolist()]
+    others = read_decisions(transaction, _released_elsewhere(transaction, touched))
+    changed = [*unstacked(decisions, stream, arms, by), *decided(others, state.configuration)]
+    return put_decisions(transaction, state, changed), len(others)
+
+
+def _released_elsewhere(transaction: Transaction, touched: Touched) -> set[int]:
+    """The numbers of the other decisions that serve what an earlier request released."""
+    if not transaction.state.configuration.may_serve_releases:
+        return set()
+    numbers = tables.numbers_served_by(transaction.session, RELEASE)
+    return set(numbers) - {each.number for each in touched.decisions}
+
+
+def _keep_their_arm(touched: Touched, guarantee: Guarantee) -> list[bool]:
+    """Which touched decisions keep the served arm: those that lose records of no arm that they offer.
+
+    Such records have no influence. Where the level conceals which decisions were touched, all decide again.
+    """
+    if touched.visible is touched.request or not guarantee.level.sees_shape:
+        return [False] * len(touched.decisions)
+    return list(np.atleast_1d(touched.visible.is_empty).tolist())
 
 
 def _joint_facts(
@@ -348,9 +385,11 @@ def _joint_facts(
         return facts
     columns, counts = configuration.key_columns, touched.request.counts.tolist()
     each = zip(touched.decisions, counts, served, strict=True)
+    kept = _keep_their_arm(touched, release.guarantee)
     facts["decisions"] = [
         {"key": key_dict(columns, decision.key), "counts": own, "released": arm}
-        for decision, own, arm in each
+        | ({"kept": True} if keeps else {})
+        for (decision, own, arm), keeps in zip(each, kept, strict=True)
     ]
     return facts
 
@@ -401,7 +440,8 @@ def _release(
     try:
         release, later = answer(resolved.unlearner, touched.visible, resolved.budget)
         if policy.allows(release.guarantee):
-            later = later if touched.visible is touched.request else stream.remove(touched.request)
+            if touched.visible is not touched.request:
+                release, later = _with_kept_arms(touched, release), stream.remove(touched.request)
             return resolved, release, later
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
@@ -416,8 +456,25 @@ def _release(
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
         release = replace(release, guarantee=replace(release.guarantee, level=weakest))
-    later = later if touched.visible is touched.request else stream.remove(touched.request)
+    if touched.visible is not touched.request:
+        release, later = _with_kept_arms(touched, release), stream.remove(touched.request)
     return exact, release, later
+
+
+def _with_kept_arms(touched: Touched, release: Release | JointRelease) -> Release | JointRelease:
+    """The release, which is the served arm in decisions that keep it."""
+    kept = np.flatnonzero(_keep_their_arm(touched, release.guarantee))
+    if not kept.size:
+        return release
+    own = release.release if isinstance(release, JointRelease) else release
+    probabilities, codes = np.array(own.probabilities), np.array(own.branch_codes)
+    rows, row_codes = np.atleast_2d(probabilities), np.atleast_1d(codes)  # views, of one decision too
+    rows[kept] = 0.0
+    for place in kept.tolist():
+        rows[place, touched.decisions[place].served] = 1.0
+    row_codes[kept] = list(Branch).index(Branch.UNCHANGED)
+    own = replace(own, probabilities=probabilities, branch_codes=codes)
+    return replace(release, release=own) if isinstance(release, JointRelease) else own
 
 
 def _ledger_facts(

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +19,13 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.decision_statistics import ArmSums
-from armnesia.vault.state.decision_tree import DecisionTree, changed_decisions, replace_tree
+from armnesia.vault.state.decision_tree import DecisionTree, build_tree, changed_decisions, replace_tree
 from armnesia.vault.state.decisions import DEFAULT, LEARNER, VaultDecision
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import DecisionRow
 
 LONGEST_KEY = 1000
 """Bytes in the text of a key: databases index no longer texts."""
@@ -54,15 +55,40 @@ def read_all_decisions(session: Session, state: State, keyring: Keyring) -> list
 
 
 def put_decisions(transaction: Transaction, state: State, decisions: Sequence[VaultDecision]) -> State:
-    """Store decisions, in this transaction; the state with their tree, which the caller stores."""
+    """Store decisions, in this transaction; the state with their tree, which the caller stores.
+
+    Before new ones are added, all are checked: their keys are new only if no row was removed or renamed.
+    """
     if not decisions:
         return state
     keyring = transaction.keyring
     size = max(state.n_decisions, *(decision.number for decision in decisions))
     rows = [decision.row(keyring) for decision in decisions]
+    if size > state.n_decisions:
+        _check_all(
+            transaction.session, state, keyring, [row for row in rows if row.number > state.n_decisions]
+        )
     tree, statements = tree_of(state, keyring).put(transaction.session, rows, size)
     transaction.session.execute_together(statements)
     return _with_tree(state, tree)
+
+
+def _check_all(session: Session, state: State, keyring: Keyring, new: Iterable[DecisionRow]) -> None:
+    """Read all decisions; refuse them if they are not those that were stored last, or have a new one's key.
+
+    The key was looked up in an index, which may be damaged.
+    """
+    keys = {row.key for row in new}
+    tree, _ = build_tree(_without_keys(tables.stream_decisions(session), keys), keyring)
+    if tree != tree_of(state, keyring):
+        raise changed_decisions()
+
+
+def _without_keys(rows: Iterable[DecisionRow], keys: set[str]) -> Iterator[DecisionRow]:
+    for row in rows:
+        if row.key in keys:
+            raise changed_decisions()
+        yield row
 
 
 def put_all_decisions(

@@ -47,6 +47,16 @@ def creating_vault(
     database.vault_created()
 
 
+def refuse_existing_vault(url: str, keys_path: Path, *, timeout: float) -> None:
+    """Refuse a place where there is a vault, or where none can be made; nothing is left there."""
+    _refuse_existing_keys(keys_path)
+    database = open_database(url, create=True, timeout=timeout)
+    with ExitStack() as undo:
+        undo.callback(database.discard)
+        if database.has_vault():
+            raise VaultError(f"there is already a vault at {database.location!r}")
+
+
 def _refuse_existing_keys(path: Path) -> None:
     """Refuse a place where the keys or the pinned head of another vault are."""
     pinned_head = pinned_head_of(path.absolute())

@@ -1,7 +1,7 @@
-"""Whether the erasure of forgotten people is complete: before that, a vault is not left behind."""
+"""Whether the erasure of deleted and corrected rows is complete: before that, a vault is not left behind."""
 
 from armnesia.core.errors import VaultError
-from armnesia.core.messages import counted
+from armnesia.core.messages import all_of, counted
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -15,11 +15,16 @@ def complete_erasure(connection: VaultConnection) -> None:
 
 
 def refuse_pending_erasure(connection: VaultConnection, transaction: Transaction) -> None:
-    """Refuse a vault whose files may still have bytes of forgotten people."""
-    waiting = tables.count_certificates_after(transaction.session, transaction.state.erased_through)
-    if waiting:
+    """Refuse a vault whose files may still have bytes of forgotten people or of rows that were corrected."""
+    session, through = transaction.session, transaction.state.erased_through
+    if tables.count_erasures_after(session, through):
+        numbers = {
+            "certificate": tables.count_certificates_after(session, through),
+            "correction": len(tables.read_corrections(session, through)),
+        }
+        waiting = all_of(counted(number, noun) for noun, number in numbers.items() if number)
         raise VaultError(
-            f"erasure is pending for {counted(waiting, 'certificate')} of the vault"
+            f"erasure is pending for {waiting} of the vault"
             f" {connection.database.location!r}, and nobody would complete it there later: first run"
             f" {connection.database.erasure_steps}"
         )

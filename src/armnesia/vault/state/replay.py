@@ -11,7 +11,7 @@ import numpy as np
 
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import VaultError, refuse_first
-from armnesia.vault.configuration import Configuration
+from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.public_keys import KEY_KINDS, SigningKey, key_history
@@ -49,6 +49,7 @@ class ReplayedState:
         deleted: list[int] = []
         arm_entries: list[dict[str, Any]] = []
         by_key: list[dict[str, Any]] = []
+        policies: list[dict[str, Any]] = []
         for sequence, text, hash_ in rows:
             entry, head = json.loads(text), Head(sequence, hash_)
             kind = entry["kind"]
@@ -57,8 +58,10 @@ class ReplayedState:
                 checks |= {1: entry["digest_key_check"]} if "digest_key_check" in entry else {}
                 checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))  # of a successor
                 digest_key = max(1, len(checks))
-            elif kind in ("actions", "policy", "user_type"):
+            elif kind in ("actions", "user_type"):
                 configuration[kind] = entry[kind]
+            elif kind == "policy":
+                policies.append(entry[kind])
             elif kind == "succeeded":
                 configuration["successors"] = [*configuration.get("successors", ()), entry["successor"]]
             elif kind in ("add_arm", "retire_arm"):
@@ -72,6 +75,8 @@ class ReplayedState:
             by_key += entry.get("decisions", [])
         assert head is not None  # a ledger begins with init
         known = _with_arms(Configuration.from_dict(configuration), arm_entries)
+        for policy in policies:
+            known = known.after_change_of_policy(Policy(**{**policy, "levels": tuple(policy["levels"])}))
         n_arms = len(known.actions or ())
         in_decisions = _added_up(by_key, [column.name for column in known.key_columns], n_arms)
         counts = np.array(_sum_of(deleted, [0] * n_arms), dtype=np.int64)

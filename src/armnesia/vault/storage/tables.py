@@ -167,6 +167,12 @@ def read_decisions(session: Session, numbers: Sequence[int]) -> list[DecisionRow
     return [DecisionRow(*row) for row in found]
 
 
+def numbers_served_by(session: Session, chosen_by: str) -> list[int]:
+    """The numbers of the decisions whose served arm this has chosen: all rows are read."""
+    found = session.query("SELECT number FROM decision WHERE served_by = ? ORDER BY number", chosen_by)
+    return [number for (number,) in found]
+
+
 def numbers_of_keys(session: Session, keys: Sequence[str]) -> dict[str, int]:
     """By key, the numbers of those decisions that there are."""
     return dict(_with_keys(session, "SELECT key, number FROM decision WHERE ", "key", keys))
