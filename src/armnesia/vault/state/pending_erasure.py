@@ -20,7 +20,7 @@ def refuse_pending_erasure(connection: VaultConnection, transaction: Transaction
     if tables.count_erasures_after(session, through):
         numbers = {
             "certificate": tables.count_certificates_after(session, through),
-            "correction": len(tables.read_corrections(session, through)),
+            "correction": tables.count_corrections_after(session, through),
         }
         waiting = all_of(counted(number, noun) for noun, number in numbers.items() if number)
         raise VaultError(
