@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -186,13 +187,16 @@ class KeyedMachine(RuleBasedStateMachine):
         after = {page: self._offers(page) for page in self.model.pages}
         change = self._vault.add_arm if added else self._vault.retire_arm
         try:
-            done = change(arm, None if where is None else {"page": where})
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                done = change(arm, None if where is None else {"page": where})
         except ArmnesiaError:  # it has no effect, or would leave a decision without arms
             assert before == after or not all(after.values())
             self.model.actions = actions
             self.changes.pop()
             return
         assert all(after.values())
+        assert not told or where not in before  # a key that no row has brought yet may be a wrong one
         changed = [page for page in before if before[page] != after[page]]
         assert done.decisions == len(changed)
         self.model.note("add_arm" if added else "retire_arm")

@@ -108,11 +108,11 @@ def test_an_action_without_a_name_is_refused(run: Any, clicks: Path, actions: st
 
 def test_init_makes_a_successor(run: Any, vault: Path) -> None:
     run("forget", "--user", "u1", "--certificate", "u1.json")
-    head = run("ledger", "--head-only").out.strip()
     new = ("--url", "sqlite:///new.db")
     made = run("init", "--reward-range", "0,5", "--successor-of", "sqlite:///vault.db", *new)
     assert made.code == 0, made.err
     old = run("status", "--json").json["vault"]
+    head = run("ledger", "--head-only").out.strip()
     assert f"It succeeds the vault {old} at head {head}." in made.out
     assert run("status", "--json", *new).json["suppressed"] == 1
     assert run(*INGEST, *new, "--json").json["suppressed"] > 0

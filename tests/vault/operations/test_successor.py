@@ -229,10 +229,12 @@ def test_the_ledger_of_a_successor_makes_no_forged_certificate_undecided(
         stolen = Keyring.read(sqlite_place.keys)
         old.rotate_signing_key(compromised_since=3)
         newest = Keyring.read(sqlite_place.keys)
-        keys, head = old.public_keys(), old.head
+        keys = old.public_keys()
     with succeed(sqlite_place, new_place) as vault:
         vault.export(tmp_path / "new.json")
         own_keys = vault.public_keys()
+    with sqlite_place.open() as old:
+        head = old.head  # which the successor names
     with filled(fresh_place("sqlite", tmp_path)) as stranger:
         stranger.export(tmp_path / "stranger.json")
         foreign = stranger.forget(users=["ann"]).certificate
