@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from armnesia.core.errors import ArmnesiaError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.logs import Rows
 from armnesia.vault import Configuration, Ingested, UserType, Vault
 from armnesia.vault.operations import ingest
@@ -17,7 +17,7 @@ from armnesia.vault.state import incoming_tallies, record_loader
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.storage import tables
-from tests.databases import fresh_place
+from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import arms
 
 PEOPLE = ("ann", "bob", "eve", None)
@@ -197,3 +197,34 @@ def test_small_steps_give_the_same_vault(database: str, tmp_path: Path) -> None:
                 found.append((arms(vault), tallies))
     assert found[0] == found[1]
     assert found[0][1] == [15, 15]
+
+
+FOUR_PAGES = {
+    "action": ["A"] * 4,
+    "reward": [1.0] * 4,
+    "user": ["ann", "bob", "eve", "fay"],
+    "page": ["home", "search", "cart", "help"],
+}
+
+
+@pytest.mark.parametrize("options", [{"dry_run": True}, {"batch_rows": 1}], ids=str)
+def test_decisions_beyond_the_limit_are_refused_before_the_first_batch(
+    sqlite_place: Place, options: dict[str, Any]
+) -> None:
+    configuration = Configuration(actions=("A",), by=("page",), most_decisions=2)
+    with sqlite_place.create(configuration) as vault:
+        with pytest.raises(InvalidInputError, match="more than 2 decisions"):
+            vault.ingest(FOUR_PAGES, user="user", **options)
+        assert vault.n_records == 0
+
+
+@pytest.mark.parametrize("options", [{"dry_run": True}, {"batch_rows": 1}, {}], ids=str)
+def test_a_decision_without_arms_is_refused_before_the_first_batch(
+    sqlite_place: Place, options: dict[str, Any]
+) -> None:
+    with sqlite_place.create(Configuration(actions=("A",), by=("page",))) as vault:
+        with pytest.warns(UserWarning, match="no decision has"):
+            vault.retire_arm("A", {"page": "help"}, new_rows="count")
+        with pytest.raises(VaultError, match=r"no arm is offered in the decision \{'page': 'help'"):
+            vault.ingest(FOUR_PAGES, user="user", **options)
+        assert vault.n_records == 0

@@ -99,8 +99,9 @@ def ingest(
         result = _compare(connection, source, chunks(), remarks, result, progress, replaces=replaces)
         remarks.warn(result)
         return result
-    if batch_rows is not None and replaces:  # a bad row far down must not leave the batches before it
-        _compare(connection, source, chunks(), remarks, result, None, replaces=True)
+    if batch_rows is not None and (replaces or state.configuration.by):
+        # A row far down that is refused must not leave the batches before it.
+        _compare(connection, source, chunks(), remarks, result, None, replaces=replaces)
     elif batch_rows is not None:
         for _ in chunks():
             pass

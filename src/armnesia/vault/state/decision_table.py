@@ -375,7 +375,7 @@ class DecisionNumbers:
             self.keys[number] = key
 
     def _refuse_new(self, key: tuple[str, ...], number: int) -> None:
-        """Refuse a new key beyond the limit, or where the decisions are declared."""
+        """Refuse a new key beyond the limit, or where the decisions are declared or no arm is offered."""
         configuration = self._configuration
         if configuration.declared_decisions:
             raise InvalidInputError(
@@ -384,3 +384,8 @@ class DecisionNumbers:
                 " successor that declares it (armnesia init --successor-of); nothing was ingested"
             )
         check_number(configuration, number)
+        if not any(configuration.arm_rules.offered(key)):
+            raise VaultError(
+                f"no arm is offered{in_decision(configuration, key)}: offer one with armnesia arms add;"
+                " nothing was ingested"
+            )

@@ -16,7 +16,6 @@ from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
     decided,
-    in_decision,
     put_decisions,
     read_decisions,
 )
@@ -171,12 +170,6 @@ class RecordLoader:
         configuration = state.configuration
         old = read_decisions(self._transaction, self._sums.keys() - numbers.new.keys())
         empty = ArmSums.empty(len(state.actions), configuration.penalty)
-        for key in numbers.new.values():
-            if not any(configuration.arm_rules.offered(key)):
-                raise VaultError(
-                    f"no arm is offered{in_decision(configuration, key)}: offer one with armnesia arms add;"
-                    " nothing was ingested"
-                )
         new = [VaultDecision(number, key, empty, None, DEFAULT) for number, key in numbers.new.items()]
         filled = [
             replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in (*old, *new)
