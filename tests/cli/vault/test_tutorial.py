@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
-TUTORIAL, OPERATIONS = "docs/vault-tutorial.md", "docs/vault-operations.md"
+TUTORIAL, OPERATIONS, MOVING = "docs/vault-tutorial.md", "docs/vault-operations.md", "docs/vault-moving.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -129,14 +129,14 @@ def test_the_commands_of_a_successor_run(run: Any) -> None:
     assert run("init", "--actions", "A,B", "--reward-range", "0,20").code == 0
     assert run("ingest", "log.csv", "--user-column", "user").code == 0
     assert run("forget", "--user", "ann").code == 0
-    run_section(run, OPERATIONS, "Successors")
+    run_section(run, MOVING, "Successors")
     new = run("status", "--url", "sqlite:///new.db", "--json").json
     assert (new["records"], new["suppressed"]) == (1, 1)
 
 
 @pytest.mark.usefixtures("vault")
 def test_the_commands_of_a_move_run(run: Any) -> None:
-    run_section(run, OPERATIONS, "Moving to another database")
+    run_section(run, MOVING, "Moving to another database")
     old, new = (run("status", "--url", f"sqlite:///{name}.db", "--json").json for name in ("vault", "moved"))
     assert (new["head"], new["records"]) == (old["head"], old["records"])
 
