@@ -229,8 +229,8 @@ def refused_arm(configuration: Configuration, key: Sequence[str], arm: Hashable,
 def where_option(values: Mapping[str, str]) -> str:
     """The option of the command line that names decisions, to follow others; nothing if all are meant.
 
-    >>> where_option({"country": "DE", "page": "a, b"}), where_option({})
-    (' --where \'country=DE,page="a, b"\'', '')
+    >>> print(where_option({"country": "DE", "page": "a, b"}).strip())
+    --where 'country=DE,page="a, b"'
     """
     parts = [
         f"{name}={value if _PLAIN_VALUE.fullmatch(value) else _quoted(value)}"
@@ -384,7 +384,7 @@ class DecisionNumbers:
                 " successor that declares it (armnesia init --successor-of); nothing was ingested"
             )
         check_number(configuration, number)
-        if not any(configuration.arm_rules.offered(key)):
+        if configuration.arms and not any(configuration.arm_rules.offered(key)):
             raise VaultError(
                 f"no arm is offered{in_decision(configuration, key)}: offer one with armnesia arms add;"
                 " nothing was ingested"
