@@ -11,6 +11,7 @@ import pytest
 PAGE = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("shuf") is None, reason="shuf, of the GNU coreutils, is not installed")
 def test_the_commands_for_made_up_requests_run(folder: Path) -> None:
     rows = [f"e-{i},u-{i % 500},{'ABC'[i % 3]},{int(i % 7 < 4)}" for i in range(1500)]

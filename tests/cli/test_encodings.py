@@ -53,6 +53,7 @@ def test_json_is_json_in_every_encoding(encoding: str) -> None:
         assert printed.isascii() == (encoding != "utf-8")
 
 
+@pytest.mark.slow
 def test_the_environment_may_choose_the_encoding(vault: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ARMNESIA_")}
     done = subprocess.run(

@@ -307,6 +307,7 @@ join_metrics(sys.argv[1], sys.argv[2], window="14d", out=sys.argv[3])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_join_leaves_no_log(files: tuple[Path, Path, Path], number: int) -> None:
     """The statement that writes is made endless, and the process is stopped while it writes."""

@@ -49,6 +49,7 @@ def test_nothing_is_said_where_nothing_is_mixed() -> None:
         warn_of_experiments(False, stacklevel=2)
 
 
+@pytest.mark.slow
 def test_the_commands_warn_unless_the_experiments_are_parted(
     run: Any, tmp_path: Path, monkeypatch: Any
 ) -> None:

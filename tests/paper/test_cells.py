@@ -113,6 +113,7 @@ def test_a_changed_setting_is_another_cell(
     assert evaluated == [changed]
 
 
+@pytest.mark.slow
 def test_rows_come_in_the_order_of_the_cells_whatever_n_jobs() -> None:
     order = [CELLS[2], CELLS[0], CELLS[3], CELLS[1], CELLS[0]]  # one of them twice
     one = run_cells(order, CellStore())

@@ -71,6 +71,7 @@ def test_evaluate_gives_tilts_value_exactly_for_two_arms(run: Any) -> None:
     assert 0.005 < result["suboptimality"] <= 0.0057
 
 
+@pytest.mark.slow
 def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(run: Any) -> None:
     tilt = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
     more = ("--predictive", "empirical_bayes")

@@ -91,6 +91,7 @@ def test_the_choices_at_retained_are_compared_on_the_same_data_sets(choice_rows:
     assert {"choices M_f N = 1000", "choices M_d C* = 2 N = 1000", "choices M_d C* = 10 N = 1000"} < panels
 
 
+@pytest.mark.slow
 def test_the_section_shows_them(rows: list[Row], choice_rows: list[Row]) -> None:
     section = describe_results(rows, choice_rows)
     table, choices = section.tables

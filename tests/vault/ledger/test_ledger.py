@@ -66,6 +66,7 @@ def changed(data: str, position: int, bit: int) -> str | None:
         return None
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_row_is_found_where_it_is() -> None:
     rows = chain(3)
     for index, column in ((0, 1), (1, 1), (2, 1), (1, 2), (2, 2)):

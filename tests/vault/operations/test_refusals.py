@@ -267,6 +267,7 @@ def bytes_for(vault: Vault, more: int) -> AbstractContextManager[None]:
     return files_up_to(Path(vault._connection.database.location).stat().st_size + more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [pages_for, bytes_for])
 def test_a_full_disk_leaves_what_was_there(sqlite_place: Place, limit: Any) -> None:
     with filled(sqlite_place) as vault:

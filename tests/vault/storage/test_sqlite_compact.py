@@ -73,6 +73,7 @@ def test_temporary_files_are_private_nameless_and_in_the_vaults_folder(
         assert not any("etilqs" in name for name in found["names"])
 
 
+@pytest.mark.slow
 @linux
 def test_compact_needs_less_memory_than_the_file_is_large(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
