@@ -1,6 +1,7 @@
 """The benchmarks of the vault still run, and the rival for retraining is the fastest that we know."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -76,6 +77,9 @@ def test_both_ways_to_retrain_give_the_same(place: Place) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    "ARMNESIA_HARD_TEST" not in os.environ, reason="it runs 30 commands; make hard-test runs it"
+)
 def test_the_peak_memory_of_every_command_is_printed(tmp_path: Path) -> None:
     program = PROGRAM.with_name("vault_memory.py")
     size = ("--rows", "2000", "--entries", "30", "--folder", str(tmp_path))
