@@ -15,10 +15,8 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import GENESIS, Entry, Head
 from armnesia.vault.ledger.public_keys import PREDECESSORS, SIGNED_BY_PREDECESSOR
 from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
-from armnesia.vault.state.decision_statistics import ArmSums
-from armnesia.vault.state.decision_table import decided, declared_keys
+from armnesia.vault.state.decision_table import decided, declared_keys, empty_decisions, with_tree
 from armnesia.vault.state.decision_tree import build_tree
-from armnesia.vault.state.decisions import DEFAULT, VaultDecision
 from armnesia.vault.state.inheritance import Inheritance
 from armnesia.vault.state.new_vault import creating_vault, refuse_existing_vault
 from armnesia.vault.state.pending_erasure import complete_erasure
@@ -109,13 +107,13 @@ def _create(
     state = State.initial(
         keyring.vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
     )
-    rows, nodes, state = _with_decisions(state, keyring, declared)
+    decisions, state = _with_decisions(state, keyring, declared)
     statements, _, state = store_statements(None, state, entry.head, keyring)
     records = RECORDS[configuration.mode, bool(configuration.by)]
     with creating_vault(url, path, keyring, records.layout, timeout=timeout) as (database, session):
         tables.replace_table(session, "suppressed", suppressed)
         to_ledger = tables.insert_entry(entry.sequence, entry.text, entry.hash)
-        session.execute_together([to_ledger, *rows, *nodes, *statements])
+        session.execute_together([to_ledger, *decisions, *statements])
     pinned_head = pinned_head_of(path.absolute())
     pinned_head.write(state.head)
     return VaultConnection(database, keyring, path.absolute(), pinned_head, records)
@@ -123,21 +121,15 @@ def _create(
 
 def _with_decisions(
     state: State, keyring: Keyring, keys: list[tuple[str, ...]]
-) -> tuple[list[Statement], list[Statement], State]:
+) -> tuple[list[Statement], State]:
     """What stores decisions without records and the tree over them, and the state with these decisions."""
     if not keys:
-        return [], [], state
-    configuration = state.configuration
-    empty = ArmSums.empty(len(state.actions), configuration.penalty)
-    new = [VaultDecision(number, key, empty, None, DEFAULT) for number, key in enumerate(keys, 1)]
-    rows = [decision.row(keyring) for decision in decided(new, configuration)]
+        return [], state
+    new = decided(empty_decisions(state, dict(enumerate(keys, 1))), state.configuration)
+    rows = [decision.row(keyring) for decision in new]
     tree, nodes = build_tree(rows, keyring)
-    digests = state.digests._replace(decision=tree.root)
-    return (
-        [tables.put_decision(row) for row in rows],
-        [tables.put_node(node, data) for node, data in nodes.items()],
-        replace(state, n_decisions=tree.size, digests=digests),
-    )
+    stored = [tables.put_decision(row) for row in rows]
+    return [*stored, *(tables.put_node(*node) for node in nodes.items())], with_tree(state, tree)
 
 
 def _first_entry(configuration: Configuration, keyring: Keyring, **facts: Any) -> Entry:

@@ -70,7 +70,7 @@ def put_decisions(transaction: Transaction, state: State, decisions: Sequence[Va
         )
     tree, statements = tree_of(state, keyring).put(transaction.session, rows, size)
     transaction.session.execute_together(statements)
-    return _with_tree(state, tree)
+    return with_tree(state, tree)
 
 
 def _check_all(session: Session, state: State, keyring: Keyring, new: Iterable[DecisionRow]) -> None:
@@ -101,7 +101,7 @@ def put_all_decisions(
 
 def with_new_tree(session: Session, state: State, keyring: Keyring) -> State:
     """Make the whole tree again over the decisions as they are; the caller has checked them."""
-    return _with_tree(state, replace_tree(session, tables.stream_decisions(session), keyring))
+    return with_tree(state, replace_tree(session, tables.stream_decisions(session), keyring))
 
 
 def tree_of(state: State, keyring: Keyring) -> DecisionTree:
@@ -109,7 +109,14 @@ def tree_of(state: State, keyring: Keyring) -> DecisionTree:
     return DecisionTree(keyring, state.n_decisions, state.digests.decision)
 
 
-def _with_tree(state: State, tree: DecisionTree) -> State:
+def empty_decisions(state: State, keys: Mapping[int, tuple[str, ...]]) -> list[VaultDecision]:
+    """Decisions without records, by their numbers."""
+    empty = ArmSums.empty(len(state.actions), state.configuration.penalty)
+    return [VaultDecision(number, key, empty, None, DEFAULT) for number, key in keys.items()]
+
+
+def with_tree(state: State, tree: DecisionTree) -> State:
+    """The state with this tree over its decisions."""
     return replace(state, n_decisions=tree.size, digests=state.digests._replace(decision=tree.root))
 
 

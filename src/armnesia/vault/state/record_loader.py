@@ -12,14 +12,14 @@ from armnesia.core.identifiers import UserType
 from armnesia.logs import Rows, Source
 from armnesia.logs.user_names import first_user_type
 from armnesia.vault.state.corrections import Corrected, delete_corrected
-from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
     decided,
+    empty_decisions,
     put_decisions,
     read_decisions,
 )
-from armnesia.vault.state.decisions import DEFAULT, FIRST, VaultDecision
+from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.incoming_tallies import IncomingTallies, stored_records_of
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
@@ -169,8 +169,7 @@ class RecordLoader:
         """Add the rows to their decisions, which decide again; others stay as they are."""
         configuration = state.configuration
         old = read_decisions(self._transaction, self._sums.keys() - numbers.new.keys())
-        empty = ArmSums.empty(len(state.actions), configuration.penalty)
-        new = [VaultDecision(number, key, empty, None, DEFAULT) for number, key in numbers.new.items()]
+        new = empty_decisions(state, numbers.new)
         filled = [
             replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in (*old, *new)
         ]
