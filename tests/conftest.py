@@ -1,5 +1,6 @@
 """For all tests: fixed examples of property tests, a guard against lost tests, commands run in process."""
 
+import gc
 import json
 import os
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 
 from armnesia.cli.main import main
 from tests.lost_tests import LostTests
+from tests.scratch import write_to_memory
 
 # The same examples in every run, so that a failure comes from the change at hand; HYPOTHESIS_PROFILE=search
 # looks for new ones.
@@ -20,6 +22,13 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LostTests(config))
+    write_to_memory(os.environ)  # before the workers start, which inherit it
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what ten thousand tests are made of stays to the end: it need not be looked through
+    gc.enable()
 
 
 class Outcome:
