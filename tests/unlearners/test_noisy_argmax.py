@@ -1,6 +1,7 @@
 """The winner's distribution under noise, against 30-digit quadrature, closed forms and symmetries."""
 
 import time
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -49,13 +50,18 @@ def by_quadrature(scores: list[float], sigma: list[float]) -> list[float]:
         cuts = {f[a] + z * s[a] for a in noised for z in range(-14, 15, 4)}
         grid = [floor, *sorted(cut for cut in cuts if cut > floor)]
         answer = [0.0] * len(f)
+
+        @cache  # the arms have their nodes in common
+        def below(x: mpmath.mpf, arm: int) -> mpmath.mpf:
+            return mpmath.ncdf(x, f[arm], s[arm])
+
         for arm in noised:
 
             def density(x: mpmath.mpf, arm: int = arm) -> mpmath.mpf:
                 value = mpmath.npdf(x, f[arm], s[arm])
                 for other in noised:
                     if other != arm:
-                        value *= mpmath.ncdf(x, f[other], s[other])
+                        value *= below(x, other)
                 return value
 
             answer[arm] = float(mpmath.quad(density, grid, maxdegree=5)) if len(grid) > 1 else 0.0
