@@ -1,7 +1,9 @@
 """The predictives against their models, drawn literally, and the fit of the prior against its truth."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -21,6 +23,7 @@ from armnesia.unlearners.predictive import (
 from tests.quick import quick_only
 
 Floats = NDArray[np.float64]
+Belief = Callable[[Floats, NDArray[np.int64]], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ each_quickly = pytest.mark.parametrize(
     ("name", "learner"),
     quick_only([("flat", "lcb"), ("nothing_or_share", "lcb")], product(PREDICTIVES, LEARNERS)),
 )
-BELIEFS = {
+BELIEFS: dict[str, Belief] = {
     "flat": flat_belief,
     "empirical_bayes": empirical_bayes_belief,
     "nothing_or_share": flat_belief,
@@ -87,18 +90,26 @@ def assumed(name: str, arms: list[Arm]) -> tuple[list[Arm], float]:
     return arms, 0.5 if name in ("nothing_or_share", "by_counts") else 0.0
 
 
+@lru_cache(maxsize=4)  # for every learner and predictive that the same deleted rewards are drawn for
+def draws_of_deleted_ones(belief: Belief, arms: tuple[Arm, ...], seed: int) -> list[NDArray[np.int64] | int]:
+    rng = np.random.default_rng(seed)
+    sums, counts = np.array([float(arm.ones) for arm in arms]), np.array([arm.left for arm in arms])
+    ones, zeros = belief(sums, counts)
+    return [
+        rng.binomial(arm.deleted, rng.beta(ones[a], zeros[a], DRAWS)) if arm.deleted else 0
+        for a, arm in enumerate(arms)
+    ]
+
+
 def simulated(
     name: str, arms: list[Arm], learner: ConfidenceLearner, more_ones: int = 0, seed: int = 7
 ) -> Floats:
     """Draw a mean, draw the deleted rewards, score the whole arm: how often each arm is served."""
-    rng = np.random.default_rng(seed)
     arms, nothing_deleted = assumed(name, arms)
-    sums, counts = np.array([float(arm.ones) for arm in arms]), np.array([arm.left for arm in arms])
-    ones, zeros = BELIEFS[name](sums, counts)
     best, winner = np.full(DRAWS, -np.inf), np.zeros(DRAWS, dtype=np.int64)
     nothing = np.random.default_rng(seed + 1).random(DRAWS) < nothing_deleted
-    for a, arm in enumerate(arms):
-        deleted_ones = rng.binomial(arm.deleted, rng.beta(ones[a], zeros[a], DRAWS)) if arm.deleted else 0
+    every_deleted_ones = draws_of_deleted_ones(BELIEFS[name], tuple(arms), seed)
+    for a, (arm, deleted_ones) in enumerate(zip(arms, every_deleted_ones, strict=True)):
         before = arm.left + arm.deleted
         possible = (arm.ones + more_ones * (arm.deleted > 0) + np.arange(arm.deleted + 1)) / max(before, 1)
         table = learner.lower_bounds(np.minimum(possible, 1.0), np.array(max(before, 1)), len(arms))
