@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from armnesia.auditing.linear_programs import closest_reference, worst_divergence
+from armnesia.auditing.linear_programs import closest_reference, worst_divergence, worst_divergences
 from tests.quick import examples
 
 Floats = NDArray[np.float64]
@@ -62,6 +62,16 @@ def test_worst_divergence_is_the_worst_set_of_arms(rows: list[list[float]], epsi
     releases, reference = normed[1:], normed[0]
     expected = by_subsets(releases, reference, epsilon)
     assert worst_divergence(releases, reference, epsilon) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 50, 1 << 18])
+def test_many_references_are_judged_one_by_one(at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever number of them is in memory at once."""
+    monkeypatch.setattr("armnesia.auditing.linear_programs._MOST_AT_A_TIME", at_a_time)
+    rng = np.random.default_rng(8)
+    releases, references = rng.dirichlet([0.6] * 4, size=6), rng.dirichlet([0.6] * 4, size=11)
+    expected = [by_subsets(releases, reference, 0.3) for reference in references]
+    assert worst_divergences(releases, references, 0.3) == pytest.approx(np.array(expected), abs=1e-12)
 
 
 @pytest.mark.parametrize(("m", "steps"), [(2, 200_000), (3, 300)])

@@ -40,7 +40,10 @@ def unlearner_of(name: str, setting: Setting) -> Unlearner | None:
 
 @cache  # every form of a bound is about the same value
 def suboptimality(
-    counts: tuple[int, ...], deletions: tuple[tuple[int, int], ...], unlearner: Unlearner | None, budget: Budget
+    counts: tuple[int, ...],
+    deletions: tuple[tuple[int, int], ...],
+    unlearner: Unlearner | None,
+    budget: Budget,
 ) -> float:
     request = SeveralArms(dict(deletions))
     return evaluate(

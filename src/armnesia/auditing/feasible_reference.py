@@ -17,7 +17,7 @@ from armnesia.auditing.linear_programs import (
     closest_reference,
     simple_references,
     smallest_possible,
-    worst_divergence,
+    worst_divergences,
 )
 from armnesia.auditing.small_worlds import small_worlds, stacked
 from armnesia.core.arrays import FloatArray, IntArray
@@ -146,20 +146,22 @@ def _groups(seen: NDArray[Any]) -> list[IntArray]:
     return np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
 
 
+def _simple_bound(releases: FloatArray, epsilon: float) -> float:
+    """The δ of a group with the best of its releases and their mean as reference."""
+    distinct = np.unique(releases, axis=0) if len(releases) > 1 else releases
+    if len(distinct) == 1:
+        return 0.0  # it is its own reference
+    return float(worst_divergences(distinct, simple_references(distinct), epsilon).min())
+
+
 def _worst_group(
     releases: FloatArray,
     groups: list[IntArray],
     epsilon: float,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[float, IntArray, FloatArray]:
-    """Solve the groups in falling order of a simple upper bound, until no other can be worse.
-
-    The bound takes the best of the group's releases and their mean as reference.
-    """
-    bounds = []
-    for group in groups:
-        distinct = np.unique(releases[group], axis=0)
-        bounds.append(min(worst_divergence(distinct, r, epsilon) for r in simple_references(distinct)))
+    """Solve the groups in falling order of a simple upper bound, until no other can be worse."""
+    bounds = [_simple_bound(releases[group], epsilon) for group in groups]
     worst_delta, worst_group, worst_reference = -1.0, groups[0], releases[groups[0][0]]
     for done, number in enumerate(np.argsort(bounds)[::-1]):
         if bounds[number] <= worst_delta:

@@ -9,6 +9,8 @@ from armnesia.privacy import hockey_stick
 
 _LARGEST_EPSILON = 700.0
 """Beyond it e^ε overflows; candidates are sought at this ε, and their δ is evaluated at the one asked for."""
+_MOST_AT_A_TIME = 1 << 18
+"""So many differences of probabilities are in memory at once."""
 
 
 def worst_divergence(releases: FloatArray, reference: FloatArray, epsilon: float) -> float:
@@ -17,9 +19,22 @@ def worst_divergence(releases: FloatArray, reference: FloatArray, epsilon: float
     >>> worst_divergence(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0.75, 0.25]), epsilon=0.0)
     0.25
     """
-    forward = hockey_stick(releases, reference, epsilon)
-    backward = hockey_stick(reference, releases, epsilon)
-    return float(np.maximum(forward, backward).max())
+    return float(worst_divergences(releases, reference[None], epsilon)[0])
+
+
+def worst_divergences(releases: FloatArray, references: FloatArray, epsilon: float) -> FloatArray:
+    """The same δ for each of several references.
+
+    >>> worst_divergences(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.75, 0.25], [1, 0]]), epsilon=0.0)
+    array([0.25, 0.5 ])
+    """
+    at_a_time = max(1, _MOST_AT_A_TIME // releases.size)
+    deltas = []
+    for start in range(0, len(references), at_a_time):
+        some = references[start : start + at_a_time, None]
+        forward, backward = hockey_stick(releases, some, epsilon), hockey_stick(some, releases, epsilon)
+        deltas.append(np.maximum(forward, backward).max(axis=-1))
+    return np.concatenate(deltas)
 
 
 def simple_references(releases: FloatArray) -> FloatArray:
@@ -44,9 +59,9 @@ def closest_reference(releases: FloatArray, epsilon: float) -> tuple[float, Floa
         candidates = np.vstack([candidates, _two_arms(releases, epsilon)])
     elif len(releases) > 1:
         candidates = np.vstack([candidates, _by_linear_program(releases, epsilon)])
-    deltas = [worst_divergence(releases, candidate, epsilon) for candidate in candidates]
+    deltas = worst_divergences(releases, candidates, epsilon)
     best = int(np.argmin(deltas))
-    return deltas[best], candidates[best]
+    return float(deltas[best]), candidates[best]
 
 
 def smallest_possible(releases: FloatArray, epsilon: float) -> float:
