@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.errors import FlakyFailure
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from armnesia.privacy import Level
 from armnesia.unlearners import Release, Rollback
@@ -48,29 +48,12 @@ FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecords.d
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
-@pytest.mark.parametrize(
-    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
-def test_a_vault_is_what_the_plain_one_is(database: str, mode: str) -> None:
-    machine = type("Machine", (VaultMachine,), {"database": database, "mode": mode})
-    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
-
-
-@pytest.mark.parametrize("mode", ["managed", "external"])
-@pytest.mark.parametrize(
-    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
-def test_a_vault_with_many_decisions_is_what_the_plain_one_is(database: str, mode: str) -> None:
-    machine = type("Machine", (KeyedMachine,), {"database": database, "mode": mode})
-    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
-
-
-@pytest.mark.parametrize("mode", ["managed", "external"])
-@pytest.mark.parametrize(
-    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
-def test_a_vault_that_lives_is_what_the_plain_one_is(database: str, mode: str) -> None:
-    machine = type("Machine", (LivingMachine,), {"database": database, "mode": mode})
+@pytest.mark.parametrize("kind", [VaultMachine, KeyedMachine, LivingMachine], ids=["one", "many", "living"])
+def test_a_vault_is_what_the_plain_one_is(
+    kind: type[RuleBasedStateMachine], database: str, mode: str
+) -> None:
+    """With one decision; with many; and with corrections, successors and backups."""
+    machine = type("Machine", (kind,), {"database": database, "mode": mode})
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
 
 
