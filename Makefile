@@ -39,9 +39,9 @@ test-slow: setup
 test-all: test test-slow
 
 # The vault for half an hour: hundreds of kills, thousands of concurrent operations, hundreds of random histories;
-# and every row of the tables of the documentation.
+# and every row of the tables of the documentation. On a disk, where the other tests are in memory if they can.
 hard-test: setup
-	ARMNESIA_HARD_TEST=1 $(BIN)/pytest -n0 -v -s tests/simulation/test_insurance_tables.py \
+	ARMNESIA_HARD_TEST=1 TMPDIR=$${TMPDIR:-/tmp} $(BIN)/pytest -n0 -v -s tests/simulation/test_insurance_tables.py \
 		tests/paper/test_reproduce.py \
 		tests/simulation/test_predictive_tables.py tests/simulation/test_least_price.py tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py \
 		tests/vault/test_benchmark.py tests/paper/claims/test_claims.py
