@@ -31,6 +31,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else libraries complain at the end about what is left of them
+
+
 class Outcome:
     """The output and exit code of a command."""
 
