@@ -3,7 +3,7 @@
 import gc
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import hypothesis
@@ -23,12 +23,17 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LostTests(config))
     write_to_memory(os.environ)  # before the workers start, which inherit it
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What ten thousand tests are made of stays to the end: the collector of garbage need not look at it."""
     gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    gc.freeze()  # what ten thousand tests are made of stays to the end: it need not be looked through
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_unconfigure() -> None:
