@@ -65,14 +65,24 @@ def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, 
     rest = reference.sum(axis=-1, keepdims=True)
     alike = left_over / np.where(rest > 0, rest, 1.0)
     least = np.minimum(alike, down)
+    shared = least * reference
+    has_more = np.broadcast_to(alike > least, reference.shape)[..., 0]
+    if has_more.any():  # often in few data sets, and sorting takes long
+        to_share = np.broadcast_to((alike - least) * rest, shared.shape)[has_more][..., :1]
+        room, scores = (up - least) * reference, np.broadcast_to(scores, shared.shape)
+        shared[has_more] += _best_first(to_share, room[has_more], scores[has_more])
+    return shared
+
+
+def _best_first(to_share: FloatArray, room: FloatArray, scores: FloatArray) -> FloatArray:
+    """Fill the rooms of the arms in falling order of their scores, until all is shared out."""
     order = np.argsort(-scores, axis=-1, kind="stable")
-    to_share = (alike - least) * rest
     # An arm's room is cut at the amount to share: in a sum with huge rooms small ones would lose digits.
-    room = np.minimum(np.take_along_axis((up - least) * reference, order, -1), to_share)
+    room = np.minimum(np.take_along_axis(room, order, -1), to_share)
     more = np.clip(to_share - (np.cumsum(room, axis=-1) - room), 0.0, room)
-    shared = np.zeros_like(reference)
+    shared = np.zeros_like(room)
     np.put_along_axis(shared, order, more, axis=-1)
-    return least * reference + shared
+    return shared
 
 
 def tilted(reference: FloatArray, old: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
