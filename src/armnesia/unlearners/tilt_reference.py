@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, numbers_of_arms, sums_of_arms
 from armnesia.privacy import Budget
 
 _AT_ONCE = 2**14
@@ -133,7 +133,7 @@ def _gains(likely: FloatArray, budget: Budget, insured: BoolArray | None) -> tup
 def _first_highest(values: FloatArray) -> BoolArray:
     """Mark the highest value on the first axis, and of equal ones the first."""
     is_highest = values == values.max(axis=0)
-    return is_highest & (np.cumsum(is_highest, axis=0) == 1)
+    return np.asarray(is_highest & (np.cumsum(is_highest, axis=0) == 1))
 
 
 def _without_rounding(room: FloatArray) -> FloatArray:
@@ -161,8 +161,11 @@ def among_contenders(predictive: FloatArray, is_contender: BoolArray) -> FloatAr
            [0.5, 0.5, 0. ]])
     """
     left = np.where(is_contender, predictive, 0.0)
-    alike = is_contender / np.maximum(is_contender.sum(axis=-1, keepdims=True), 1)
-    return np.where(left.sum(axis=-1, keepdims=True) > 0, left, alike)
+    nothing_left = ~(sums_of_arms(left) > 0)
+    if nothing_left.any():
+        alike = is_contender / np.maximum(numbers_of_arms(is_contender)[..., None], 1)
+        left = np.where(nothing_left[..., None], alike, left)
+    return left
 
 
 def insured_arms(
@@ -189,7 +192,7 @@ def insured_arms(
     [ True  True  True  True]
     """
     h, (up, down) = knee(budget), factors(budget)
-    affordable = insurance_price(is_contender.sum(axis=-1, keepdims=True), budget) <= insurance
+    affordable = insurance_price(numbers_of_arms(is_contender)[..., None], budget) <= insurance
     if highest is None or down * h > insurance or affordable.all():
         return is_contender & affordable
     # A first piece that is filled may miss h by rounding.
