@@ -4,7 +4,7 @@ Given D∖U, the deleted counts and a Beta distribution for the mean of each arm
 deleted records is beta-binomial, and with it the score that an arm had on D.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from armnesia.unlearners.noisy_argmax import noisy_argmax
 MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
-_TABLE, _CHUNK = 2**19, 2**20  # scores in memory, and sorted, at once
+_TABLE, _CHUNK, _CACHED = 2**19, 2**20, 2**13  # scores in memory, sorted, and in a cache at once
 _FEW_ROWS = 100  # so few data sets are not searched for equal ones
 
 
@@ -135,10 +135,9 @@ class _Touched:
 
     def some(self, which: IntArray | slice) -> "_Touched":
         """Some of the data sets."""
-        arrays = (getattr(self, each.name) for each in fields(self))
         if isinstance(which, slice):
-            return _Touched(*(array[..., which] for array in arrays))
-        return _Touched(*(array.take(which, axis=-1) for array in arrays))
+            return _Touched(*(array[..., which] for array in vars(self).values()))
+        return _Touched(*(array.take(which, axis=-1) for array in vars(self).values()))
 
     def columns(self) -> list[NDArray[Any]]:
         """What data sets can differ in; sums first, because they tell it soonest."""
@@ -149,13 +148,14 @@ class _Touched:
         self, learner: MeanAndCountLearner, shape: tuple[int, ...], numbers_of_ones: range
     ) -> FloatArray:
         """The scores on D with each number of ones among the deleted records, on a new first axis."""
-        means, before = np.empty((len(numbers_of_ones), *self.arms.shape)), self.before.astype(np.float64)
-        fewest_deleted = self.deleted.min(initial=numbers_of_ones.stop)
-        for mean, ones in zip(means, numbers_of_ones, strict=True):  # one by one: they fit into a cache
-            np.add(self.sums, ones, out=mean)
-            np.divide(mean, before, out=mean)
-            if ones > fewest_deleted:
-                np.minimum(mean, 1.0, out=mean)
+        ones, before = np.array(numbers_of_ones, dtype=np.float64)[:, None, None], self.before * 1.0
+        means = np.empty((len(ones), *self.arms.shape))
+        at_once = max(1, _CACHED // self.arms.size)
+        for start in range(0, len(ones), at_once):
+            part = means[start : start + at_once]
+            np.add(self.sums, ones[start : start + at_once], out=part)
+            np.divide(part, before, out=part)
+            np.minimum(part, 1.0, out=part)  # above 1 where so many ones were not even deleted
         learner = learner.for_rows(self.rows, shape, self.arms.T)
         return learner.lower_bounds(means.swapaxes(1, 2), self.before.T, shape[-1]).swapaxes(1, 2)
 
@@ -173,7 +173,7 @@ class _Touched:
 def _highest_arm(touched: _Touched, learner: MeanAndCountLearner, shape: tuple[int, ...]) -> FloatArray:
     """P(each of the touched arms, and the rival, was the highest); the data sets are on the last axis."""
     kinds = np.arange(touched.rows.size)
-    if learner.for_rows(touched.rows, shape) is learner:
+    if kinds.size >= _FEW_ROWS and learner.for_rows(touched.rows, shape) is learner:
         first, kinds = _distinct(touched.columns())
         touched = touched.some(first) if first.size < kinds.size else touched
     n_arms, rows = touched.arms.shape
@@ -213,8 +213,6 @@ def _distinct(columns: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
     Simulated data sets often agree in everything that matters here. If most do not, all rows are returned.
     """
     rows = np.arange(columns[0].size)
-    if rows.size < _FEW_ROWS:
-        return rows, rows
     first, kinds = rows[:1], np.zeros(rows.size, dtype=np.int64)
     for column in columns:
         if (column == column[first][kinds]).all():

@@ -4,7 +4,6 @@ Given a reference r, (ε, δ) lets the release raise the old decision to hi(r). 
 that the old decision is kept as often as possible if q is right and, where insured, also if it is wrong.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -72,9 +71,10 @@ def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | 
     m = predictive.shape[-1]
     rows, marks = predictive.reshape(-1, m), None if insured is None else insured.reshape(-1, m)
     fill = _filled_in_order if budget.delta > knee(budget) or len(rows) < _FEW_ROWS else _filled_at_once
-    n_parts = max(1, min(len(rows), -(-rows.size // _AT_ONCE)))
-    ends = np.linspace(0, len(rows), n_parts + 1).astype(np.int64)
-    parts = [slice(start, end) for start, end in itertools.pairwise(ends)]
+    at_once = max(1, _AT_ONCE // m)  # data sets that fit into a cache
+    if len(rows) <= at_once:
+        return fill(rows, budget, marks).reshape(predictive.shape)
+    parts = [slice(start, start + at_once) for start in range(0, len(rows), at_once)]
     found = [fill(rows[part], budget, None if marks is None else marks[part]) for part in parts]
     return np.concatenate(found).reshape(predictive.shape)
 
