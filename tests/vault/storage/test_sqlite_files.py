@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +262,22 @@ def test_a_file_that_is_no_vault_is_told_so_whatever_its_mode(tmp_path: Path) ->
     (tmp_path / "other.db").chmod(0o644)
     with pytest.raises(VaultError, match="there is no vault at"):
         Vault.open(f"sqlite:///{tmp_path}/other.db")
+
+
+def test_a_stream_that_was_given_up_ends_with_its_transaction(sqlite_place: Place) -> None:
+    """A pending read hid why a load failed, and complained when it was freed after the vault was closed."""
+    with filled(sqlite_place) as vault:
+        database = vault._connection.database
+        streams: list[Iterator[Any]] = []
+
+        def load() -> None:
+            with database.bulk_loading(), database.writing() as session:
+                session.execute("CREATE TEMP TABLE seen AS SELECT * FROM record")
+                streams.append(iter(session.stream("SELECT identity FROM seen")))
+                next(streams[0])
+                raise LookupError
+
+        with pytest.raises(LookupError):
+            load()
+        vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, id="id")
+    streams.clear()  # what is raised here, pytest makes an error

@@ -20,9 +20,10 @@ import urllib.parse
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 from armnesia.core.errors import VaultError
 from armnesia.core.randomness import secret_bytes
@@ -119,6 +120,7 @@ class SqliteSession:
 
     _connection: sqlite3.Connection
     dialect: Dialect = DIALECT
+    _streams: WeakSet[sqlite3.Cursor] = field(default_factory=WeakSet)
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""
@@ -135,7 +137,16 @@ class SqliteSession:
 
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query and yield its rows one by one."""
-        yield from self._connection.execute(sql, parameters)
+        cursor = self._connection.execute(sql, parameters)
+        self._streams.add(cursor)
+        # `yield from` would close the cursor of a stream that is given up, even after its database.
+        for row in cursor:  # noqa: UP028
+            yield row
+
+    def end_streams(self) -> None:
+        """Stop reading what was given up: an exception keeps the streams that it passed through."""
+        for cursor in list(self._streams):
+            cursor.close()
 
     def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows."""
@@ -534,13 +545,15 @@ class SqliteDatabase(Database):
             self._check_same_files()
             self._check_one_name()
             self._connection.execute(begin)
+            session = SqliteSession(self._connection)
             try:
-                yield SqliteSession(self._connection)
+                yield session
                 self._check_same_files()
                 self._check_one_name()
                 self._connection.execute("COMMIT")
                 self._check_same_files()  # do not acknowledge a commit to a file that lost its name
             except BaseException:
+                session.end_streams()
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
