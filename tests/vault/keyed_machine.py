@@ -51,10 +51,13 @@ class KeyedMachine(RuleBasedStateMachine):
         self.sent: list[list[Record]] = []
 
     def teardown(self) -> None:
-        if self.vault is not None:
-            assert self.vault.verify().problems == ()
-            self.vault.close()
-        shutil.rmtree(self.folder)
+        try:
+            if self.vault is not None:
+                assert self.vault.verify().problems == ()
+        finally:
+            if self.vault is not None:
+                self.vault.close()
+            shutil.rmtree(self.folder)
 
     @property
     def _vault(self) -> Vault:
