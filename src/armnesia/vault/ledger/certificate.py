@@ -28,6 +28,7 @@ from armnesia.vault.keys.canonical_json import (
     plain_and_text,
     read_json,
     sha256_hex,
+    text_of_parts,
     text_of_plain,
     utc_now,
 )
@@ -75,16 +76,23 @@ def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
         yield "the certificate's words are not those that its ledger entry fixes"
 
 
+_SAME_PARTS = {"not_covered": text_of_plain(NOT_COVERED), "proves": text_of_plain(PROVES)}
+"""Canonical texts of what all certificates say alike."""
+
+
 @dataclass(frozen=True)
 class CertificateDraft:
     """The body of a certificate before it is issued."""
 
     body: Mapping[str, Any]
+    parts: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    """The canonical texts of all values in the body, if the caller has them; only of known names."""
     text: str = field(init=False, repr=False, compare=False)
     """What is sealed: the canonical JSON of the body."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", text_of_plain(self.body))
+        text = text_of_plain(self.body) if self.parts is None else text_of_parts(self.parts)
+        object.__setattr__(self, "text", text)
 
     @classmethod
     def of(cls, entry: Entry, covers: str, claims: Mapping[str, str] | None = None) -> "CertificateDraft":
@@ -93,19 +101,19 @@ class CertificateDraft:
         The guarantee that it claims is the entry's `level` and `budget`; `claims` are what `claims_of` makes
         of them, if the caller has it.
         """
-        return cls(
-            {
-                "schema": SCHEMA,
-                "vault": entry.vault,
-                "sequence": entry.sequence,
-                "entry": dict(entry.fields),
-                "entry_hash": entry.hash,
-                "claims": claims_of(entry.kind, entry.fields) if claims is None else dict(claims),
-                "not_covered": list(NOT_COVERED),
-                "proves": PROVES,
-                "erasure": {"covers": covers},
-            }
-        )
+        body = {
+            "schema": SCHEMA,
+            "vault": entry.vault,
+            "sequence": entry.sequence,
+            "entry": dict(entry.fields),
+            "entry_hash": entry.hash,
+            "claims": claims_of(entry.kind, entry.fields) if claims is None else dict(claims),
+            "not_covered": list(NOT_COVERED),
+            "proves": PROVES,
+            "erasure": {"covers": covers},
+        }
+        known = {**_SAME_PARTS, "entry": entry.text}
+        return cls(body, {name: known.get(name) or text_of_plain(value) for name, value in body.items()})
 
     @classmethod
     def for_reissue(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
@@ -141,14 +149,19 @@ class CertificateDraft:
         if self.body["vault"] != keyring.vault:
             raise VaultError("the keyring and the entry belong to different vaults")
         seeds = keyring.signing_keys
-        body = {
-            **self.body,
+        at_issue = {
             "erasure": {"state": erasure, **self.body["erasure"]},
             "issued": issued or utc_now(),
             "issued_at_head": str(head),
             "signing_key": {"version": len(seeds), "public": signatures.public_key(seeds[-1])},
         }
-        text = text_of_plain(body)
+        body = {**self.body, **at_issue}
+        if self.parts is None:
+            text = text_of_plain(body)
+        else:
+            text = text_of_parts(
+                {**self.parts, **{name: text_of_plain(value) for name, value in at_issue.items()}}
+            )
         certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
         certificate.__dict__.update(
             body=MappingProxyType(body),
