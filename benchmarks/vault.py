@@ -6,9 +6,10 @@ Every user has ten rows, scattered over the file. Bare SQL runs the very stateme
 check of the schema, ledger insert, commit and checkpoint, on a copy of the vault in the same run, in turns
 with the vault: what is left between the two is the price of the exact release, the signature, the seal and
 the hash chain. Retraining is adding up all rows on the same database, by the faster of two statements: a
-group-by, and a sum for each arm in one pass, which needs no sorting. Beside them stands what needs no vault: counting again in columns, by
-DuckDB on the Parquet file of the log, with the person filtered out, or with the file written anew without
-them. The statistics are the same; nothing is recorded, and a row that is sent again comes back.
+group-by, and a sum for each arm in one pass, which needs no sorting. Beside them stands what needs no vault:
+counting again in columns, by DuckDB on the Parquet file of the log, with the person filtered out, or with the
+file written anew without them. The statistics are the same; nothing is recorded, and a row that is sent again
+comes back.
 
 An ingest is compared with the bare load of the same tables from the same file: DuckDB computes a digest of
 each id and each person, chunks are sorted, SQLite inserts them by `executemany` and PostgreSQL by COPY, and

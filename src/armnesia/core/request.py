@@ -29,7 +29,7 @@ class DeletionRequest:
     binary: bool = False
 
     def __post_init__(self) -> None:
-        if self.binary and (self.records.sums % UNIT != 0).any():
+        if self.binary and np.count_nonzero(self.records.sums % UNIT):
             raise InvalidInputError(
                 "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
             )

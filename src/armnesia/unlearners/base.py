@@ -216,14 +216,23 @@ class Unlearner(ABC):
         return Guarantee(epsilon, delta, self.level)
 
     def release(
-        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+        self,
+        learner: Learner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        budget: Budget,
+        *,
+        retained: ArmStatistics | None = None,
     ) -> Release:
-        """The exact distribution of the arm released after forgetting the request."""
+        """The exact distribution of the arm released after forgetting the request.
+
+        `retained` is D∖U, if the caller has it.
+        """
         self.check_supported(learner, request.records.counts)
-        retained = statistics.without(request.records)
+        retained = statistics.without(request.records) if retained is None else retained
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
         no_data = retained.total == 0
-        if no_data.any() or probabilities.shape != retained.counts.shape:
+        if np.count_nonzero(no_data) or probabilities.shape != retained.counts.shape:
             probabilities = default_where_empty(learner, retained, probabilities)
         unchanged = request.is_empty & (not self.conceals_empty_requests)
         codes = first_branch({Branch.NO_DATA_LEFT: no_data, Branch.UNCHANGED: unchanged}, otherwise=branch)
@@ -297,4 +306,4 @@ def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities
 
 def decision_distribution(learner: Learner, statistics: ArmStatistics) -> FloatArray:
     """All probability on the arm that the learner serves."""
-    return one_hot(learner.decide(statistics).index, statistics.n_actions)
+    return one_hot(learner.serve(statistics, learner.unit_scores(statistics)), len(statistics.actions))

@@ -409,7 +409,7 @@ def _store(
     claims = claims_of(outcome.kind, facts)
     entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
     draft = CertificateDraft.of(entry, covers, claims)
-    transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
+    transaction.add(tables.put_certificate(entry.sequence, draft.text, keyring.seal(draft.text)))
     transaction.add(*deleted.to_tallies)
     digests = outcome.state.digests.update(keyring, "record", deleted.rows)
     if commitment.leaves is not None:
@@ -419,7 +419,7 @@ def _store(
     after = history.after_forgetting(commitment.openings, entry.sequence)
     digests, to_lists = history.rows.apply_changes(after, keyring, digests)
     transaction.add(*to_lists)
-    transaction.store(replace(outcome.state, digests=digests))
+    transaction.store(outcome.state, digests=digests)
     return draft, commitment.revealed
 
 

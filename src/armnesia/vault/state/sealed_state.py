@@ -92,9 +92,9 @@ class State:
 
     def require_stream(self) -> Stream:
         """The stream of the one decision; refused while the vault has no actions."""
-        if self.stream is None:
+        if self.decision is None:
             raise no_actions()
-        return self.stream
+        return self.decision.statistics.stream(self.configuration)
 
     def require_actions(self) -> tuple[Hashable, ...]:
         """The actions; refused while the vault has none."""
@@ -297,18 +297,18 @@ def _decision_of_arms(row: OldVaultRow, arms: Sequence[ArmRow]) -> DecisionRow |
 
 
 def store_statements(
-    before: State | None, state: State, head: Head, keyring: Keyring
+    before: State | None, state: State, digests: TableDigests, head: Head, keyring: Keyring
 ) -> tuple[list[Statement], StoredState, State]:
-    """The statements that store a new state at this head: the decision, if it changed, and the sealed row.
+    """The statements that store a new state with these table digests at this head.
 
-    Also returns the rows, and the state as they have it. The decisions of a vault with keys are stored
-    before, and their digest is in the state.
+    They are for the decision, if it changed, and for the sealed row. Also returns the rows, and the state as
+    they have it. The decisions of a vault with keys are stored before, and their digest is among the others.
     """
     decision = None if state.decision is None else state.decision.row(keyring)
     unchanged = before is not None and before.decision == state.decision
     statements = [] if decision is None or unchanged else [tables.put_decision(decision)]
     rotation = "" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()
-    digests, number = state.digests, state.n_decisions
+    number = state.n_decisions
     if not state.configuration.by:
         digests = digests._replace(decision=digest_of_decision(decision, keyring))
         number = int(decision is not None)
