@@ -91,15 +91,14 @@ def timed(work: Callable[[], object]) -> float:
 class BareSql:
     """The statements of a forget with nothing computed, on a copy of the vault."""
 
-    def __init__(self, database: Database, owner_digest: Callable[[str], bytes]) -> None:
+    def __init__(self, database: Database, vault: Vault) -> None:
+        """Take the texts of the last request of the vault itself, which the copy need not have."""
         self.database = database
-        self.owner_digest = owner_digest
-        with database.reading() as session:
-            ((self.sequence, self.entry),) = session.query(
-                "SELECT sequence, entry FROM ledger ORDER BY sequence DESC LIMIT 1"
-            )
-            ((self.body, self.signature),) = session.query(
-                "SELECT body, signature FROM certificate ORDER BY sequence DESC LIMIT 1"
+        self.owner_digest = vault._connection.all_keys.owner_digest
+        with vault._connection.database.reading() as session:
+            ((self.sequence, self.entry, self.body, self.signature),) = session.query(
+                "SELECT sequence, entry, body, signature FROM ledger JOIN certificate USING (sequence)"
+                " ORDER BY sequence DESC LIMIT 1"
             )
 
     def forget(self, user: str) -> None:
@@ -336,10 +335,10 @@ def measure(name: str, url: str, keys: Path, logs: tuple[Path, Path], rows: int,
     log = logs[0]
     people = users(rows)
     with Vault.open(url, keys=keys) as vault:
-        vault.forget(users=[next(people)])
         database = copied(vault, name, url)
         database.has_vault()
-        bare = BareSql(database, vault._connection.all_keys.owner_digest)
+        vault.forget(users=[next(people)])
+        bare = BareSql(database, vault)
         ours: list[float] = []
         theirs: list[float] = []
         processor = [0.0, 0.0]

@@ -82,9 +82,9 @@ def test_bare_sql_runs_the_very_statements_of_a_forget(tmp_path: Path) -> None:
     benchmark.write_log(log, 2000)
     with benchmark.Vault.create(url, Configuration(actions=benchmark.ACTIONS)) as vault:
         vault.ingest(str(log), action="arm", reward="click", user="who", id="id")
-        vault.forget(users=["user-1"])
         database = benchmark.copied(vault, "SQLite", url)
-        bare = benchmark.BareSql(database, vault._connection.all_keys.owner_digest)
+        vault.forget(users=["user-1"])
+        bare = benchmark.BareSql(database, vault)
         bare.forget("user-2")
         ours, theirs = statements_of(vault._connection.database), statements_of(database)
         vault.forget(users=["user-3"])

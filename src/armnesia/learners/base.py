@@ -141,21 +141,12 @@ class Learner(ABC):
 
     def decide(self, statistics: ArmStatistics) -> Decision:
         """Serve the arm with the highest score; ties go to the first."""
-        unit_scores = self.unit_scores(statistics)
-        index = self.serve(statistics, unit_scores)
-        scores = self.on_reward_scale(unit_scores, statistics.reward_range)
-        return Decision(statistics.actions, index, scores, np.asarray(statistics.total == 0))
-
-    def serve(self, statistics: ArmStatistics, unit_scores: FloatArray) -> IntArray:
-        """The position of the served arm, where the scores are known.
-
-        >>> from armnesia.learners import Imitation
-        >>> Imitation().serve(ArmStatistics.from_rewards({"A": [1], "B": [0, 0]}), np.array([1.0, 2.0]))
-        array(1)
-        """
+        no_data = statistics.total == 0
         default = 0 if self.default_action is None else statistics.index_of(self.default_action)
-        best = unit_scores.argmax(axis=-1)
-        return np.asarray(np.where(statistics.total == 0, default, best), dtype=np.int64)
+        unit_scores = self.unit_scores(statistics)
+        index = np.asarray(np.where(no_data, default, unit_scores.argmax(axis=-1)), dtype=np.int64)
+        scores = self.on_reward_scale(unit_scores, statistics.reward_range)
+        return Decision(statistics.actions, index, scores, np.asarray(no_data))
 
 
 @dataclass(frozen=True, kw_only=True)

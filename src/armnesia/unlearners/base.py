@@ -216,20 +216,11 @@ class Unlearner(ABC):
         return Guarantee(epsilon, delta, self.level)
 
     def release(
-        self,
-        learner: Learner,
-        statistics: ArmStatistics,
-        request: DeletionRequest,
-        budget: Budget,
-        *,
-        retained: ArmStatistics | None = None,
+        self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
-        """The exact distribution of the arm released after forgetting the request.
-
-        `retained` is D∖U, if the caller has it.
-        """
+        """The exact distribution of the arm released after forgetting the request."""
         self.check_supported(learner, request.records.counts)
-        retained = statistics.without(request.records) if retained is None else retained
+        retained = statistics.without(request.records)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
         no_data = retained.total == 0
         if np.count_nonzero(no_data) or probabilities.shape != retained.counts.shape:
@@ -306,4 +297,4 @@ def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities
 
 def decision_distribution(learner: Learner, statistics: ArmStatistics) -> FloatArray:
     """All probability on the arm that the learner serves."""
-    return one_hot(learner.serve(statistics, learner.unit_scores(statistics)), len(statistics.actions))
+    return one_hot(learner.decide(statistics).index, statistics.n_actions)

@@ -153,17 +153,14 @@ class Stream:
         Draw from the release once. Its guarantee covers the release and everything later together, because
         everything later does not depend on the deleted rewards.
         """
-        later = self.remove(request)
         if self.offered is None:
-            release = unlearner.release(
-                self.current_learner, self.statistics, request, budget, retained=later.statistics
-            )
+            release = unlearner.release(self.current_learner, self.statistics, request, budget)
         else:
             release = self._release_offered(unlearner, request, budget)
         if self.penalty == "frozen":
             level = Level.weakest(release.guarantee.level, self.level)
             release = replace(release, guarantee=replace(release.guarantee, level=level))
-        return release, later
+        return release, self.remove(request)
 
     def forget_jointly(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget

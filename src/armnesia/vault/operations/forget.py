@@ -321,7 +321,7 @@ def _decide(transaction: Transaction, touched: Touched | None, resolved: Resolve
         sums = ArmSums.of(stream, before.configuration)
         kept = touched.visible is not touched.request and _keep_their_arm(touched, release.guarantee)[0]
         by = touched.decisions[0].served_by if kept else RELEASE
-        state, again = replace(before, decision=VaultDecision(FIRST, (), sums, arm, by)), None
+        state, again = before.changed(decision=VaultDecision(FIRST, (), sums, arm, by)), None
         facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
         facts |= {"kept": True} if kept else {}
         if release.guarantee.level.sees_shape:

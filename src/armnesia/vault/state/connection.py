@@ -5,7 +5,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -133,7 +133,7 @@ class VaultConnection:
         if not self._still_erased(session, state.head, self.erased_at):
             self.erased_at = None
             return state
-        return replace(state, erased_through=self.erased_at.sequence)
+        return state.changed(erased_through=self.erased_at.sequence)
 
     @staticmethod
     def _still_erased(session: Session, head: Head, erased_at: Head) -> bool:
