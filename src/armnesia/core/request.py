@@ -64,6 +64,18 @@ class DeletionRequest:
         records = ArmStatistics.of_checked_arms(statistics.actions, counts, totals, statistics.reward_range)
         return cls(records, binary)
 
+    def taken_from(self, statistics: ArmStatistics) -> ArmStatistics:
+        """D∖U: the statistics without these records; the last answer is kept, because a release asks twice.
+
+        >>> log = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
+        >>> DeletionRequest.from_rewards({"A": [1], "B": []}).taken_from(log).counts
+        array([2, 1])
+        """
+        known: tuple[ArmStatistics, ArmStatistics] | None = self.__dict__.get("_known")
+        if known is None or known[0] is not statistics:
+            known = self.__dict__["_known"] = (statistics, statistics.without(self.records))
+        return known[1]
+
     @property
     def actions(self) -> tuple[Hashable, ...]:
         """The whole declared action set."""

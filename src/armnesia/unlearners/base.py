@@ -220,7 +220,7 @@ class Unlearner(ABC):
     ) -> Release:
         """The exact distribution of the arm released after forgetting the request."""
         self.check_supported(learner, request.records.counts)
-        retained = statistics.without(request.records)
+        retained = request.taken_from(statistics)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
         no_data = retained.total == 0
         if np.count_nonzero(no_data) or probabilities.shape != retained.counts.shape:

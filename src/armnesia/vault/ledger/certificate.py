@@ -83,12 +83,6 @@ _SAME_PARTS = {
 """Canonical texts of what all certificates say alike."""
 
 
-@lru_cache(maxsize=256)  # as `terms_of_claims`
-def _text_of_words(words: tuple[tuple[str, str], ...]) -> str:
-    """The canonical text of a mapping of words."""
-    return text_of_plain(dict(words))
-
-
 @dataclass(frozen=True)
 class CertificateDraft:
     """The body of a certificate before it is issued."""
@@ -128,8 +122,8 @@ class CertificateDraft:
             "sequence": str(entry.sequence),
             "entry": entry.text,
             "entry_hash": f'"{entry.hash}"',
-            "claims": _text_of_words(tuple(claims.items())),
-            "erasure": _text_of_words((("covers", covers),)),
+            "claims": text_of_plain(body["claims"]),
+            "erasure": text_of_plain(body["erasure"]),
         }
         return cls(body, parts)
 
@@ -176,7 +170,7 @@ class CertificateDraft:
         else:
             parts = {
                 **self.parts,
-                "erasure": _text_of_words(tuple(body["erasure"].items())),
+                "erasure": text_of_plain(body["erasure"]),
                 "issued": text_of_plain(body["issued"]),
                 "issued_at_head": f'"{head}"',
                 "signing_key": f'{{"public":"{public}","version":{version}}}',
