@@ -23,18 +23,25 @@ from armnesia.vault import Configuration, Vault
 
 ACTIONS = tuple(f"arm {number}" for number in range(10))
 ROWS_OF_ONE, ASKED = 20, 40
-"""Rows per person, and how many people of each kind are forgotten."""
+"""Rows of each person who may be forgotten, and how many people of each kind are."""
 MOST_RATIO, MOST_SECONDS, MOST_GROWTH = 3.0, 0.005, 6.0
 
 
 def write_log(path: Path, rows: int, decisions: int) -> None:
-    """Write rows of people in 20 decisions each and, every tenth of them, in one decision."""
+    """Write rows of a tenth as many people: some have 20 rows, the others share what is left.
+
+    The 20 rows are in as many decisions; those of every tenth of these people are in one.
+    """
     import duckdb  # noqa: PLC0415 (an extra)
 
     random = np.random.default_rng(1)
+    asked, people = number_of_asked(rows), rows // 10
     person = np.arange(rows) // ROWS_OF_ONE
+    others = np.arange(rows - ROWS_OF_ONE * asked)
+    person[ROWS_OF_ONE * asked :] = asked + others % (people - asked)
     place = random.integers(0, decisions, rows)
-    place = np.where(person % 10 == 0, place[person * ROWS_OF_ONE], place)
+    alone = (person % 10 == 0) & (person < asked)
+    place[alone] = place[person[alone] * ROWS_OF_ONE]
     arm, click = random.integers(0, len(ACTIONS), rows), random.integers(0, 2, rows)
     columns = {"person": person, "place": place, "arm": arm, "click": click}
     with duckdb.connect() as connection:
@@ -45,6 +52,11 @@ def write_log(path: Path, rows: int, decisions: int) -> None:
             "COPY (SELECT 'user-' || person AS who, place, 'arm ' || arm AS arm, click,"
             f" row_number() OVER () AS id FROM {joined}) TO '{path}' (FORMAT parquet)"
         )
+
+
+def number_of_asked(rows: int) -> int:
+    """How many people have 20 rows: the first tenth of them."""
+    return rows // 100
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -61,7 +73,7 @@ def median_of(asked: list[Callable[[], Any]]) -> float:
 
 
 def filled(folder: Path, rows: int, decisions: int, url: str | None) -> Vault:
-    """A vault with so many rows, of as many people as have 20 each."""
+    """A vault with so many rows, of a tenth as many people."""
     log = folder / f"log-{rows}.parquet"
     write_log(log, rows, decisions)
     configuration = Configuration(actions=ACTIONS, by=("place",))
@@ -90,7 +102,7 @@ def main() -> int:
             places = [each["place"] for each in vault.decisions().keys[: ASKED + 1]]
             named = median_of([partial(vault.decide, {"place": place}) for place in places])
             print(f"decide --where: {1000 * named:.2f} ms")
-            people = np.random.default_rng(2).permutation(given.rows // ROWS_OF_ONE)
+            people = np.random.default_rng(2).permutation(number_of_asked(given.rows))
             many, one = (
                 median_of(
                     [

@@ -1,6 +1,7 @@
 """Rows that are handed over by columns come out as they went in, on both databases."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from armnesia.vault import Configuration
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.digest_arrays import (
     NO_DIGEST,
+    Columns,
     order_of,
     packed,
     starts_of_groups,
@@ -71,8 +74,26 @@ def test_arrays_of_digests_are_sorted_and_combined_as_integers_are(digests: list
     assert xor_of(digests) == total
 
 
-def test_a_first_load_on_postgresql_leaves_the_indexes(tmp_path: Path) -> None:
+INDEXES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'record'",
+    "postgresql": "SELECT indexname FROM pg_indexes"
+    " WHERE tablename = 'record' AND schemaname = current_schema()",
+}
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_a_first_load_leaves_the_indexes(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are built after the rows; the schema is then as armnesia created it."""
+    missing: list[set[Any]] = []
+    insert = tables.insert_records
+
+    def observed(session: Session, columns: Columns) -> None:
+        missing.append(created - set(session.query(INDEXES[database])))
+        insert(session, columns)
+
+    monkeypatch.setattr(tables, "insert_records", observed)
     rows = 25_000
     log = {
         "action": ["AB"[row % 2] for row in range(rows)],
@@ -80,15 +101,29 @@ def test_a_first_load_on_postgresql_leaves_the_indexes(tmp_path: Path) -> None:
         "user": [f"user-{row // 10}" for row in range(rows)],
         "id": [f"row-{row}" for row in range(rows)],
     }
-    with fresh_place("postgresql", tmp_path).create(Configuration(actions=("A", "B"))) as vault:
+    with fresh_place(database, tmp_path).create(Configuration(actions=("A", "B"))) as vault:
+        with vault._connection.database.reading() as session:
+            created = set(session.query(INDEXES[database]))
         assert vault.ingest(log, user="user", id="id").added == rows
         with vault._connection.database.reading() as session:
-            names = session.query(
-                "SELECT indexname FROM pg_indexes"
-                " WHERE tablename = 'record' AND schemaname = current_schema()"
-            )
-        assert ("record_owner",) in names
-        assert ("record_pkey",) in names
+            assert set(session.query(INDEXES[database])) == created
+        assert all(("record_owner",) in each for each in missing)
+        assert missing
         assert vault.ingest(log, user="user", id="id").already_there == rows
         assert vault.forget(users=["user-7"]).records == 10
         assert vault.verify().holds
+
+
+def test_an_index_is_not_built_in_memory_while_rows_are_loaded(tmp_path: Path) -> None:
+    """Otherwise memory would grow with the rows: 40 bytes for each owner."""
+    file, memory = 1, 2
+    with fresh_place("sqlite", tmp_path).create(Configuration(actions=("A", "B"))) as vault:
+        database = vault._connection.database
+
+        def place() -> int:
+            with database.reading() as session:
+                return int(session.query("PRAGMA temp_store")[0][0])
+
+        with database.bulk_loading():
+            assert place() == file
+        assert place() == memory

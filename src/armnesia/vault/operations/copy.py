@@ -59,9 +59,11 @@ def copy_vault(
                 )
             refuse_pending_erasure(connection, source)
             counter = RowCounter(progress)
+            tables.drop_record_indexes(target)
             for table in TABLES[layout, VERSION]:
                 rows = tables.stream_rows(source.session, table)
                 tables.load_rows(target, table, _sorted_in_parts(counter.counted(rows)))
+            tables.create_record_indexes(target)
         with closing(_problems(target, state, source.keyring, connection.all_keys, layout)) as problems:
             refuse_first(problems, "{}; nothing was copied: run armnesia verify")
         records = tables.count_records(target)

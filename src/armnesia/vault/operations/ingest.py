@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.rules import empty_log
@@ -105,33 +106,10 @@ def ingest(
     elif batch_rows is not None:
         for _ in chunks():
             pass
-    suppression: SuppressionList | None = None
+    batches = _Batches(connection, source, actions, user_type, users, other_columns, replaces)
     for batch in _batches(chunks(), batch_rows):
-        with connection.database.bulk_loading(), connection.writing() as transaction:
-            _refuse_unknown_users(transaction.session, users)  # some may be forgotten just now
-            if not other_columns:
-                refuse_other_columns(transaction.session, source)
-            id_index = IdIndexCheck(transaction.count_records(), connection.database.integrity_problems)
-            suppression = SuppressionList.read(transaction, suppression)
-            loader = RecordLoader(
-                transaction,
-                connection.records,
-                source,
-                actions,
-                user_type,
-                id_index,
-                suppression,
-                replaces=replaces,
-            )
-            for rows in batch:
-                remarks.read(transaction, rows)
-                loader.check_spelling_of_ids(rows)
-                loader.add(rows)
-                if progress is not None:
-                    progress(result.rows + loader.comparison.n_rows)
-            _refuse_no_rows(source, loader.comparison.n_rows)
-            state = loader.store()
-        result = replace(_with_counts(result, loader.comparison), served=state.served_action, head=state.head)
+        loaded, state = batches.load(batch, remarks, result.rows, progress)
+        result = replace(_with_counts(result, loaded), served=state.served_action, head=state.head)
         result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
     _refuse_no_rows(source, result.rows)
     if result.replaced:
@@ -139,6 +117,58 @@ def ingest(
         result = replace(result, erasure="complete" if erased else "pending")
     remarks.warn(result)
     return result
+
+
+class _Batches:
+    """Loads batches of a source, each in a transaction of its own."""
+
+    def __init__(
+        self,
+        connection: VaultConnection,
+        source: Source,
+        actions: tuple[Any, ...],
+        user_type: UserType | None,
+        users: UserColumn,
+        other_columns: bool,
+        replaces: bool,
+    ) -> None:
+        self._connection, self._source, self._actions, self._user_type = (
+            connection,
+            source,
+            actions,
+            user_type,
+        )
+        self._users, self._other_columns, self._replaces = users, other_columns, replaces
+        self._suppression: SuppressionList | None = None
+
+    def load(
+        self, batch: Iterable[Rows], remarks: SourceRemarks, rows_before: int, progress: Progress | None
+    ) -> tuple[RecordComparison, State]:
+        """Add the rows of a batch; return what became of them, and the new state."""
+        connection = self._connection
+        with connection.database.bulk_loading(), connection.writing() as transaction:
+            _refuse_unknown_users(transaction.session, self._users)  # some may be forgotten just now
+            if not self._other_columns:
+                refuse_other_columns(transaction.session, self._source)
+            self._suppression = SuppressionList.read(transaction, self._suppression)
+            loader = RecordLoader(
+                transaction,
+                connection.records,
+                self._source,
+                self._actions,
+                self._user_type,
+                IdIndexCheck(transaction.count_records(), connection.database.integrity_problems),
+                self._suppression,
+                replaces=self._replaces,
+            )
+            for rows in batch:
+                remarks.read(transaction, rows)
+                loader.check_spelling_of_ids(rows)
+                loader.add(rows)
+                if progress is not None:
+                    progress(rows_before + loader.comparison.n_rows)
+            _refuse_no_rows(self._source, loader.comparison.n_rows)
+            return loader.comparison, loader.store()
 
 
 def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:

@@ -102,18 +102,15 @@ def _range_places(owners: DigestArray) -> list[slice]:
     return [slice(*pair) for pair in pairwise(bounds)]
 
 
-def stored_records_of(session: Session, owners: DigestArray) -> int:
-    """How many records the table counts for these owners together."""
-    return int(_checked(tables.read_tallies_of(session, owners)).records.sum())
-
-
 def _checked(stored: list[Row]) -> _Tallies:
     """Tallies from the table; refuse what armnesia does not write."""
-    for owner, records, digest in stored:
-        if not (isinstance(records, int) and all(isinstance(each, bytes) for each in (owner, digest))):
-            raise damaged()
     owners, records, digests = zip(*stored, strict=True) if stored else ((), (), ())
-    if any(len(digest) != DIGEST.itemsize for digest in digests):
+    is_written = (
+        {*map(type, records)} <= {int}
+        and {*map(type, owners), *map(type, digests)} <= {bytes}
+        and {*map(len, owners), *map(len, digests)} <= {DIGEST.itemsize}
+    )
+    if not is_written:
         raise damaged()
     return _Tallies(packed(owners), np.array(records, np.int64), packed(digests))
 

@@ -20,7 +20,7 @@ from armnesia.vault.state.decision_table import (
     read_decisions,
 )
 from armnesia.vault.state.decisions import FIRST
-from armnesia.vault.state.incoming_tallies import IncomingTallies, stored_records_of
+from armnesia.vault.state.incoming_tallies import IncomingTallies
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.records import IncomingRows, Records
@@ -116,7 +116,7 @@ class RecordLoader:
         check = self._unfinished_check
         if check is not None:
             owners = new.owners[owned]
-            tallied = stored_records_of(self._session, owners)
+            tallied = tables.sum_of_tallies(self._session, owners)
             check.confirm_new(self._session, owners, new.identities[owned], tallied)
 
     def _add_up(self, new: IncomingRows) -> None:

@@ -33,6 +33,8 @@ class Dialect:
     """The statements that drop the indexes of the records; none if a first load is not faster without."""
     create_record_indexes: tuple[str, ...] = ()
     """The statements that build these indexes after the load."""
+    of_owners: str = "owner IN {}"
+    """The condition on the many records of a set of owners."""
     rebuild_indexes: tuple[str, ...] = ()
     """The statements that make all indexes of a vault again, of whatever version."""
     rebuild_decision_indexes: str | None = None

@@ -732,13 +732,22 @@ def read_tallies_of(session: Session, owners: DigestArray) -> list[Row]:
     return session.query(f"SELECT {_TALLY_COLUMNS} FROM owner WHERE owner IN {asked}", *parameters)
 
 
+def sum_of_tallies(session: Session, owners: DigestArray) -> int:
+    """How many records these owners have together, by their tallies."""
+    asked, parameters = session.digest_set(owners)
+    ((found,),) = session.query(
+        f"SELECT coalesce(sum(records), 0) FROM owner WHERE owner IN {asked}", *parameters
+    )
+    return int(found)
+
+
 def count_of_owners(session: Session, owners: DigestArray, identities: DigestArray) -> tuple[int, int]:
     """How many records these owners have, and how many of these have one of these identities."""
     of_rows, names = session.digest_set(identities)
     of_owners, people = session.digest_set(owners)
     ((found, again),) = session.query(
         f"SELECT count(*), count(CASE WHEN identity IN {of_rows} THEN 1 END)"
-        f" FROM record WHERE owner IN {of_owners}",
+        f" FROM record WHERE {session.dialect.of_owners.format(of_owners)}",
         *names,
         *people,
     )
