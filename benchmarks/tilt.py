@@ -17,21 +17,35 @@ UNIT = 1_000_000_000
 
 
 def case(
-    n_actions: int, data_sets: int, sources: int, count: int = 200, *, binary: bool = True
+    n_actions: int,
+    data_sets: int,
+    sources: int,
+    count: int = 200,
+    *,
+    binary: bool = True,
+    unequal: bool = False,
 ) -> tuple[am.ArmStatistics, am.DeletionRequest]:
-    """Data sets with a fifth of the records of some arms deleted; rewards 0 or 1, or any in between."""
+    """Data sets with a fifth of the records of some arms deleted; rewards 0 or 1, or any in between.
+
+    All arms have `count` records, or each between three and five quarters of it.
+    """
     rng = np.random.default_rng(0)
     shape = (data_sets, n_actions) if data_sets > 1 else (n_actions,)
-    deleted = np.zeros(shape, dtype=np.int64)
-    deleted[..., :sources] = count // 5
+    counts = np.full(shape, count)
+    if unequal:
+        counts = rng.integers(3 * count // 4, 5 * count // 4, size=shape)
+    deleted = counts // 5
+    deleted[..., sources:] = 0
     deleted_sums = rng.binomial(deleted, 0.1) * UNIT
-    kept = rng.binomial(count - deleted, 0.1) * UNIT
+    kept = rng.binomial(counts - deleted, 0.1) * UNIT
     if not binary:  # the same sums, less up to one unit of reward
         deleted_sums -= rng.integers(0, UNIT, size=shape) * (deleted_sums > 0)
         kept -= rng.integers(0, UNIT, size=shape) * (kept > 0)
     labels = tuple(range(n_actions))
     records = am.ArmStatistics(labels, deleted, deleted_sums)
-    return am.ArmStatistics(labels, count - deleted, kept).merge(records), am.DeletionRequest(records, binary)
+    return am.ArmStatistics(labels, counts - deleted, kept).merge(records), am.DeletionRequest(
+        records, binary
+    )
 
 
 def medians(works: list[Callable[[], object]], times: int) -> list[float]:
@@ -56,13 +70,16 @@ def main() -> None:
         ("100,000 releases, m = 5, one arm", 5, 100_000, 1, 9, 200),
         ("100,000 releases, m = 5, two arms", 5, 100_000, 2, 9, 200),
         ("the same, rewards between 0 and 1", 5, 100_000, 2, 9, 200),
+        ("rewards between 0 and 1, unequal counts", 5, 100_000, 2, 9, 200),
         ("100,000 releases, m = 2, two arms", 2, 100_000, 2, 9, 200),
         ("the same, rewards between 0 and 1", 2, 100_000, 2, 9, 200),
+        ("rewards between 0 and 1, unequal counts", 2, 100_000, 2, 9, 200),
         ("one release, m = 1000, 200 arms", 1000, 1, 200, 5, 1000),
         ("one release, m = 10,000, 2000 arms", 10_000, 1, 2000, 3, 1000),
         ("one release, m = 10,000, all arms", 10_000, 1, 10_000, 3, 1000),
     ):
-        log, request = case(n_actions, data_sets, sources, count, binary="between" not in name)
+        binary, unequal = "between" not in name, "unequal" in name
+        log, request = case(n_actions, data_sets, sources, count, binary=binary, unequal=unequal)
         learner = am.LCB(confidence=1e-3)
         works: list[Callable[[], object]] = [
             partial(unlearner.release, learner, log, request, budget)

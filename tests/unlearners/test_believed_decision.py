@@ -8,7 +8,7 @@ from scipy.stats import betabinom
 
 from armnesia import LCB, ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.unlearners.believed_decision import highest_of
+from armnesia.unlearners.believed_decision import _distinct, highest_of
 from armnesia.unlearners.predictive import flat, flat_belief
 
 
@@ -75,3 +75,19 @@ def test_many_data_sets_of_two_touched_arms_are_judged_as_one_by_one(n_arms: int
     ]
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-13)
     assert ((together > 0.01) & (together < 0.99)).any(axis=-1).sum() > 30
+
+
+@pytest.mark.parametrize("n_values", [1, 3, 40, 2000])
+def test_equal_rows_are_of_one_kind_and_others_are_not(n_values: int) -> None:
+    """With 40 values the two columns have more pairs of values than rows, and with 2000 most rows differ."""
+    rng = np.random.default_rng(9)
+    columns = list(rng.integers(0, n_values, size=(2, 1000)) / 4)
+    columns.append(columns[0] + 1)
+    first, kinds = _distinct(columns)
+    _, expected_first, expected = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+    if 2 * expected_first.size > 1000:
+        np.testing.assert_array_equal(first, np.arange(1000))
+        np.testing.assert_array_equal(kinds, np.arange(1000))
+    else:
+        np.testing.assert_array_equal(first[kinds], expected_first[expected])
+        assert first.size == expected_first.size

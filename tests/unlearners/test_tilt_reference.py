@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Tilt
 from armnesia.unlearners.predictive import flat
+from armnesia.unlearners.tilt import tilted
 from armnesia.unlearners.tilt_reference import best_reference, highest_allowed
 from tests.quick import examples, quick_only
 
@@ -113,6 +114,34 @@ def test_renaming_the_arms_renames_the_reference() -> None:
         order = rng.permutation(6)
         expected = best_reference(q, budget)[order]
         np.testing.assert_allclose(best_reference(q[order], budget), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_data_sets_at_once_are_filled_as_one_by_one(seed: int) -> None:
+    """Many are filled without sorting the pieces; ties, sure arms and insured ones are among them."""
+    rng = np.random.default_rng(seed)
+    for number in range(40):
+        m, budget = int(rng.integers(1, 9)), random_budget(rng, number)
+        q = np.array([random_predictive(rng, m) for _ in range(60)])
+        q[:3] = [np.zeros(m), np.eye(m)[0], np.full(m, 1 / m)]
+        insured = None if number % 3 == 0 else rng.random(q.shape) < rng.random()
+        one_by_one = [
+            best_reference(row, budget, None if insured is None else insured[i]) for i, row in enumerate(q)
+        ]
+        np.testing.assert_allclose(best_reference(q, budget, insured), one_by_one, rtol=0, atol=1e-14)
+
+
+def test_a_batch_in_which_some_share_out_more_is_tilted_as_one_by_one() -> None:
+    """Where the old decision has less than h, e^{−ε}·r of the others is not all, and the best get more."""
+    rng, budget, m = np.random.default_rng(8), Budget(epsilon=1.0, delta=0.01), 4
+    reference, scores = rng.dirichlet(np.ones(m), size=200), rng.integers(0, 3, size=(200, m)) / 4
+    old = np.eye(m)[rng.integers(0, m, size=200)]
+    together = tilted(reference, old, scores, budget)
+    alone = [tilted(*row, budget) for row in zip(reference, old, scores, strict=True)]
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(together.sum(axis=-1), 1.0, rtol=0, atol=1e-14)  # all of it is shared out
+    gets_more = ((old == 0) & (together > 1.001 * math.exp(-1) * reference)).any(axis=-1)
+    assert 50 < gets_more.sum() < 150
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 699.0, 700.0, 701.0, 1e4, 1e300, math.inf])

@@ -4,24 +4,25 @@ Given D∖U, the deleted counts and a Beta distribution for the mean of each arm
 deleted records is beta-binomial, and with it the score that an arm had on D.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, numbers_of_arms, one_hot, sums_of_arms
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.learners import MeanAndCountLearner
+from armnesia.learners import MeanAndCountLearner, PenaltyLearner
 from armnesia.unlearners.beta_binomial import Belief, chance_of_at_least, likely_numbers_of_ones
+from armnesia.unlearners.higher_of_two import NO_LEAD, higher_of_two, leads
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 
 MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
 _NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
-_TABLE, _CHUNK = 2**19, 2**20  # scores in memory, and sorted, at once
+_TABLE, _CHUNK, _CACHED = 2**19, 2**20, 2**13  # scores in memory, sorted, and in a cache at once
 _FEW_ROWS = 100  # so few data sets are not searched for equal ones
-_NEAR = 3  # steps of one before a bisection
 
 
 def decision_under(
@@ -41,8 +42,8 @@ def decision_under(
     array([0.154, 0.846])
     """
     shape = np.broadcast_to(shape, retained.counts.shape)
-    number = (shape > 0).sum(axis=-1)
-    one, few = number == 1, (number > 1) & (shape.sum(axis=-1) <= MOST_DELETED)
+    number = numbers_of_arms(shape > 0)
+    one, few = number == 1, (number > 1) & (sums_of_arms(shape) <= MOST_DELETED)
 
     def only(rows: BoolArray) -> IntArray:
         return np.where(rows[..., None], shape, 0)
@@ -97,44 +98,113 @@ def _few_records(
     deleted = shape.reshape(-1, m)
     ones, zeros = (np.broadcast_to(part, shape.shape).reshape(-1, m) for part in belief)
     quiet = np.where(deleted > 0, -np.inf, learner.unit_scores(retained).reshape(-1, m))
-    number = (deleted > 0).sum(axis=-1)
+    number = numbers_of_arms(deleted > 0)
     q = np.zeros(deleted.shape)
     for n_arms in np.unique(number[number > 0]):
-        alike = np.flatnonzero(number == n_arms)
-        # The data sets are on the last axis: those of one number of ones lie side by side in memory.
-        touched = np.ascontiguousarray(np.argsort(deleted[alike] == 0, axis=-1, kind="stable").T[:n_arms])
-        rival, to_beat = np.argmax(quiet[alike], axis=-1), quiet[alike].max(axis=-1)
+        rows = np.flatnonzero(number == n_arms)
+        arms, rival = _marked_arms(deleted[rows] > 0, n_arms), np.argmax(quiet[rows], axis=-1)
         k, n, s, one, zero = (
-            np.ascontiguousarray(each[alike, touched]) for each in (deleted, before, sums, ones, zeros)
+            np.ascontiguousarray(each[rows, arms]) for each in (deleted, before, sums, ones, zeros)
         )
-        if learner.for_rows(alike, shape.shape) is learner:
-            # Sums first: they tell soonest that data sets differ.
-            every, copies = _distinct([*s, rival, to_beat, *touched, *k, *n, *one, *zero])
-        else:
-            every = copies = np.arange(alike.size)
-        arms = np.stack([*touched, rival], axis=-1)
-        found = np.zeros(arms.shape)
-        most = int(k.max())
-        # Data sets with similar numbers of ones come together: then few numbers are likely in each part.
-        in_order = every[np.argsort((k * one / (one + zero)).max(axis=0)[every])]
-        k, n, touched = (each.take(in_order, axis=1) for each in (k, n, touched))
-        s, one, zero = (each.take(in_order, axis=1) for each in (s, one, zero))
-        n_parts = -(-every.size * (n_arms + 1) * (most + 1) // _TABLE)
-        for places in np.array_split(np.arange(every.size), n_parts):
-            at, part = slice(int(places[0]), int(places[-1]) + 1), in_order[places]
-            fewest, chances = likely_numbers_of_ones(k[:, at], (one[:, at], zero[:, at]), _NEGLIGIBLE)
-            means = s[:, at] + np.arange(float(fewest), fewest + len(chances))[:, None, None]
-            means /= n[:, at]
-            np.minimum(means, 1.0, out=means)
-            for_these = learner.for_rows(alike[part], shape.shape, touched[:, at].T)
-            scores = for_these.lower_bounds(means.swapaxes(1, 2), n[:, at].T, m).swapaxes(1, 2)
-            winner = _higher_of_two if n_arms == 2 and part.size > _FEW_ROWS else _highest_of_several
-            found[part] = winner(scores, chances, to_beat[part], arms[part])
+        touched = _Touched(rows, arms, k, n, s, one, zero, rival, quiet[rows, rival])
+        found = _highest_arm(touched, learner, shape.shape)
+        q[rows, arms] = found[:-1]
         # If all arms are touched, there is no rival, and its place is that of another arm.
-        np.add.at(q, (alike[:, None], arms), found[every[copies]])
+        q[rows, rival] += found[-1]
     # Makes up for the probabilities that were left out; rows without a request stay 0.
-    q /= np.maximum(q.sum(axis=-1, keepdims=True), 0.5)
+    q /= np.maximum(sums_of_arms(q)[..., None], 0.5)
     return q.reshape(shape.shape)
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """The touched arms of data sets with equally many, and the best of their other arms, the rival.
+
+    The data sets are on the last axis: those of one number of ones lie side by side in memory.
+    """
+
+    rows: IntArray
+    arms: IntArray
+    deleted: IntArray
+    before: IntArray
+    sums: FloatArray
+    ones: FloatArray
+    zeros: FloatArray
+    rival: IntArray
+    to_beat: FloatArray
+
+    def some(self, which: IntArray | slice) -> "_Touched":
+        """Some of the data sets."""
+        if isinstance(which, slice):
+            return _Touched(*(array[..., which] for array in vars(self).values()))
+        return _Touched(*(array.take(which, axis=-1) for array in vars(self).values()))
+
+    def columns(self) -> list[NDArray[Any]]:
+        """What data sets can differ in; sums first, because they tell it soonest."""
+        arms = (*self.arms, *self.deleted, *self.before, *self.ones, *self.zeros)
+        return [*self.sums, self.rival, self.to_beat, *arms]
+
+    def scores(
+        self, learner: MeanAndCountLearner, shape: tuple[int, ...], numbers_of_ones: range
+    ) -> FloatArray:
+        """The scores on D with each number of ones among the deleted records, on a new first axis."""
+        ones, before = np.array(numbers_of_ones, dtype=np.float64)[:, None, None], self.before * 1.0
+        means = np.empty((len(ones), *self.arms.shape))
+        at_once = max(1, _CACHED // self.arms.size)
+        for start in range(0, len(ones), at_once):
+            part = means[start : start + at_once]
+            np.add(self.sums, ones[start : start + at_once], out=part)
+            np.divide(part, before, out=part)
+            np.minimum(part, 1.0, out=part)  # above 1 where so many ones were not even deleted
+        learner = learner.for_rows(self.rows, shape, self.arms.T)
+        return learner.lower_bounds(means.swapaxes(1, 2), self.before.T, shape[-1]).swapaxes(1, 2)
+
+    def leads(self, learner: MeanAndCountLearner, shape: tuple[int, ...]) -> IntArray:
+        """By how many ones the first of two arms is ahead of the second; see `higher_of_two`."""
+        if not learner.supports(PenaltyLearner):  # then one more one does not add the same to other scores
+            return np.full(self.rows.size, NO_LEAD)
+        learner = learner.for_rows(self.rows, shape, self.arms.T)
+        sums = np.stack([self.sums, np.minimum(self.sums + self.deleted, self.before)])
+        means = (sums / self.before).swapaxes(1, 2)
+        lowest, highest = learner.lower_bounds(means, self.before.T, shape[-1]).swapaxes(1, 2)
+        return leads(lowest, highest, self.deleted)
+
+
+def _highest_arm(touched: _Touched, learner: MeanAndCountLearner, shape: tuple[int, ...]) -> FloatArray:
+    """P(each of the touched arms, and the rival, was the highest); the data sets are on the last axis."""
+    kinds = np.arange(touched.rows.size)
+    if kinds.size >= _FEW_ROWS and learner.for_rows(touched.rows, shape) is learner:
+        first, kinds = _distinct(touched.columns())
+        touched = touched.some(first) if first.size < kinds.size else touched
+    n_arms, rows = touched.arms.shape
+    most = int(touched.deleted.max())
+    lead = touched.leads(learner, shape) if n_arms == 2 and rows > _FEW_ROWS else None
+    # Data sets with similar numbers of ones come together: then few numbers are likely in each part.
+    key = (touched.deleted * touched.ones / (touched.ones + touched.zeros)).max(axis=0)
+    order = np.argsort(key if lead is None else key + (most + 1.0) * lead)
+    touched, lead = touched.some(order), None if lead is None else lead[order]
+    found = np.empty((n_arms + 1, rows))
+    n_parts = -(-rows * (n_arms + 1) * (most + 1) // _TABLE)
+    for part in np.array_split(np.arange(rows), n_parts):
+        at = slice(int(part[0]), int(part[-1]) + 1)
+        these = touched.some(at)
+        fewest, chances = likely_numbers_of_ones(these.deleted, (these.ones, these.zeros), _NEGLIGIBLE)
+        scores = these.scores(learner, shape, range(fewest, fewest + len(chances)))
+        arms = np.stack([*these.arms, these.rival])
+        if lead is None:
+            found[:, at] = _highest_of_several(scores, chances, these.to_beat, arms)
+        else:
+            found[:, at] = higher_of_two(scores, chances, these.to_beat, arms, lead[at])
+    place = np.empty_like(order)
+    place[order] = np.arange(rows)
+    return found.take(place[kinds], axis=-1)
+
+
+def _marked_arms(marks: BoolArray, number: int) -> IntArray:
+    """The places of the marked arms of each data set, which has so many, on the first axis."""
+    if (marks == marks[0]).all():
+        return np.ascontiguousarray(np.broadcast_to(np.flatnonzero(marks[0])[:, None], (number, len(marks))))
+    return np.ascontiguousarray(np.nonzero(marks)[1].reshape(-1, number).T)
 
 
 def _distinct(columns: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
@@ -143,19 +213,29 @@ def _distinct(columns: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
     Simulated data sets often agree in everything that matters here. If most do not, all rows are returned.
     """
     rows = np.arange(columns[0].size)
-    if rows.size < _FEW_ROWS:
-        return rows, rows
-    kinds = np.zeros(rows.size, dtype=np.int64)
+    first, kinds = rows[:1], np.zeros(rows.size, dtype=np.int64)
     for column in columns:
-        if (column == column[0]).all():
+        if (column == column[first][kinds]).all():
             continue
-        values, kinds_of_column = np.unique(column, return_inverse=True)
-        if 2 * values.size <= rows.size:
-            values, kinds = np.unique(kinds * values.size + kinds_of_column, return_inverse=True)
+        values = np.unique(column)
         if 2 * values.size > rows.size:
             return rows, rows
-    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
+        codes = kinds * values.size + np.searchsorted(values, column)
+        kinds = _ranks(codes, first.size * values.size)
+        first = np.empty(kinds.max() + 1, dtype=np.int64)
+        first[kinds[::-1]] = rows[::-1]  # of several rows the one written last stays: the first
+        if 2 * first.size > rows.size:
+            return rows, rows
     return first, kinds
+
+
+def _ranks(codes: IntArray, most: int) -> IntArray:
+    """The rank of each code, from 0 to `most`, among the different ones; a table is faster than sorting."""
+    if most > 8 * codes.size:
+        return np.unique(codes, return_inverse=True)[1]
+    is_used = np.zeros(most, dtype=np.bool_)
+    is_used[codes] = True
+    return np.asarray((np.cumsum(is_used) - 1)[codes])
 
 
 def _highest_of_several(
@@ -169,80 +249,12 @@ def _highest_of_several(
     known = np.broadcast_to(rival[:, None, None], (rival.size, 1, scores.shape[-1]))
     certain = np.broadcast_to(np.arange(scores.shape[-1]) == 0, known.shape)
     # In rising order the last arm comes first.
-    last_first = np.argsort(-arms, axis=-1, kind="stable")
+    last_first = np.argsort(-arms.T, axis=-1, kind="stable")
     both = (np.concatenate(parts, axis=1) for parts in ((scores, known), (chances, certain)))
     found = highest_of(*(np.take_along_axis(each, last_first[..., None], 1) for each in both))
     in_order = np.empty_like(found)
     np.put_along_axis(in_order, last_first, found, axis=-1)
-    return in_order
-
-
-def _higher_of_two(scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray) -> FloatArray:
-    """The same for two arms and many data sets, without sorting; the values of each arm rise.
-
-    It goes through the values one by one, because the data sets of one value fit into a cache.
-    """
-    n_values, _, rows = scores.shape
-    # Chances that the second arm has one of the values before this one.
-    before = np.zeros((n_values + 1, rows))
-    for value in range(n_values):
-        np.add(before[value], chances[value, 1], out=before[value + 1])
-    search = _RisingSearch(scores[:, 1])
-    place, first = search.start, np.zeros(rows)
-    if not (rival > -np.inf).any():
-        total = np.zeros(rows)  # 1 up to rounding
-        for value in range(n_values):
-            # Below this place, the second arm is below the first or equal to it.
-            place = search.first_above(scores[value, 0], from_place=place)
-            first += chances[value, 0] * before.take(place)
-            total += chances[value, 0]
-        return np.stack([first, np.maximum(total * before[-1] - first, 0.0), np.zeros(rows)], axis=-1)
-    # An arm in front of the rival needs to be equal only: a little less is to be exceeded.
-    in_front = arms[:, :2] < arms[:, 2:]
-    to_beat = np.where(in_front, np.nextafter(rival, -np.inf)[:, None], rival[:, None]).T
-    # Chances that the second arm has this value or a later one, ahead of the rival.
-    from_here = np.zeros((n_values + 1, rows))
-    lost, other_lost, second = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    for value in reversed(range(n_values)):
-        ahead = chances[value, 1] * (scores[value, 1] > to_beat[1])
-        np.add(from_here[value + 1], ahead, out=from_here[value])
-        other_lost += chances[value, 1] - ahead
-    for value in range(n_values):
-        ahead = chances[value, 0] * (scores[value, 0] > to_beat[0])
-        lost += chances[value, 0] - ahead
-        place = search.first_above(scores[value, 0], from_place=place)
-        first += ahead * before.take(place)
-        second += chances[value, 0] * from_here.take(place)
-    return np.stack([first, second, lost * other_lost], axis=-1)
-
-
-class _RisingSearch:
-    """Finds the first value of each data set that is above a given one; they rise on the first axis.
-
-    A place is an index into the flat array of values, and of any other array with these axes.
-    """
-
-    def __init__(self, values: FloatArray) -> None:
-        number, self.rows = values.shape
-        self.length = 2 ** number.bit_length()
-        padded = np.empty((self.length, self.rows))
-        padded[:number], padded[number:] = values, np.inf
-        self.values = padded.ravel()
-        self.start = np.arange(self.rows)
-
-    def first_above(self, at: FloatArray, from_place: IntArray) -> IntArray:
-        """The places, which are not before `from_place`; near ones are found faster."""
-        place = from_place
-        for _ in range(_NEAR):
-            more = self.values.take(place) <= at
-            if not more.any():
-                return place
-            place = place + more * self.rows
-        place, step = self.start, self.length // 2 * self.rows
-        while step >= self.rows:
-            more = self.values.take(place + (step - self.rows)) <= at
-            place, step = place + more * step, step // 2
-        return place
+    return in_order.T
 
 
 def highest_of(scores: FloatArray, chances: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, highest_of_arms
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import MeanAndCountLearner
@@ -54,7 +54,7 @@ def can_win(lowest: FloatArray, highest: FloatArray) -> BoolArray:
     >>> can_win(np.array([0.1, 0.3, 0.2]), np.array([0.3, 0.4, 0.3]))
     array([ True,  True, False])
     """
-    to_beat, first = lowest.max(axis=-1, keepdims=True), np.argmax(lowest, axis=-1)[..., None]
+    to_beat, first = highest_of_arms(lowest)[..., None], np.argmax(lowest, axis=-1)[..., None]
     in_front = np.arange(lowest.shape[-1]) <= first
     return np.asarray((highest > to_beat) | ((highest == to_beat) & in_front))
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot, sums_of_arms
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
 from armnesia.core.parameters import parameter
@@ -62,17 +62,27 @@ def share_out(left_over: FloatArray, reference: FloatArray, scores: FloatArray, 
     array([0.    , 0.1472, 0.3528])
     """
     up, down = factors(budget)
-    rest = reference.sum(axis=-1, keepdims=True)
+    rest = sums_of_arms(reference)[..., None]
     alike = left_over / np.where(rest > 0, rest, 1.0)
     least = np.minimum(alike, down)
+    shared = least * reference
+    has_more = np.broadcast_to(alike > least, reference.shape)[..., 0]
+    if has_more.any():  # often in few data sets, and sorting takes long
+        to_share = np.broadcast_to((alike - least) * rest, shared.shape)[has_more][..., :1]
+        room, scores = (up - least) * reference, np.broadcast_to(scores, shared.shape)
+        shared[has_more] += _best_first(to_share, room[has_more], scores[has_more])
+    return shared
+
+
+def _best_first(to_share: FloatArray, room: FloatArray, scores: FloatArray) -> FloatArray:
+    """Fill the rooms of the arms in falling order of their scores, until all is shared out."""
     order = np.argsort(-scores, axis=-1, kind="stable")
-    to_share = (alike - least) * rest
     # An arm's room is cut at the amount to share: in a sum with huge rooms small ones would lose digits.
-    room = np.minimum(np.take_along_axis((up - least) * reference, order, -1), to_share)
+    room = np.minimum(np.take_along_axis(room, order, -1), to_share)
     more = np.clip(to_share - (np.cumsum(room, axis=-1) - room), 0.0, room)
-    shared = np.zeros_like(reference)
+    shared = np.zeros_like(room)
     np.put_along_axis(shared, order, more, axis=-1)
-    return least * reference + shared
+    return shared
 
 
 def tilted(reference: FloatArray, old: FloatArray, scores: FloatArray, budget: Budget) -> FloatArray:
@@ -82,10 +92,10 @@ def tilted(reference: FloatArray, old: FloatArray, scores: FloatArray, budget: B
     >>> tilted(reference, old, np.array([0.1, 0.3, 0.2]), Budget(epsilon=1.0, delta=0.0)).round(4)
     array([0.1839, 0.7425, 0.0736])
     """
-    kept = (old * reference).sum(axis=-1, keepdims=True)
-    rest = ((1 - old) * reference).sum(axis=-1, keepdims=True)
+    of_old, of_others = old * reference, (1 - old) * reference
+    kept, rest = sums_of_arms(of_old)[..., None], sums_of_arms(of_others)[..., None]
     left_over = lowest_rest(kept, rest, budget)
-    others = share_out(left_over, (1 - old) * reference, scores, budget)
+    others = share_out(left_over, of_others, scores, budget)
     # 1 − left_over can exceed the allowed value by rounding, also where 0 is allowed.
     raised = np.minimum(1 - left_over, highest_allowed(kept, budget))
     return np.where(old > 0, raised, others)

@@ -8,11 +8,13 @@ import math
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray, FloatArray, IntArray
+from armnesia.core.arrays import BoolArray, FloatArray, IntArray, numbers_of_arms, sums_of_arms
 from armnesia.privacy import Budget
 
 _AT_ONCE = 2**14
 """Probabilities; about three megabytes are needed for them."""
+_FEW_ROWS = 20
+"""So few data sets are sorted as fast."""
 
 
 def factors(budget: Budget) -> tuple[float, float]:
@@ -67,26 +69,76 @@ def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | 
     array([0.9051, 0.0474, 0.0474])
     """
     m = predictive.shape[-1]
-    if predictive.size > max(_AT_ONCE, m):  # in parts that fit into a cache
-        rows, marks = predictive.reshape(-1, m), None if insured is None else insured.reshape(-1, m)
-        parts = np.array_split(np.arange(len(rows)), -(-rows.size // _AT_ONCE))
-        found = (best_reference(rows[i], budget, None if marks is None else marks[i]) for i in parts)
-        return np.concatenate(list(found)).reshape(predictive.shape)
-    up, down = factors(budget)
-    h = knee(budget)
+    rows, marks = predictive.reshape(-1, m), None if insured is None else insured.reshape(-1, m)
+    fill = _filled_in_order if budget.delta > knee(budget) or len(rows) < _FEW_ROWS else _filled_at_once
+    at_once = max(1, _AT_ONCE // m)  # data sets that fit into a cache
+    if len(rows) <= at_once:
+        return fill(rows, budget, marks).reshape(predictive.shape)
+    parts = [slice(start, start + at_once) for start in range(0, len(rows), at_once)]
+    found = [fill(rows[part], budget, None if marks is None else marks[part]) for part in parts]
+    return np.concatenate(found).reshape(predictive.shape)
+
+
+def _filled_in_order(predictive: FloatArray, budget: Budget, insured: BoolArray | None) -> FloatArray:
+    """The pieces of all arms, sorted by what they gain and filled until the total is 1."""
+    h, likely = knee(budget), _rounded(predictive)
     pieces = (h, 1 - budget.delta - h, budget.delta)
     lengths = np.concatenate([np.full(predictive.shape, length) for length in pieces], axis=-1)
-    first_gains = predictive * up if insured is None else np.where(insured, np.inf, predictive * up)
-    gains = np.concatenate([first_gains, predictive * down, np.zeros_like(predictive)], axis=-1)
-    # Among pieces without gain, the likelier arm is filled first; what differs by rounding only is equal.
-    likelier = np.concatenate([_rounded(predictive)] * 3, axis=-1)
-    order = np.lexsort((-likelier, -_rounded(gains)), axis=-1)
+    gains = np.concatenate([*_gains(likely, budget, insured), np.zeros_like(predictive)], axis=-1)
+    # Of pieces with equal gains, or none, those of the likelier arm are filled first.
+    order = np.lexsort((-np.concatenate([likely] * 3, axis=-1), -gains), axis=-1)
     sorted_lengths = np.take_along_axis(lengths, order, -1)
-    room = 1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths)
-    room = np.where(room > 1e-15, room, 0.0)  # smaller values are rounding errors
+    room = _without_rounding(1 - (np.cumsum(sorted_lengths, axis=-1) - sorted_lengths))
     filled = np.zeros_like(lengths)
     np.put_along_axis(filled, order, np.clip(room, 0.0, sorted_lengths), axis=-1)
     return np.asarray(sum(np.split(filled, 3, axis=-1)))
+
+
+def _filled_at_once(predictive: FloatArray, budget: Budget, insured: BoolArray | None) -> FloatArray:
+    """The same for δ ≤ h and many data sets, without sorting where the total is 1 after few pieces.
+
+    Some first pieces come before the second one of the likeliest arm. If they are two or more, this second
+    piece takes what they leave, because δ ≤ h. If the arm's own is the only one, δ is left over: for the
+    next likely arm, or for the likeliest if no other arm is likely at all.
+    """
+    h = knee(budget)
+    # Arms on the first axis: operations on many data sets are faster than many on few arms.
+    likely = _rounded(predictive.T)
+    first, second = _gains(likely, budget, None if insured is None else insured.T)
+    likeliest, highest = _first_highest(likely), likely.max(axis=0)
+    to_exceed = second.max(axis=0)
+    comes_before = (first > to_exceed) | ((first == to_exceed) & (likely == highest))
+    number = comes_before.sum(axis=0)
+    filled = h * comes_before + np.where(likeliest, _without_rounding(1 - h * number), 0.0)
+    if budget.delta > 0:
+        others = np.where(likeliest, 0.0, likely)
+        is_next = np.where(others.max(axis=0) > 0, _first_highest(others), likeliest)
+        alone = number == 1
+        filled += np.where(alone, budget.delta * (is_next.astype(np.float64) - likeliest), 0.0)
+    reference = np.ascontiguousarray(filled.T)
+    too_many = h * number > 1
+    if too_many.any():
+        marks = None if insured is None else insured[too_many]
+        reference[too_many] = _filled_in_order(predictive[too_many], budget, marks)
+    return reference
+
+
+def _gains(likely: FloatArray, budget: Budget, insured: BoolArray | None) -> tuple[FloatArray, FloatArray]:
+    """What the first and the second piece of each arm gain; what differs by rounding only is equal."""
+    up, down = factors(budget)
+    first, second = _rounded(likely * up), _rounded(likely * down)
+    return first if insured is None else np.where(insured, np.inf, first), second
+
+
+def _first_highest(values: FloatArray) -> BoolArray:
+    """Mark the highest value on the first axis, and of equal ones the first."""
+    is_highest = values == values.max(axis=0)
+    return np.asarray(is_highest & (np.cumsum(is_highest, axis=0) == 1))
+
+
+def _without_rounding(room: FloatArray) -> FloatArray:
+    """The room that is left; values up to 10⁻¹⁵ are rounding errors."""
+    return np.where(room > 1e-15, room, 0.0)
 
 
 def _rounded(values: FloatArray) -> FloatArray:
@@ -109,8 +161,11 @@ def among_contenders(predictive: FloatArray, is_contender: BoolArray) -> FloatAr
            [0.5, 0.5, 0. ]])
     """
     left = np.where(is_contender, predictive, 0.0)
-    alike = is_contender / np.maximum(is_contender.sum(axis=-1, keepdims=True), 1)
-    return np.where(left.sum(axis=-1, keepdims=True) > 0, left, alike)
+    nothing_left = ~(sums_of_arms(left) > 0)
+    if nothing_left.any():
+        alike = is_contender / np.maximum(numbers_of_arms(is_contender)[..., None], 1)
+        left = np.where(nothing_left[..., None], alike, left)
+    return left
 
 
 def insured_arms(
@@ -137,7 +192,7 @@ def insured_arms(
     [ True  True  True  True]
     """
     h, (up, down) = knee(budget), factors(budget)
-    affordable = insurance_price(is_contender.sum(axis=-1, keepdims=True), budget) <= insurance
+    affordable = insurance_price(numbers_of_arms(is_contender)[..., None], budget) <= insurance
     if highest is None or down * h > insurance or affordable.all():
         return is_contender & affordable
     # A first piece that is filled may miss h by rounding.
