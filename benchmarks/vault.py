@@ -2,13 +2,14 @@
 
     python benchmarks/vault.py [--rows N] [--forgets N] [--sqlite | --postgresql] [--loads]
 
-Every user has ten rows, scattered over the file. Bare SQL runs the very statements of a forget, with ledger
-insert, commit and checkpoint, on the same big table in the same run, in turns with the vault: what is left
-between the two is the price of the exact release, the signature, the seal and the hash chain. Retraining is
-adding up all rows on the same database, by the faster of two statements: a group-by, and a sum for each arm
-in one pass, which needs no sorting. Beside them stands what needs no vault: counting again in columns, by
-DuckDB on the Parquet file of the log, with the person filtered out, or with the file written anew without
-them. The statistics are the same; nothing is recorded, and a row that is sent again comes back.
+Every user has ten rows, scattered over the file. Bare SQL runs the very statements of a forget, with the
+check of the schema, ledger insert, commit and checkpoint, on a copy of the vault in the same run, in turns
+with the vault: what is left between the two is the price of the exact release, the signature, the seal and
+the hash chain. Retraining is adding up all rows on the same database, by the faster of two statements: a
+group-by, and a sum for each arm in one pass, which needs no sorting. Beside them stands what needs no vault:
+counting again in columns, by DuckDB on the Parquet file of the log, with the person filtered out, or with the
+file written anew without them. The statistics are the same; nothing is recorded, and a row that is sent again
+comes back.
 
 An ingest is compared with the bare load of the same tables from the same file: DuckDB computes a digest of
 each id and each person, chunks are sorted, SQLite inserts them by `executemany` and PostgreSQL by COPY, and
@@ -22,6 +23,7 @@ import argparse
 import multiprocessing
 import os
 import resource
+import secrets
 import shutil
 import sqlite3
 import statistics
@@ -38,17 +40,14 @@ import duckdb
 
 from armnesia.logs.urls import without_schema
 from armnesia.vault import Configuration, Vault
+from armnesia.vault.keys.keyring import DIGEST_BYTES
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database
 from armnesia.vault.storage.opening import open_database
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, TABLES, VERSION, VaultRow
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
-SMALL_TABLES = ("vault", "decision", "suppressed", "ledger", "certificate", "request")
-LINES = (
-    "WITH asked (one) AS (VALUES (?), (?))"
-    " SELECT digest, kind, since, readmitted FROM bare_suppressed JOIN asked ON digest = one"
-    " UNION ALL SELECT digest, opening, sequence, NULL FROM bare_request JOIN asked ON digest = one"
-)
 RETRAINING = {
     "by a group-by": "SELECT arm, count(*), sum(units) FROM record GROUP BY arm",
     "by sums of each arm": "SELECT "
@@ -58,7 +57,6 @@ RETRAINING = {
     )
     + " FROM record",
 }
-DELETE = "DELETE FROM record WHERE owner = ? RETURNING identity, owner, arm, units"
 
 
 def write_log(path: Path, rows: int, first: int = 0, users: int | None = None) -> None:
@@ -91,69 +89,53 @@ def timed(work: Callable[[], object]) -> float:
 
 
 class BareSql:
-    """The statements of a forget with nothing computed, on its rows and copies of its small tables."""
+    """The statements of a forget with nothing computed, on a copy of the vault."""
 
-    def __init__(self, database: Database, owner_digest: Callable[[str], bytes]) -> None:
+    def __init__(self, database: Database, vault: Vault) -> None:
+        """Take the texts of the last request of the vault itself, which the copy need not have."""
         self.database = database
-        self.owner_digest = owner_digest
-        self.sequence = 10**9
-        with database.writing() as session:
-            for table in SMALL_TABLES:
-                session.execute(f"CREATE TABLE bare_{table} AS SELECT * FROM {table}")
-            session.execute("CREATE UNIQUE INDEX bare_1 ON bare_ledger (sequence)")
-            session.execute("CREATE UNIQUE INDEX bare_2 ON bare_certificate (sequence)")
-            session.execute("CREATE UNIQUE INDEX bare_3 ON bare_request (digest)")
-            session.execute("CREATE UNIQUE INDEX bare_4 ON bare_suppressed (digest)")
-            ((self.entry,),) = session.query("SELECT entry FROM ledger ORDER BY sequence DESC LIMIT 1")
-            ((self.body, self.signature),) = session.query(
-                "SELECT body, signature FROM certificate ORDER BY sequence DESC LIMIT 1"
+        self.owner_digest = vault._connection.all_keys.owner_digest
+        with vault._connection.database.reading() as session:
+            ((self.sequence, self.entry, self.body, self.signature),) = session.query(
+                "SELECT sequence, entry, body, signature FROM ledger JOIN certificate USING (sequence)"
+                " ORDER BY sequence DESC LIMIT 1"
             )
 
     def forget(self, user: str) -> None:
+        """Run the statements; names and numbers are those of another request, of the same length."""
         self.sequence += 1
-        digest = self.sequence.to_bytes(16, "big")
+        owner, request = self.owner_digest(user), secrets.token_bytes(DIGEST_BYTES)
         with self.database.writing() as session:
-            ((*_, length, head, erased, key, signing, _, tallies, seal),) = session.query(
-                "SELECT * FROM bare_vault"
-            )
-            ((statistics,),) = session.query("SELECT statistics FROM bare_decision")
-            session.query(LINES, digest, digest)
-            owner = self.owner_digest(user)
-            session.query("SELECT owner, records, digest FROM owner WHERE owner = ?", owner)
-            session.query(DELETE, owner)
+            (state,) = tables.read_vault(session)
+            (decision,) = tables.read_first_decisions(session, 2)
+            self.database.schema_problems(session, TABLES[MANAGED_LAYOUT, VERSION])
+            list(tables.read_suppression(session, [owner, request]))
+            tables.delete_records(session, MANAGED_LAYOUT, "owner", [owner])
+            tables.read_records(session, MANAGED_LAYOUT, "owner", [owner])
+            tables.read_tallies(session, [owner])
+            assert isinstance(state, VaultRow)
             session.execute_together(
                 [
-                    ("DELETE FROM owner WHERE owner = ?", (owner,)),
-                    (
-                        "INSERT INTO bare_ledger (sequence, entry, hash) VALUES (?, ?, ?)",
-                        (self.sequence, self.entry, head),
-                    ),
-                    (
-                        "INSERT INTO bare_certificate (sequence, body, signature) VALUES (?, ?, ?)"
-                        " ON CONFLICT (sequence) DO UPDATE SET body = excluded.body",
-                        (self.sequence, self.body, self.signature),
-                    ),
-                    (
-                        "INSERT INTO bare_request (digest, sequence, opening) VALUES (?, ?, ?)"
-                        " ON CONFLICT (digest) DO UPDATE SET sequence = excluded.sequence,"
-                        " opening = excluded.opening",
-                        (digest, self.sequence, "0" * 32),
-                    ),
-                    (
-                        "INSERT INTO bare_suppressed (digest, kind, since, readmitted) VALUES (?, ?, ?, ?)"
-                        " ON CONFLICT (digest) DO UPDATE SET kind = excluded.kind, since = excluded.since,"
-                        " readmitted = excluded.readmitted",
-                        (digest, "user", self.sequence, None),
-                    ),
-                    ("UPDATE bare_decision SET statistics = ?", (statistics,)),
-                    (
-                        "UPDATE bare_vault SET ledger_length = ?, ledger_head = ?, erased_through = ?,"
-                        " digest_key = ?, signing_key = ?, tallies = ?, seal = ?",
-                        (length + 1, head, erased, key, signing, tallies, seal),
-                    ),
+                    tables.insert_entry(self.sequence, self.entry, state.ledger_head),
+                    tables.put_certificate(self.sequence, self.body, self.signature),
+                    tables.delete_tally(owner),
+                    tables.put_row("suppressed", (owner, "user", self.sequence, None)),
+                    tables.put_row("request", (request, self.sequence, "0" * 32)),
+                    tables.put_decision(decision),
+                    tables.update_vault(state),
                 ]
             )
         self.database.erase()
+
+
+def copied(vault: Vault, name: str, url: str) -> Database:
+    """A copy of the vault: of the file, or in another schema of the same server."""
+    if name == "SQLite":
+        path = url.removeprefix("sqlite:///")
+        shutil.copy(path, f"{path}.copy")  # its log is empty
+        return open_database(f"sqlite:///{path}.copy")
+    vault.copy_to(f"{url}_copy", keys=f"{vault._connection.keys_path}.copy")
+    return open_database(f"{url}_copy")
 
 
 def recounted(log: Path, user: str) -> list[tuple[str, int, int]]:
@@ -353,12 +335,10 @@ def measure(name: str, url: str, keys: Path, logs: tuple[Path, Path], rows: int,
     log = logs[0]
     people = users(rows)
     with Vault.open(url, keys=keys) as vault:
-        vault.forget(users=[next(people)])
-        database = open_database(url)
+        database = copied(vault, name, url)
         database.has_vault()
-        bare = BareSql(database, vault._connection.all_keys.owner_digest)
-        if name == "SQLite":  # the copies of small tables are in the same file, which a vault refuses
-            vault._connection.database.schema_problems = lambda *_: []  # type: ignore[method-assign]
+        vault.forget(users=[next(people)])
+        bare = BareSql(database, vault)
         ours: list[float] = []
         theirs: list[float] = []
         processor = [0.0, 0.0]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -31,6 +31,15 @@ def test_an_empty_request_touches_nothing_and_deletes_nothing() -> None:
     assert request.is_empty
     assert request.n_sources == 0
     assert log.without(request) == log
+
+
+def test_what_is_left_is_that_of_the_statistics_asked_about() -> None:
+    request = DeletionRequest.from_rewards({"A": [1], "B": []})
+    logs = [ArmStatistics.from_rewards({"A": [1] * number, "B": [0]}) for number in (1, 2, 3)]
+    for log in (*logs, *logs, logs[0], logs[0]):
+        assert request.taken_from(log) == log.without(request.records)
+    with pytest.raises(ImpossibleDeletionError, match="would remove records that it does not contain"):
+        request.taken_from(ArmStatistics.from_rewards({"A": [], "B": [0]}))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.3, 1.0]), st.booleans()), max_size=12))

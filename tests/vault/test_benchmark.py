@@ -76,6 +76,33 @@ def test_both_ways_to_retrain_give_the_same(place: Place) -> None:
     assert [int(value) for row in sorted(grouped) for value in row[1:]] == [int(v) for v in in_one_pass[0]]
 
 
+def test_bare_sql_runs_the_very_statements_of_a_forget(tmp_path: Path) -> None:
+    benchmark = load_benchmark()
+    log, url = tmp_path / "log.parquet", f"sqlite:///{tmp_path}/vault.db"
+    benchmark.write_log(log, 2000)
+    with benchmark.Vault.create(url, Configuration(actions=benchmark.ACTIONS)) as vault:
+        vault.ingest(str(log), action="arm", reward="click", user="who", id="id")
+        database = benchmark.copied(vault, "SQLite", url)
+        vault.forget(users=["user-1"])
+        bare = benchmark.BareSql(database, vault)
+        bare.forget("user-2")
+        ours, theirs = statements_of(vault._connection.database), statements_of(database)
+        vault.forget(users=["user-3"])
+        bare.forget("user-3")
+        database.close()
+    # What follows depends on which pages have copies of cells, and is the database's own in both.
+    assert ours[: ours.index("COMMIT")] == theirs[: theirs.index("COMMIT")]
+    assert ours.index("COMMIT") > 15
+
+
+def statements_of(database: Any) -> list[str]:
+    """The statements that a database runs from now on, without the values in them."""
+    found: list[str] = []
+    values = re.compile(r"x?'(?:[^']|'')*'|(?<=[ (])-?\d+|NULL")
+    database._connection.set_trace_callback(lambda statement: found.append(values.sub("?", statement)))
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
     "ARMNESIA_HARD_TEST" not in os.environ, reason="it runs 30 commands; make hard-test runs it"

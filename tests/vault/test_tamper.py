@@ -314,7 +314,7 @@ def rewritten(vault: Vault) -> None:
             )
             if entry.kind == "forget":
                 draft = CertificateDraft.of(entry, connection.database.erasure_covers)
-                stored = tables.put_certificate(sequence, draft.text, draft.seal(transaction.keyring))
+                stored = tables.put_certificate(sequence, draft.text, transaction.keyring.seal(draft.text))
                 session.execute_together([stored])
             head = entry.head
         transaction.store(replace(transaction.state, head=head))

@@ -12,6 +12,8 @@ from armnesia.core.units import UNIT
 LARGEST_INT64_COUNT = np.iinfo(np.int64).max // UNIT
 """Of records of an arm: every possible sum of their reward units fits into 64 bits."""
 
+_WHOLE = (int, np.integer)
+
 
 def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
     """Convert sums to int64 if every possible sum of these counts fits, to Python integers otherwise."""
@@ -35,7 +37,7 @@ def is_whole(value: Any) -> bool:
     >>> is_whole(np.int64(2)), is_whole(2.0), is_whole(True)
     (True, False, False)
     """
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, _WHOLE) and not isinstance(value, bool))
 
 
 def add_sums(left: NDArray[Any], right: NDArray[Any], counts: IntArray) -> NDArray[Any]:

@@ -29,7 +29,7 @@ class DeletionRequest:
     binary: bool = False
 
     def __post_init__(self) -> None:
-        if self.binary and (self.records.sums % UNIT != 0).any():
+        if self.binary and np.count_nonzero(self.records.sums % UNIT):
             raise InvalidInputError(
                 "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
             )
@@ -63,6 +63,18 @@ class DeletionRequest:
             return None
         records = ArmStatistics.of_checked_arms(statistics.actions, counts, totals, statistics.reward_range)
         return cls(records, binary)
+
+    def taken_from(self, statistics: ArmStatistics) -> ArmStatistics:
+        """D∖U: the statistics without these records; the last answer is kept, because a release asks twice.
+
+        >>> log = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
+        >>> DeletionRequest.from_rewards({"A": [1], "B": []}).taken_from(log).counts
+        array([2, 1])
+        """
+        known: tuple[ArmStatistics, ArmStatistics] | None = self.__dict__.get("_known")
+        if known is None or known[0] is not statistics:
+            known = self.__dict__["_known"] = (statistics, statistics.without(self.records))
+        return known[1]
 
     @property
     def actions(self) -> tuple[Hashable, ...]:

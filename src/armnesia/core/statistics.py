@@ -312,7 +312,7 @@ def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:
     """Find an arm with a negative count or sum, or a sum above its count; None if there is none."""
     ceiling = counts.astype(sums.dtype) * UNIT
     impossible = (counts < 0) | (sums < 0) | (sums > ceiling)
-    return int(np.argwhere(impossible)[0][-1]) if impossible.any() else None
+    return int(np.argwhere(impossible)[0][-1]) if np.count_nonzero(impossible) else None
 
 
 def _impossible(action: Hashable) -> InvalidInputError:

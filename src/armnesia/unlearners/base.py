@@ -220,10 +220,10 @@ class Unlearner(ABC):
     ) -> Release:
         """The exact distribution of the arm released after forgetting the request."""
         self.check_supported(learner, request.records.counts)
-        retained = statistics.without(request.records)
+        retained = request.taken_from(statistics)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
         no_data = retained.total == 0
-        if no_data.any() or probabilities.shape != retained.counts.shape:
+        if np.count_nonzero(no_data) or probabilities.shape != retained.counts.shape:
             probabilities = default_where_empty(learner, retained, probabilities)
         unchanged = request.is_empty & (not self.conceals_empty_requests)
         codes = first_branch({Branch.NO_DATA_LEFT: no_data, Branch.UNCHANGED: unchanged}, otherwise=branch)

@@ -143,7 +143,7 @@ class Stream:
         array([1, 1])
         """
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
-        return self._with_state(self.statistics.without(request.records), deleted_counts)
+        return self._with_state(request.taken_from(self.statistics), deleted_counts)
 
     def forget(
         self, unlearner: Unlearner, request: DeletionRequest, budget: Budget

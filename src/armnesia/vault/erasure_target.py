@@ -31,8 +31,18 @@ class ErasureTarget:
 
     users: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """All names of the request, of people or of records."""
+    row_column: str = field(init=False, repr=False, compare=False)
+    """The column of the table `record` by which the rows are found."""
     types: Mapping[str, str] = field(default_factory=dict, compare=False)
     """By name, the type of the value that it was given as, if files write such values in several ways."""
+    _keys: tuple[Keyring, list[bytes]] | None = field(default=None, init=False, repr=False, compare=False)
+    """The row keys, and the keyring that they are made with: a cache."""
+
+    def __post_init__(self) -> None:
+        column = "owner" if self.users else "identity"
+        self.__dict__.update(names=self.users or self.records, row_column=column)
 
     @classmethod
     def of(cls, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None) -> "ErasureTarget":
@@ -78,11 +88,6 @@ class ErasureTarget:
         """The request as the commitment and the certificate spell it."""
         return {"users": list(self.users)} if self.users else {"records": list(self.records)}
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names of the request, of people or of records."""
-        return self.users or self.records
-
     def one_by_one(self) -> list["ErasureTarget"]:
         """The request of each person, or record, alone."""
         if len(self.names) == 1:
@@ -99,14 +104,13 @@ class ErasureTarget:
 
     def row_keys(self, keyring: Keyring) -> list[bytes]:
         """The value of `row_column` in the rows of each name."""
-        if self.users:
-            return [keyring.owner_digest(user) for user in self.users]
-        return [keyring.record_identity("id", record) for record in self.records]
-
-    @property
-    def row_column(self) -> str:
-        """The column of the table `record` by which the rows are found."""
-        return "owner" if self.users else "identity"
+        if self._keys is None or self._keys[0] is not keyring:
+            keys = keyring.owner_digests(self.users) or [
+                keyring.record_identity("id", record) for record in self.records
+            ]
+            object.__setattr__(self, "_keys", (keyring, keys))
+            return keys
+        return self._keys[1]
 
 
 def empty_request_error() -> InvalidInputError:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.privacy import Level
 from armnesia.vault.keys import signatures
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate, CertificateDraft
 from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY
@@ -50,6 +51,18 @@ def issued(entry: Entry | None = None, ring: Keyring = RING, **changes: Any) -> 
     entry = entry or entry_of(covers=covers)
     draft = CertificateDraft.of(entry, covers)
     return draft.issue(ring, **{"head": entry.head, "erasure": "complete", "issued": TIME, **changes})
+
+
+@given(st.text(max_size=20).filter(lambda text: text.isprintable()), st.sampled_from(["pending", "complete"]))
+def test_texts_that_are_put_together_are_the_canonical_texts_of_the_bodies(text: str, erasure: Any) -> None:
+    entry = entry_of(covers=text, released=text)
+    draft = CertificateDraft.of(entry, text)
+    assert draft.text == canonical(draft.body)
+    issued_at_once = draft.issue(RING, head=entry.head, erasure=erasure, issued=TIME)
+    assert issued_at_once.text == canonical(issued_at_once.body)
+    read_again = CertificateDraft(json.loads(draft.text))
+    assert read_again == draft
+    assert read_again.issue(RING, head=entry.head, erasure=erasure, issued=TIME) == issued_at_once
 
 
 def handed_out() -> Certificate:

@@ -32,7 +32,7 @@ def forged_with(ring: Keyring, vault: Vault) -> None:
         vault,
         "UPDATE certificate SET body = ?, signature = ? WHERE sequence = 2",
         draft.text,
-        draft.seal(ring),
+        ring.seal(draft.text),
     )
 
 

@@ -15,6 +15,8 @@ from armnesia.core.errors import InvalidInputError
 
 _ACCEPTED = "null, true or false, text, whole and finite numbers, and lists and mappings of these"
 _SCALARS = (str, int, float, type(None))  # a bool is an int
+_PLAIN = {str, int, float, bool, type(None)}
+_LISTS, _MAPPINGS = (list, tuple), (dict, Mapping)  # dict first: the check for a Mapping is slow
 _TEXT = {str}
 _DEEPEST = 100
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -55,24 +57,31 @@ def text_of_plain(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
+def text_of_parts(parts: Mapping[str, str]) -> str:
+    """The canonical text of a mapping, from the canonical texts of its values; names need no escaping.
+
+    >>> text_of_parts({"b": text_of_plain([1]), "a": text_of_plain(None)})
+    '{"a":null,"b":[1]}'
+    """
+    return "{" + ",".join([f'"{name}":{parts[name]}' for name in sorted(parts)]) + "}"
+
+
 def plain(value: Any, depth: int = 0) -> Any:
     """A copy in JSON's own types: mappings become dicts, tuples become lists, other types are refused.
 
     >>> plain({"arms": ("A", "B")})
     {'arms': ['A', 'B']}
     """
-    if isinstance(value, _SCALARS):
+    if type(value) in _PLAIN or isinstance(value, _SCALARS):
         return value
     if depth == _DEEPEST:
         raise InvalidInputError(f"a value must be nested at most {_DEEPEST} levels deep; this one is deeper")
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return [plain(item, depth + 1) for item in value]
-    if isinstance(value, dict | Mapping):  # dict first: the check for a Mapping is slow
+    if isinstance(value, _MAPPINGS):
         if not (_TEXT.issuperset(map(type, value)) or all(isinstance(key, str) for key in value)):
             raise InvalidInputError("the keys of a mapping must be text; got another type")
-        return {
-            key: item if isinstance(item, _SCALARS) else plain(item, depth + 1) for key, item in value.items()
-        }
+        return {key: item if type(item) in _PLAIN else plain(item, depth + 1) for key, item in value.items()}
     raise InvalidInputError(f"JSON has no type {type(value).__name__}; accepted are {_ACCEPTED}")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.keys import private_files, signatures
-from armnesia.vault.keys.canonical_json import canonical, read_json
+from armnesia.vault.keys.canonical_json import canonical, read_json, text_of_plain
 
 SCHEMA = "armnesia.keys/1"
 KEY_BYTES = 32
@@ -225,7 +225,7 @@ class Keyring:
         >>> keyring.request_digest({"users": ["ann"]}) == keyring.request_digest({"records": ["ann"]})
         False
         """
-        return self._chained(canonical(request).encode(), REQUEST)
+        return self._chained(_utf8(text_of_plain(request)), REQUEST)
 
     def wrapped(self, digest: bytes, purpose: bytes) -> bytes:
         """The next digest of a chain, with the newest key: H(kₙ, dₙ₋₁).

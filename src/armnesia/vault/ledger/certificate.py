@@ -28,6 +28,7 @@ from armnesia.vault.keys.canonical_json import (
     plain_and_text,
     read_json,
     sha256_hex,
+    text_of_parts,
     text_of_plain,
     utc_now,
 )
@@ -75,16 +76,26 @@ def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
         yield "the certificate's words are not those that its ledger entry fixes"
 
 
+_SAME_PARTS = {
+    name: text_of_plain(value)
+    for name, value in (("schema", SCHEMA), ("not_covered", NOT_COVERED), ("proves", PROVES))
+}
+"""Canonical texts of what all certificates say alike."""
+
+
 @dataclass(frozen=True)
 class CertificateDraft:
     """The body of a certificate before it is issued."""
 
     body: Mapping[str, Any]
+    parts: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    """The canonical texts of all values in the body, if the caller has them; only of known names."""
     text: str = field(init=False, repr=False, compare=False)
-    """What is sealed: the canonical JSON of the body."""
+    """The canonical JSON of the body. The digest key in use seals it; a new one seals all drafts again."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", text_of_plain(self.body))
+        text = text_of_plain(self.body) if self.parts is None else text_of_parts(self.parts)
+        object.__setattr__(self, "text", text)
 
     @classmethod
     def of(cls, entry: Entry, covers: str, claims: Mapping[str, str] | None = None) -> "CertificateDraft":
@@ -93,19 +104,28 @@ class CertificateDraft:
         The guarantee that it claims is the entry's `level` and `budget`; `claims` are what `claims_of` makes
         of them, if the caller has it.
         """
-        return cls(
-            {
-                "schema": SCHEMA,
-                "vault": entry.vault,
-                "sequence": entry.sequence,
-                "entry": dict(entry.fields),
-                "entry_hash": entry.hash,
-                "claims": claims_of(entry.kind, entry.fields) if claims is None else dict(claims),
-                "not_covered": list(NOT_COVERED),
-                "proves": PROVES,
-                "erasure": {"covers": covers},
-            }
-        )
+        claims = claims_of(entry.kind, entry.fields) if claims is None else claims
+        body = {
+            "schema": SCHEMA,
+            "vault": entry.vault,
+            "sequence": entry.sequence,
+            "entry": dict(entry.fields),
+            "entry_hash": entry.hash,
+            "claims": dict(claims),
+            "not_covered": list(NOT_COVERED),
+            "proves": PROVES,
+            "erasure": {"covers": covers},
+        }
+        parts = {
+            **_SAME_PARTS,
+            "vault": text_of_plain(entry.vault),
+            "sequence": str(entry.sequence),
+            "entry": entry.text,
+            "entry_hash": f'"{entry.hash}"',
+            "claims": text_of_plain(body["claims"]),
+            "erasure": text_of_plain(body["erasure"]),
+        }
+        return cls(body, parts)
 
     @classmethod
     def for_reissue(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
@@ -118,10 +138,6 @@ class CertificateDraft:
             return cls.of(entry, covers)
         refuse_first(terms_problems(body, entry), f"certificate {entry.sequence}: {{}}")
         return Certificate(body, b"").draft
-
-    def seal(self, keyring: Keyring) -> bytes:
-        """The seal on the text, by the digest key in use; `rotate_digest_key` seals all drafts again."""
-        return keyring.seal(self.text)
 
     def issue(
         self,
@@ -141,14 +157,25 @@ class CertificateDraft:
         if self.body["vault"] != keyring.vault:
             raise VaultError("the keyring and the entry belong to different vaults")
         seeds = keyring.signing_keys
+        version, public = len(seeds), signatures.public_key(seeds[-1])
         body = {
             **self.body,
             "erasure": {"state": erasure, **self.body["erasure"]},
             "issued": issued or utc_now(),
             "issued_at_head": str(head),
-            "signing_key": {"version": len(seeds), "public": signatures.public_key(seeds[-1])},
+            "signing_key": {"version": version, "public": public},
         }
-        text = text_of_plain(body)
+        if self.parts is None:
+            text = text_of_plain(body)
+        else:
+            parts = {
+                **self.parts,
+                "erasure": text_of_plain(body["erasure"]),
+                "issued": text_of_plain(body["issued"]),
+                "issued_at_head": f'"{head}"',
+                "signing_key": f'{{"public":"{public}","version":{version}}}',
+            }
+            text = text_of_parts(parts)
         certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
         certificate.__dict__.update(
             body=MappingProxyType(body),

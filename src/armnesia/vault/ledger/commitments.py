@@ -17,7 +17,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import canonical, sha256_hex
+from armnesia.vault.keys.canonical_json import sha256_hex, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 
 LEFT, RIGHT = "left", "right"
@@ -32,7 +32,7 @@ def commitment(salt: bytes, request: Mapping[str, Any]) -> str:
     >>> commitment(bytes(16), {"users": ["ann"]}) == commitment(bytes(15) + b"1", {"users": ["ann"]})
     False
     """
-    return sha256_hex(salt + canonical(request).encode("utf-8"))
+    return sha256_hex(salt + text_of_plain(request).encode("utf-8"))
 
 
 def tree_root(leaves: Sequence[str]) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.ledger import GENESIS, Entry, Head
+from armnesia.vault.ledger.ledger import GENESIS, Entry
 from armnesia.vault.ledger.public_keys import PREDECESSORS, SIGNED_BY_PREDECESSOR
 from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
 from armnesia.vault.state.decision_table import decided, declared_keys, empty_decisions, with_tree
@@ -23,7 +24,7 @@ from armnesia.vault.state.pending_erasure import complete_erasure
 from armnesia.vault.state.record_modes import RECORDS
 from armnesia.vault.state.sealed_state import State, store_statements
 from armnesia.vault.state.table_digests import TableDigests
-from armnesia.vault.state.transaction import next_entry
+from armnesia.vault.state.transaction import CODE
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Statement
 
@@ -108,7 +109,7 @@ def _create(
         keyring.vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
     )
     decisions, state = _with_decisions(state, keyring, declared)
-    statements, _, state = store_statements(None, state, entry.head, keyring)
+    statements, _, state = store_statements(None, state, state.digests, entry.head, keyring)
     records = RECORDS[configuration.mode, bool(configuration.by)]
     with creating_vault(url, path, keyring, records.layout, timeout=timeout) as (database, session):
         tables.replace_table(session, "suppressed", suppressed)
@@ -134,10 +135,13 @@ def _with_decisions(
 
 def _first_entry(configuration: Configuration, keyring: Keyring, **facts: Any) -> Entry:
     """The first entry of the ledger."""
-    return next_entry(
-        keyring.vault,
-        Head(0, GENESIS),
-        "init",
+    return Entry.next_after(
+        0,
+        GENESIS,
+        vault=keyring.vault,
+        kind="init",
+        time=utc_now(),
+        code=CODE,
         configuration=configuration.to_dict(),
         public_key=keyring.public_key(),
         **facts,

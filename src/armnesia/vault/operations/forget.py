@@ -321,7 +321,7 @@ def _decide(transaction: Transaction, touched: Touched | None, resolved: Resolve
         sums = ArmSums.of(stream, before.configuration)
         kept = touched.visible is not touched.request and _keep_their_arm(touched, release.guarantee)[0]
         by = touched.decisions[0].served_by if kept else RELEASE
-        state, again = replace(before, decision=VaultDecision(FIRST, (), sums, arm, by)), None
+        state, again = before.changed(decision=VaultDecision(FIRST, (), sums, arm, by)), None
         facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
         facts |= {"kept": True} if kept else {}
         if release.guarantee.level.sees_shape:
@@ -409,7 +409,7 @@ def _store(
     claims = claims_of(outcome.kind, facts)
     entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
     draft = CertificateDraft.of(entry, covers, claims)
-    transaction.add(tables.put_certificate(entry.sequence, draft.text, draft.seal(keyring)))
+    transaction.add(tables.put_certificate(entry.sequence, draft.text, keyring.seal(draft.text)))
     transaction.add(*deleted.to_tallies)
     digests = outcome.state.digests.update(keyring, "record", deleted.rows)
     if commitment.leaves is not None:
@@ -419,7 +419,7 @@ def _store(
     after = history.after_forgetting(commitment.openings, entry.sequence)
     digests, to_lists = history.rows.apply_changes(after, keyring, digests)
     transaction.add(*to_lists)
-    transaction.store(replace(outcome.state, digests=digests))
+    transaction.store(outcome.state, digests=digests)
     return draft, commitment.revealed
 
 

@@ -54,7 +54,7 @@ def rebuild(
             decisions, known = decisions_to_count(transaction, ReplayedState.of(tables.LedgerRows(session)))
             transaction.intact &= known
         digests = scan.digests._replace(decision=transaction.state.digests.decision)
-        transaction.store(replace(transaction.state, digests=digests))
+        transaction.store(transaction.state, digests=digests)
         contents = connection.records.content_digest(session, transaction.keyring)
         state = connection.records.recount(transaction, scan, decisions, counter)
         rebuild_tallies(session, transaction.keyring, connection.records.layout)

@@ -198,4 +198,4 @@ def _ledger_statements(
             draft = CertificateDraft.for_reissue(
                 entry, body if number == sequence else {}, covers(entry.kind)
             )
-            yield tables.put_certificate(sequence, draft.text, draft.seal(keyring))
+            yield tables.put_certificate(sequence, draft.text, keyring.seal(draft.text))

@@ -172,6 +172,6 @@ def _reseal_drafts(session: Session, old: Keyring, new: Keyring) -> None:
         for sequence, body, signature, entry in rows:
             stored = StoredCertificate.read(sequence, body, signature, entry or "", old)
             if stored.issued is None:
-                statements.append(tables.put_certificate(sequence, body, stored.draft.seal(new)))
+                statements.append(tables.put_certificate(sequence, body, new.seal(stored.draft.text)))
         session.execute_together(statements)
         last = rows[-1][0]

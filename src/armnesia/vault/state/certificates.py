@@ -109,7 +109,7 @@ def redraft_certificates(connection: VaultConnection, transaction: Transaction) 
             with suppress(VaultError):
                 stored = StoredCertificate.read(sequence, body, signature, entry or "", transaction.keyring)
                 draft = stored.reissue_draft(connection.erasure_covers(stored.kind))
-                seal = draft.seal(transaction.keyring)
+                seal = transaction.keyring.seal(draft.text)
                 statements.append(tables.put_certificate(sequence, draft.text, seal))
         transaction.session.execute_together(statements)
         last = rows[-1][0]

@@ -5,7 +5,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -133,7 +133,7 @@ class VaultConnection:
         if not self._still_erased(session, state.head, self.erased_at):
             self.erased_at = None
             return state
-        return replace(state, erased_through=self.erased_at.sequence)
+        return state.changed(erased_through=self.erased_at.sequence)
 
     @staticmethod
     def _still_erased(session: Session, head: Head, erased_at: Head) -> bool:
@@ -163,17 +163,7 @@ class VaultConnection:
             self.pinned_head.write(stored.head)
         return stored
 
-    def check_at_opening(self, session: Session, head_before: Head | None) -> None:
-        """Refuse a damaged vault; if its seal does not match because of a key, say which."""
-        try:
-            self.read_checked(session, head_before)
-        except VaultError:
-            problem = self._first_key_problem(session)
-            if problem is None:
-                raise
-            raise VaultError(problem) from None
-
-    def _first_key_problem(self, session: Session) -> str | None:
+    def first_key_problem(self, session: Session) -> str | None:
         """Which key is not the one of the ledger, as far as that can be read."""
         with suppress(AssertionError, ValueError, TypeError, KeyError):
             replayed = ReplayedState.of(tables.stream_ledger(session))
@@ -274,7 +264,13 @@ def open_vault(
             check_identity(vault, VERSION if any_version else version, keyring)
             connection = VaultConnection(database, keyring, path, pinned_head, records, accept)
             if accept == "intact":
-                connection.check_at_opening(session, head_before)
+                try:
+                    connection.read_checked(session, head_before)
+                except VaultError:
+                    problem = connection.first_key_problem(session)
+                    if problem is None:
+                        raise
+                    raise VaultError(problem) from None
         undo.pop_all()
     return connection
 

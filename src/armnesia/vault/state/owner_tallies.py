@@ -21,28 +21,15 @@ _OWNER = 1  # its place in a record
 _AT_ONCE = 10_000
 
 
-class OwnerTallies:
-    """Tallies by owner, to which records are added."""
-
-    def __init__(self, keyring: Keyring) -> None:
-        self._keyring = keyring
-        self._tallies: dict[bytes, tuple[int, int]] = {}
-
-    def add(self, records: Iterable[Row]) -> None:
-        """Count records in the tallies of their owners."""
-        tally_digest = self._keyring.tally_digest
-        for record in records:
-            owner = record[_OWNER]
-            if owner is not None:
-                number, digest = self._tallies.get(owner, (0, 0))
-                self._tallies[owner] = (number + 1, digest ^ tally_digest(record))
-
-    def rows(self) -> list[Row]:
-        """The tallies as the table holds them."""
-        return [
-            (owner, records, digest.to_bytes(DIGEST_BYTES))
-            for owner, (records, digest) in self._tallies.items()
-        ]
+def tally_rows(keyring: Keyring, records: Iterable[Row]) -> list[Row]:
+    """The tallies of all owners of these records, as the table holds them."""
+    tallies: dict[bytes, tuple[int, int]] = {}
+    owned = [record for record in records if record[_OWNER] is not None]
+    digests = keyring.tally_digests([ascii(record).encode() for record in owned])
+    for record, digest in zip(owned, digests, strict=True):
+        number, total = tallies.get(record[_OWNER], (0, 0))
+        tallies[record[_OWNER]] = (number + 1, total ^ int.from_bytes(digest))
+    return [(owner, number, total.to_bytes(DIGEST_BYTES)) for owner, (number, total) in tallies.items()]
 
 
 class TallyObserver:
@@ -104,16 +91,14 @@ def remove_from_tallies(
     """
     owners = set(owners)
     concerned = list({*owners, *(record[_OWNER] for record in deleted if record[_OWNER] is not None)})
-    tallies = OwnerTallies(keyring)
-    tallies.add(tables.read_records(session, layout, "owner", concerned))
-    left = tallies.rows()
-    tallies.add(deleted)
-    kept = {owner for owner, *_ in left}
+    left = tables.read_records(session, layout, "owner", concerned)
+    kept = {record[_OWNER] for record in left}
+    counted = tally_rows(keyring, [*left, *deleted])
     # A deletion skips a row that its page does not find, and the row may be found again afterwards.
-    if kept & owners or set(tallies.rows()) != set(tables.read_tallies(session, concerned)):
+    if kept & owners or set(counted) != set(tables.read_tallies(session, concerned)):
         raise damaged()
     return [
-        *(tables.put_tally(row) for row in left),
+        *(tables.put_tally(row) for row in (tally_rows(keyring, left) if left else ())),
         *(tables.delete_tally(owner) for owner in concerned if owner not in kept),
     ]
 
@@ -162,9 +147,7 @@ def rebuild_tallies(session: Session, keyring: Keyring, layout: RecordLayout) ->
     tables.create_tally_table(session)
     written: list[Row] = []
     for _, records in groupby(tables.stream_records_by_owner(session, layout), key=lambda row: row[_OWNER]):
-        tallies = OwnerTallies(keyring)
-        tallies.add(records)
-        written += tallies.rows()
+        written += tally_rows(keyring, records)
         if len(written) >= _AT_ONCE:
             tables.load_tallies(session, written)
             written.clear()

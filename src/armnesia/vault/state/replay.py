@@ -217,6 +217,6 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState, 
         tables.delete_decisions(session)
     before = replace(state, decision=None) if found else None
     keyring = state.keyring_in_use(all_keys)
-    statements, _, state = store_statements(before, state, state.head, keyring)
+    statements, _, state = store_statements(before, state, state.digests, state.head, keyring)
     session.execute_together(statements)
     return state

@@ -92,9 +92,9 @@ class State:
 
     def require_stream(self) -> Stream:
         """The stream of the one decision; refused while the vault has no actions."""
-        if self.stream is None:
+        if self.decision is None:
             raise no_actions()
-        return self.stream
+        return self.decision.statistics.stream(self.configuration)
 
     def require_actions(self) -> tuple[Hashable, ...]:
         """The actions; refused while the vault has none."""
@@ -125,6 +125,12 @@ class State:
             signing_version=self.signing_key,
             rotated_below=self.rotated_below,
         )
+
+    def changed(self, **changes: Any) -> "State":
+        """The state with other values; as `dataclasses.replace`, in a fifth of the time."""
+        later = object.__new__(State)
+        later.__dict__.update(self.__dict__, **changes)
+        return later
 
     def with_stream(self, stream: Stream) -> "State":
         """The state with other records: the learner decides again."""
@@ -297,23 +303,23 @@ def _decision_of_arms(row: OldVaultRow, arms: Sequence[ArmRow]) -> DecisionRow |
 
 
 def store_statements(
-    before: State | None, state: State, head: Head, keyring: Keyring
+    before: State | None, state: State, digests: TableDigests, head: Head, keyring: Keyring
 ) -> tuple[list[Statement], StoredState, State]:
-    """The statements that store a new state at this head: the decision, if it changed, and the sealed row.
+    """The statements that store a new state with these table digests at this head.
 
-    Also returns the rows, and the state as they have it. The decisions of a vault with keys are stored
-    before, and their digest is in the state.
+    They are for the decision, if it changed, and for the sealed row. Also returns the rows, and the state as
+    they have it. The decisions of a vault with keys are stored before, and their digest is among the others.
     """
     decision = None if state.decision is None else state.decision.row(keyring)
     unchanged = before is not None and before.decision == state.decision
     statements = [] if decision is None or unchanged else [tables.put_decision(decision)]
     rotation = "" if state.rotated_below is None else ROTATED_BELOW + state.rotated_below.hex()
-    digests, number = state.digests, state.n_decisions
+    number = state.n_decisions
     if not state.configuration.by:
         digests = digests._replace(decision=digest_of_decision(decision, keyring))
         number = int(decision is not None)
-    state = replace(state, version=VERSION, head=head, digests=digests, n_decisions=number)
-    row = VaultRow(
+    state = state.changed(version=VERSION, head=head, digests=digests, n_decisions=number)
+    columns = VaultRow(
         id=state.vault,
         schema_version=VERSION,
         configuration=state.configuration.text,
@@ -325,8 +331,8 @@ def store_statements(
         decisions=number,
         tallies=digests.masked(keyring, head) + rotation,
         seal=b"",
-    )
-    row = row._replace(seal=seal_on(row[:-1], None, keyring))
+    )[:-1]
+    row = VaultRow(*columns, seal=seal_on(columns, None, keyring))
     statements.append(tables.insert_vault(row) if before is None else tables.update_vault(row))
     return statements, StoredState(row, decision), state
 

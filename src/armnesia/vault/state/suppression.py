@@ -53,10 +53,6 @@ class SuppressionRows:
                 request[digest] = (digest, number, text)
         return cls(suppressed, request)
 
-    def suppresses(self, digest: bytes) -> bool:
-        """Whether this is the digest of a person or record that is forgotten and not readmitted."""
-        return digest in self.suppressed and self.suppressed[digest][-1] is None
-
     @property
     def inherited(self) -> set[bytes]:
         """The names that are suppressed since the vault was created: another vault forgot them."""
@@ -97,6 +93,10 @@ class RequestHistory:
     """The digest of the whole request."""
     names: list[NameDigests]
     rows: SuppressionRows
+    suppressed: list[bool]
+    """Which of the names are forgotten and not readmitted."""
+    answered_before: bool
+    """Whether the same request was answered, and none of its names was readmitted since."""
 
     @classmethod
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "RequestHistory":
@@ -109,17 +109,10 @@ class RequestHistory:
         own = zip(target.suppression_digests(keyring), alone, strict=True)
         names = [NameDigests(name, kind, request) for (name, kind), request in own]
         digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}
-        return cls(whole, names, SuppressionRows.read(transaction.session, list(digests)))
-
-    @property
-    def answered_before(self) -> bool:
-        """Whether the same request was answered, and none of its names was readmitted since."""
-        return self.request in self.rows.request and all(self.suppressed)
-
-    @property
-    def suppressed(self) -> list[bool]:
-        """Which of the names are suppressed."""
-        return [self.rows.suppresses(one.name) for one in self.names]
+        rows = SuppressionRows.read(transaction.session, list(digests))
+        held = rows.suppressed
+        suppressed = [one.name in held and held[one.name][-1] is None for one in names]
+        return cls(whole, names, rows, suppressed, whole in rows.request and all(suppressed))
 
     def after_forgetting(self, openings: list[Opening], sequence: int) -> SuppressionRows:
         """The rows after the request: every name suppressed, and the entry that answered it noted.
@@ -130,8 +123,8 @@ class RequestHistory:
         answered, suppressed = dict(self.rows.request), dict(self.rows.suppressed)
         opening = str(openings[0]) if len(openings) == 1 else ""
         answered[self.request] = (self.request, sequence, opening)
-        for (name, kind, alone), own in zip(self.names, openings, strict=True):
-            if not self.rows.suppresses(name) or alone not in self.rows.request:
+        for (name, kind, alone), before, own in zip(self.names, self.suppressed, openings, strict=True):
+            if not before or alone not in self.rows.request:
                 answered[alone] = (alone, sequence, str(own))
             suppressed[name] = (name, kind, sequence, None)
         return SuppressionRows(suppressed, answered)

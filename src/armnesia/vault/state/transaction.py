@@ -1,6 +1,7 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import metadata
 from typing import Any
 
@@ -8,6 +9,7 @@ from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.state.sealed_state import State, StoredState, store_statements
+from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session, Statement
 
@@ -35,7 +37,7 @@ class Transaction:
     _appended: Head | None = None
     """The head of the ledger with the entries that were appended since the last `store`."""
 
-    @property
+    @cached_property
     def keyring(self) -> Keyring:
         """The keys that the state uses."""
         return self.state.keyring_in_use(self.all_keys)
@@ -52,8 +54,12 @@ class Transaction:
         An entry that puts a signing key in use is signed with it, by `new_signer`.
         """
         head = self._appended or self.state.head
-        entry = next_entry(self.state.vault, head, kind, new_signer=new_signer, **facts)
-        self.add(tables.insert_entry(entry.sequence, entry.text, entry.hash))
+        entry = Entry.next_after(
+            head.sequence, head.hash, vault=self.state.vault, kind=kind, time=utc_now(), code=CODE, **facts
+        )
+        if new_signer is not None:
+            entry = Entry({**entry.fields, "signed_by_new": new_signer.sign(entry.text.encode()).hex()})
+        self.collected.append(tables.insert_entry(entry.sequence, entry.text, entry.hash))
         self._appended = entry.head
         return entry
 
@@ -61,22 +67,17 @@ class Transaction:
         """Add statements to the batch of the next `store`."""
         self.collected += statements
 
-    def store(self, state: State, *, all_keys: Keyring | None = None) -> None:
-        """Store a new state, at the head of the appended entries; `all_keys` has keys that are new in it."""
+    def store(
+        self, state: State, *, digests: TableDigests | None = None, all_keys: Keyring | None = None
+    ) -> None:
+        """Store a new state, at the head of the appended entries.
+
+        `digests` are those of its tables, if they changed; `all_keys` has keys that are new in it.
+        """
         self.all_keys = all_keys or self.all_keys
-        head, keyring = self._appended or state.head, state.keyring_in_use(self.all_keys)
-        statements, self.stored, self.state = store_statements(self.state, state, head, keyring)
+        head, self.keyring = self._appended or state.head, state.keyring_in_use(self.all_keys)
+        statements, self.stored, self.state = store_statements(
+            self.state, state, state.digests if digests is None else digests, head, self.keyring
+        )
         self.session.execute_together([*self.collected, *statements])
         self.collected, self._appended = [], None
-
-
-def next_entry(
-    vault: str, head: Head, kind: str, *, new_signer: Keyring | None = None, **facts: Any
-) -> Entry:
-    """The entry of the ledger that follows a head, written now by this code."""
-    entry = Entry.next_after(
-        head.sequence, head.hash, vault=vault, kind=kind, time=utc_now(), code=CODE, **facts
-    )
-    if new_signer is None:
-        return entry
-    return Entry({**entry.fields, "signed_by_new": new_signer.sign(entry.text.encode()).hex()})

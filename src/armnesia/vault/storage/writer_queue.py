@@ -46,12 +46,12 @@ class WriterQueue:
         try:
             taken = self._take(_WRITING, end)
         finally:
-            self._give_back(_NEXT)
+            self._set(fcntl.F_UNLCK, _NEXT)
         try:
             yield taken
         finally:
             if taken:
-                self._give_back(_WRITING)
+                self._set(fcntl.F_UNLCK, _WRITING)
 
     def close(self) -> None:
         """Close the file."""
@@ -74,9 +74,6 @@ class WriterQueue:
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST)
         return True
-
-    def _give_back(self, byte: int) -> None:
-        self._set(fcntl.F_UNLCK, byte)
 
     def _set(self, kind: int, byte: int) -> bool:
         assert self._descriptor is not None
