@@ -114,16 +114,27 @@ def test_a_first_load_leaves_the_indexes(
         assert vault.verify().holds
 
 
-def test_an_index_is_not_built_in_memory_while_rows_are_loaded(tmp_path: Path) -> None:
-    """Otherwise memory would grow with the rows: 40 bytes for each owner."""
+def test_indexes_are_not_built_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise memory would grow with the rows: 40 bytes for each owner, by an ingest and by a rebuild."""
     file, memory = 1, 2
     with fresh_place("sqlite", tmp_path).create(Configuration(actions=("A", "B"))) as vault:
         database = vault._connection.database
 
-        def place() -> int:
-            with database.reading() as session:
-                return int(session.query("PRAGMA temp_store")[0][0])
+        def place(session: Session) -> int:
+            return int(session.query("PRAGMA temp_store")[0][0])
 
-        with database.bulk_loading():
-            assert place() == file
-        assert place() == memory
+        places: list[int] = []
+        for name in ("insert_records", "rebuild_indexes"):
+            done = getattr(tables, name)
+
+            def observed(session: Session, *given: Any, done: Any = done) -> None:
+                places.append(place(session))
+                done(session, *given)
+
+            monkeypatch.setattr(tables, name, observed)
+        vault.ingest({"action": ["A"], "reward": [1.0], "user": ["ann"]}, user="user")
+        vault.rebuild()
+        assert set(places) == {file}
+        assert len(places) >= 2
+        with database.reading() as session:
+            assert place(session) == memory

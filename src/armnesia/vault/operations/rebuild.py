@@ -37,7 +37,8 @@ def rebuild(
     files until they are erased again: until then no certificate says that erasure is complete.
     """
     counter = RowCounter(progress)
-    with connection.writing(partial(_load_or_replay, connection)) as transaction:
+    replayed = connection.writing(partial(_load_or_replay, connection))
+    with connection.database.sorting_in_files(), replayed as transaction:
         session, before = transaction.session, transaction.state
         connection.records.drop_sources(session, without)
         scan = connection.records.scan(

@@ -132,6 +132,10 @@ class Database(ABC):
         """Prepare the connection, within bounds, for a transaction that inserts many rows."""
         return nullcontext()
 
+    def sorting_in_files(self) -> AbstractContextManager[None]:
+        """Prepare the connection for a transaction that builds indexes, so that these are not in memory."""
+        return nullcontext()
+
     @abstractmethod
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""

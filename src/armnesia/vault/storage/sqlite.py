@@ -19,7 +19,7 @@ import time
 import urllib.parse
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -314,12 +314,13 @@ class SqliteDatabase(Database):
         """Two numbers that a transaction changes if it changes rows or the schema."""
         return self._connection.total_changes, self._connection.execute("PRAGMA schema_version").fetchone()
 
-    @contextmanager
-    def bulk_loading(self) -> Iterator[None]:
-        """Build the index of owners in an unnamed file, which holds keyed digests only.
+    def bulk_loading(self) -> AbstractContextManager[None]:
+        """Build the index of owners in a file."""
+        return self.sorting_in_files()
 
-        In memory it would hold the owners of all rows at once.
-        """
+    @contextmanager
+    def sorting_in_files(self) -> Iterator[None]:
+        """Sort in unnamed files; indexes that are built have nothing but keyed digests there."""
         with self._translating_errors():
             self._connection.execute("PRAGMA temp_store = FILE")
         try:
