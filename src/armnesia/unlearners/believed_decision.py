@@ -20,9 +20,10 @@ from armnesia.unlearners.noisy_argmax import noisy_argmax
 
 MOST_DELETED = 500
 """Records deleted from several arms together; with more, the scores are taken as normal."""
-_NEGLIGIBLE = 1e-15  # a probability that is left out: the sum of a thousand of them is lost in rounding
+_NEGLIGIBLE = 1e-15  # a probability that is left out; the sum of a thousand of them is 10⁻¹² at most
 _TABLE, _CHUNK, _CACHED = 2**19, 2**20, 2**13  # scores in memory, sorted, and in a cache at once
-_FEW_ROWS = 100  # so few data sets are not searched for equal ones
+_FEW_ROWS = 100  # so few data sets are neither searched for equal ones nor compared by leads
+_PRECISE = 1e11  # records of an arm: with more, differences of ln Γ have lost their digits
 
 
 def decision_under(
@@ -31,9 +32,9 @@ def decision_under(
     """q, given a belief about the mean of each arm; the scores of untouched arms are known.
 
     One touched arm: it was ahead if enough of its deleted rewards were ones. Several: summed over the number
-    g of ones, P(a wins) = Σ_g P(g)·Π P(the others stay below); for more than 500 deleted records scores are
-    taken as normal, and the probability of the highest is integrated. Two arms have a function of their own
-    because simulations have many such data sets.
+    g of ones, P(a wins) = Σ_g P(g)·Π P(the others stay below); for more than 500 deleted records, and for
+    arms with more than 10¹¹, scores are taken as normal, and the probability of the highest is integrated.
+    Two touched arms of many data sets have a function of their own, because simulations have many of them.
 
     >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57})
@@ -42,7 +43,7 @@ def decision_under(
     array([0.154, 0.846])
     """
     shape = np.broadcast_to(shape, retained.counts.shape)
-    number = numbers_of_arms(shape > 0)
+    number = np.where((retained.counts + shape > _PRECISE).any(axis=-1), 0, numbers_of_arms(shape > 0))
     one, few = number == 1, (number > 1) & (sums_of_arms(shape) <= MOST_DELETED)
 
     def only(rows: BoolArray) -> IntArray:
@@ -160,7 +161,7 @@ class _Touched:
         return learner.lower_bounds(means.swapaxes(1, 2), self.before.T, shape[-1]).swapaxes(1, 2)
 
     def leads(self, learner: MeanAndCountLearner, shape: tuple[int, ...]) -> IntArray:
-        """By how many ones the first of two arms is ahead of the second; see `higher_of_two`."""
+        """How many values of the second arm are not above the lowest of the first; see `higher_of_two`."""
         if not learner.supports(PenaltyLearner):  # then one more one does not add the same to other scores
             return np.full(self.rows.size, NO_LEAD)
         learner = learner.for_rows(self.rows, shape, self.arms.T)

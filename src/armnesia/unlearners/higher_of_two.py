@@ -43,10 +43,10 @@ def leads(lowest: FloatArray, highest: FloatArray, steps: IntArray) -> IntArray:
 def higher_of_two(
     scores: FloatArray, chances: FloatArray, rival: FloatArray, arms: IntArray, lead: IntArray
 ) -> FloatArray:
-    """P(each of three arms is the highest), the last of which has a known score; ties to the first arm.
+    """P(each of three arms is the highest), the last of which has a known score; ties to the lower number.
 
-    The axes of scores and chances are the values, which rise, the two arms and the data sets. `lead` is that
-    of `leads`, with equal ones side by side; a wrong one takes time only.
+    The axes of scores and chances are the values, which rise, the two arms, in the order of their numbers,
+    and the data sets. `lead` is that of `leads`, with equal ones side by side; a wrong one takes time only.
 
     >>> scores, chances = np.array([[[0.2], [0.1]], [[0.4], [0.3]]]), np.full((2, 2, 1), 0.5)
     >>> higher_of_two(scores, chances, np.array([0.2]), np.array([[0], [1], [2]]), np.array([1])).T
@@ -60,7 +60,7 @@ def higher_of_two(
         np.add(before[value], others[value], out=before[value + 1])
     if not (rival > -np.inf).any():
         (first,) = _sums_at_places(scores, lead, [(mine, before)])
-        both = mine.sum(axis=0) * before[-1]  # 1 up to rounding
+        both = mine.sum(axis=0) * before[-1]  # 1 up to rounding, which `best_reference` takes as impossible
         return np.stack([first, np.maximum(both - first, 0.0), np.zeros(rows)])
     # An arm in front of the rival needs to be equal only: a little less is to be exceeded.
     to_beat = np.where(arms[:2] < arms[2], np.nextafter(rival, -np.inf), rival)

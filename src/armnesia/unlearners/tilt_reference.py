@@ -12,9 +12,15 @@ from armnesia.core.arrays import BoolArray, FloatArray, IntArray, numbers_of_arm
 from armnesia.privacy import Budget
 
 _AT_ONCE = 2**14
-"""Probabilities; about three megabytes are needed for them."""
-_FEW_ROWS = 20
+"""Probabilities that are filled at once: with what is computed for them they fit into a cache."""
+_FEW_TO_FILL = 20
 """So few data sets are sorted as fast."""
+_IMPOSSIBLE = 1e-12
+"""A lower probability counts as 0.
+
+With probability 10⁻²⁰ in the place of 0, an arm may get δ or h of the reference. A predictive leaves such
+probabilities out, and which ones depends on the data sets that are computed together; the reference must not.
+"""
 
 
 def factors(budget: Budget) -> tuple[float, float]:
@@ -60,7 +66,8 @@ def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | 
 
     hi is concave and piecewise linear: slope e^ε up to the knee h, e^{−ε} up to 1−δ, then 0. The 3m pieces
     are filled in falling order of slope·q until the total is 1. The first pieces of `insured` arms are filled
-    before all others, so each of them gets at least h: the highest chance of all r that do so.
+    before all others, so each of them gets at least h: the highest chance of all r that do so, up to 10⁻¹²
+    for each arm, because lower probabilities count as 0.
 
     >>> best_reference(np.array([0.7, 0.3, 0.0]), Budget(epsilon=1.0, delta=0.0)).round(4)
     array([0.7311, 0.2689, 0.    ])
@@ -69,8 +76,9 @@ def best_reference(predictive: FloatArray, budget: Budget, insured: BoolArray | 
     array([0.9051, 0.0474, 0.0474])
     """
     m = predictive.shape[-1]
+    predictive = _without_impossible(predictive)
     rows, marks = predictive.reshape(-1, m), None if insured is None else insured.reshape(-1, m)
-    fill = _filled_in_order if budget.delta > knee(budget) or len(rows) < _FEW_ROWS else _filled_at_once
+    fill = _filled_in_order if budget.delta > knee(budget) or len(rows) < _FEW_TO_FILL else _filled_at_once
     at_once = max(1, _AT_ONCE // m)  # data sets that fit into a cache
     if len(rows) <= at_once:
         return fill(rows, budget, marks).reshape(predictive.shape)
@@ -134,6 +142,10 @@ def _first_highest(values: FloatArray) -> BoolArray:
     """Mark the highest value on the first axis, and of equal ones the first."""
     is_highest = values == values.max(axis=0)
     return np.asarray(is_highest & (np.cumsum(is_highest, axis=0) == 1))
+
+
+def _without_impossible(predictive: FloatArray) -> FloatArray:
+    return np.where(predictive < _IMPOSSIBLE, 0.0, predictive)
 
 
 def _without_rounding(room: FloatArray) -> FloatArray:
@@ -228,5 +240,5 @@ def insured_reference(
     """
     if insurance == 0:
         return best_reference(predictive, budget)
-    q = among_contenders(predictive, is_contender)
+    q = among_contenders(_without_impossible(predictive), is_contender)
     return best_reference(q, budget, insured_arms(q, is_contender, highest, budget, insurance))
