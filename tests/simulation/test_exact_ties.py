@@ -34,8 +34,8 @@ def test_pieces_whose_gains_differ_by_rounding_only_go_to_the_first_arm() -> Non
     assert (best_reference(tie, budget) == best_reference(near, budget)).all()
     assert best_reference(near, budget)[0] > 0.7
     assert best_reference(np.array([0.4999999, 0.5000001]), budget)[1] > 0.7
-    tiny = best_reference(np.array([1.0, 3e-15, 4e-15]), Budget(epsilon=16.7, delta=0.0))
-    assert tiny[1] == 0 < tiny[2]  # 4e-15·e^33.4 is above 1, 3e-15·e^33.4 is not
+    tiny = best_reference(np.array([1.0, 3e-12, 4e-12]), Budget(epsilon=13.19, delta=0.0))
+    assert tiny[1] == 0 < tiny[2]  # 4e-12·e^26.38 is above 1, 3e-12·e^26.38 is not
 
 
 def test_a_cell_whose_predictive_is_one_half_each() -> None:
