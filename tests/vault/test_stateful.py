@@ -45,6 +45,7 @@ SETTINGS = settings(
 )
 
 FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecords.delete
+HISTORY = RequestHistory.read
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
@@ -65,8 +66,8 @@ def _least_likely(release: Release) -> Any:
     return release.actions[int(np.argmin(release.probabilities))]
 
 
-def _never_answered(*_: Any) -> bool:
-    return False
+def _never_answered(*arguments: Any) -> Any:
+    return replace(HISTORY(*arguments), answered_before=False)
 
 
 def _with_counts(*arguments: Any) -> dict[str, Any]:
@@ -211,7 +212,7 @@ def test_histories_of_many_decisions_find_that_a_retired_arm_is_served(
     [
         (RecordComparison, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
-        (RequestHistory, "answered_before", property(_never_answered), "_forget"),
+        (RequestHistory, "read", _never_answered, "_forget"),
         (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
         (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
         (ManagedRecords, "delete", _one_record_less, "holds_what_the_model_holds _forget"),
