@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import VaultError
+from armnesia.logs import CHUNK
 from armnesia.vault import Vault
 from armnesia.vault.state import owner_tallies
 from armnesia.vault.state.suppression import SuppressionList
-from armnesia.vault.storage import tables
+from armnesia.vault.storage import sqlite, tables
 from armnesia.vault.storage.database import Row, Session
 from tests.databases import Place
 from tests.vault.raw_vaults import LOG, change, damage_index, filled, values
@@ -46,6 +47,36 @@ def test_many_rows_that_come_in_have_the_index_checked_as_a_whole(sqlite_place: 
         with pytest.raises(VaultError, match=r"database: .*; nothing was ingested: run armnesia rebuild"):
             vault.ingest(more, **COLUMNS)
         assert vault.status().records == 6
+
+
+def test_where_reading_all_records_costs_less_a_hidden_row_is_found_so(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on PostgreSQL, where no test can damage an index."""
+    vault_with_hidden_record(sqlite_place, "r3")
+    monkeypatch.setitem(vars(sqlite.DIALECT), "rows_scanned_per_lookup", 6)
+    with sqlite_place.open() as vault:
+        new = {column: values_[:2] for column, values_ in LOG.items()} | {"id": ["n1", "n2"]}
+        monkeypatch.setattr(tables, "count_of_owners", None)  # is not called
+        assert vault.ingest(new, **COLUMNS).added == 2
+        with pytest.raises(VaultError, match=HIDDEN.format("ingested")):
+            vault.ingest({column: values_[2:3] for column, values_ in LOG.items()}, **COLUMNS)
+        assert vault.status().records == 8
+
+
+def test_a_person_with_rows_in_several_chunks_of_ids_like_floats_comes_in(place: Place) -> None:
+    """The ids of a chunk are compared with those of the chunks before, whose rows are stored for that."""
+    with filled(place) as vault:
+        people = ["ann", *(f"new {row}" for row in range(CHUNK - 1)), "ann"]
+        more: dict[str, list[Any]] = {
+            "action": ["A"] * len(people),
+            "reward": [1.0] * len(people),
+            "who": people,
+            "id": [*(f"n{row}" for row in range(CHUNK)), "7.0"],
+        }
+        with pytest.warns(UserWarning, match="looks like integers that became floats"):
+            assert vault.ingest(more, **COLUMNS).added == CHUNK + 1
+        assert vault.verify().problems == ()
 
 
 def test_a_damaged_index_of_owners_stops_an_ingest(sqlite_place: Place) -> None:

@@ -14,7 +14,7 @@ from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.digest_arrays import DigestArray
+from armnesia.vault.storage.digest_arrays import DigestArray, packed
 from armnesia.vault.storage.schema import RecordLayout
 
 _OWNER = 1  # its place in a record
@@ -52,33 +52,42 @@ class IdIndexCheck:
     """Confirms in another way than the index of ids that incoming rows are not in the vault yet.
 
     Rows of few people are compared with what these people have, found by the index of owners and as many as
-    their tallies count. As soon as that has read more rows than there are, the indexes are checked as a
-    whole, once. Rows without a user are compared by the index of ids only.
+    their tallies count; rows of many people with all records, read without an index. As soon as that has cost
+    more than reading each record once by an index, the indexes are checked as a whole, once. Rows without a
+    user are compared by the index of ids only.
     """
 
     def __init__(self, held: int, index_problems: Callable[[Session], Iterable[str]]) -> None:
-        self._left, self._index_problems = held, index_problems
+        self._held = self._left = held
+        self._index_problems = index_problems
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left to compare: there were no records, or their indexes are checked."""
         return self._left <= 0
 
-    def confirm_new(
-        self, session: Session, owners: DigestArray, identities: DigestArray, tallied: int
-    ) -> None:
-        """Refuse incoming rows that the vault holds already; their owners have `tallied` records."""
-        if self.is_done or not tallied:
+    def confirm_new(self, session: Session, owners: DigestArray, identities: DigestArray) -> None:
+        """Refuse incoming rows that the vault holds already; their owners are in the same order."""
+        tallied = 0 if self.is_done else tables.sum_of_tallies(session, owners)
+        if not tallied:
             return
-        self._left -= tallied
+        scan = self._held // session.dialect.rows_scanned_per_lookup  # costs as much as so many look-ups
+        self._left -= min(tallied, scan)
         if self.is_done:
             refuse_first(self._index_problems(session), "{}; nothing was ingested: run armnesia rebuild")
-            return
-        found, doubled = tables.count_of_owners(session, owners, identities)
-        if found != tallied:
-            raise damaged()
-        if doubled:
-            raise _hidden_records("ingested")
+        elif scan < tallied:
+            if tables.count_records_by_scan(session, identities):
+                raise _hidden_records("ingested")
+        else:
+            found, doubled = tables.count_of_owners(session, owners, identities)
+            if found != tallied:
+                raise damaged()
+            if doubled:
+                raise _hidden_records("ingested")
+
+
+NOTHING_TO_CHECK = IdIndexCheck(0, lambda _: ())
+"""For a vault whose records are loaded anew."""
 
 
 def remove_from_tallies(
@@ -131,7 +140,7 @@ def damaged() -> VaultError:
 
 def confirm_absence(session: Session, identities: Sequence[bytes]) -> None:
     """Confirm without any index that there are no records with these identities."""
-    if tables.count_records_by_scan(session, "identity", identities):
+    if tables.count_records_by_scan(session, packed(identities)):
         raise _hidden_records("forgotten")
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import Rows, Source
@@ -21,7 +20,7 @@ from armnesia.vault.state.decision_table import (
 )
 from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.incoming_tallies import IncomingTallies
-from armnesia.vault.state.owner_tallies import IdIndexCheck
+from armnesia.vault.state.owner_tallies import NOTHING_TO_CHECK, IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.records import IncomingRows, Records
 from armnesia.vault.state.sealed_state import State, empty_stream
@@ -49,7 +48,7 @@ class RecordLoader:
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
-        id_index: IdIndexCheck | None = None,
+        id_index: IdIndexCheck = NOTHING_TO_CHECK,
         suppression: SuppressionList | None = None,
         *,
         recounts: bool = False,
@@ -68,14 +67,15 @@ class RecordLoader:
             lambda: ([0] * len(actions), [0] * len(actions))
         )
         """By decision, the counts and the units of the added rows, per arm."""
-        self._pending = _PendingRecords(self._session, is_first_load=not self.comparison.holds_records)
+        self._pending = _PendingRecords(
+            self._session, id_index, is_first_load=not self.comparison.holds_records
+        )
         self._tallies = IncomingTallies(table_is_empty=not tables.has_tallies(self._session))
 
     def check_spelling_of_ids(self, rows: Rows) -> None:
         """As in a comparison; rows of earlier chunks are in the vault by then."""
         if rows.float_ids:
-            self._pending.insert()
-            self._pending.restore_indexes()
+            self._store_pending()
         self.comparison.check_spelling_of_ids(rows)
 
     def add(self, rows: Rows) -> None:
@@ -87,17 +87,17 @@ class RecordLoader:
         if not len(new):
             return
         self._add_up(new)
-        owned = is_given(new.owners)
-        self._confirm_new(new, owned)
         texts = _texts(records)
         self._digests = self._digests.with_records(self._keyring, new.identities.tolist(), texts)
+        owned = is_given(new.owners)
         if not owned.all():
             texts = [texts[place] for place in np.flatnonzero(owned).tolist()]
         self._tallies.add(new.owners[owned], packed(self._keyring.tally_digests(texts)))
         self._pending.add(columns)
         if self._pending.is_full:
             self._pending.insert()
-            if self._unfinished_check is not None or self._tallies.are_many():
+            # A check compares tallies with the records of the same people: both are stored.
+            if not self._id_index.is_done or self._tallies.are_many():
                 self._tallies.store(self._session)
 
     def _store_pending(self) -> None:
@@ -105,19 +105,6 @@ class RecordLoader:
         self._pending.insert()
         self._pending.restore_indexes()
         self._tallies.store(self._session)
-
-    @property
-    def _unfinished_check(self) -> IdIndexCheck | None:
-        """What compares tallies with the records of the same people: until it is done, both are stored."""
-        return None if self._id_index is None or self._id_index.is_done else self._id_index
-
-    def _confirm_new(self, new: IncomingRows, owned: BoolArray) -> None:
-        """Compare the tallies of the owners of new rows with their records, as long as that is needed."""
-        check = self._unfinished_check
-        if check is not None:
-            owners = new.owners[owned]
-            tallied = tables.sum_of_tallies(self._session, owners)
-            check.confirm_new(self._session, owners, new.identities[owned], tallied)
 
     def _add_up(self, new: IncomingRows) -> None:
         """Add the rows to the sums of their decisions."""
@@ -185,8 +172,8 @@ def _texts(records: list[Row]) -> list[bytes]:
 class _PendingRecords:
     """New records that are inserted many at a time."""
 
-    def __init__(self, session: Session, *, is_first_load: bool) -> None:
-        self._session, self._may_drop_indexes = session, is_first_load
+    def __init__(self, session: Session, id_index: IdIndexCheck, *, is_first_load: bool) -> None:
+        self._session, self._id_index, self._may_drop_indexes = session, id_index, is_first_load
         self._chunks: list[Columns] = []
         self._number = 0
         self._lacks_indexes = False
@@ -202,15 +189,17 @@ class _PendingRecords:
         return self._number >= _AT_ONCE
 
     def insert(self) -> None:
-        """Insert all of them, in the order of their identities."""
+        """Insert all of them, in the order of their identities, if they are new by another way as well."""
         if not self._number:
             return
-        if self._may_drop_indexes and self._number >= _MANY and self._session.dialect.drop_record_indexes:
+        joined = {name: np.concatenate([each[name] for each in self._chunks]) for name in self._chunks[0]}
+        self._chunks, self._number = [], 0
+        owned = is_given(joined["owner"])
+        self._id_index.confirm_new(self._session, joined["owner"][owned], joined["identity"][owned])
+        if self._may_drop_indexes and len(owned) >= _MANY and self._session.dialect.drop_record_indexes:
             tables.drop_record_indexes(self._session)
             self._lacks_indexes = True
         self._may_drop_indexes = False
-        joined = {name: np.concatenate([each[name] for each in self._chunks]) for name in self._chunks[0]}
-        self._chunks, self._number = [], 0
         order = order_of(joined["identity"])
         for start in range(0, len(order), _IN_A_STATEMENT):
             some = order[start : start + _IN_A_STATEMENT]

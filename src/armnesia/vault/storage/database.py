@@ -35,6 +35,8 @@ class Dialect:
     """The statements that build these indexes after the load."""
     of_owners: str = "owner IN {}"
     """The condition on the many records of a set of owners."""
+    rows_scanned_per_lookup: int = 1
+    """How many records are read one after another in the time of reading one by an index."""
     rebuild_indexes: tuple[str, ...] = ()
     """The statements that make all indexes of a vault again, of whatever version."""
     rebuild_decision_indexes: str | None = None

@@ -46,7 +46,8 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(?::xid)"""
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
-_INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
+_INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan", "enable_nestloop")
+"""What is not used where no index may be: a nested loop would read the whole table for each value."""
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
 _REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "decision", "decision_node", "vault")
 """The tables, of all versions, with personal data, and with statistics that deletions change."""
@@ -88,6 +89,7 @@ DIALECT = Dialect(
         "ALTER TABLE record DROP CONSTRAINT record_pkey",
     ),
     create_record_indexes=("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX.statement),
+    rows_scanned_per_lookup=30,
     # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
     rebuild_indexes=tuple(
         f"REINDEX TABLE {table.name}"

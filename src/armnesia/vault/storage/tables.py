@@ -33,7 +33,6 @@ from armnesia.vault.storage.schema import (
 )
 
 _AT_ONCE = 500
-_AT_ONCE_IN_A_SCAN = 30_000
 
 
 def create_tables(session: Session, layout: RecordLayout) -> None:
@@ -659,17 +658,12 @@ def read_records_from(session: Session, layout: RecordLayout, identity: bytes, m
     )
 
 
-def count_records_by_scan(session: Session, column: str, keys: Sequence[bytes]) -> int:
-    """How many records have one of these values, by reading the whole table without any index."""
-    number = 0
-    for start in range(0, len(keys), _AT_ONCE_IN_A_SCAN):
-        some = keys[start : start + _AT_ONCE_IN_A_SCAN]
-        with session.without_indexes() as hint:
-            ((found,),) = session.query(
-                f"SELECT count(*) FROM record{hint} WHERE {column} IN ({', '.join('?' * len(some))})", *some
-            )
-        number += int(found)
-    return number
+def count_records_by_scan(session: Session, identities: DigestArray) -> int:
+    """How many records have one of these identities, by reading the whole table without any index."""
+    of_rows, names = session.digest_set(identities)
+    with session.without_indexes() as hint:
+        ((found,),) = session.query(f"SELECT count(*) FROM record{hint} WHERE identity IN {of_rows}", *names)
+    return int(found)
 
 
 def stream_records_by_owner(session: Session, layout: RecordLayout) -> Iterator[Row]:
