@@ -365,7 +365,7 @@ def main() -> None:
     }
     for title, found in problems.items():
         _section(f"{title}: {len(found) or 'none'}", found)
-    _section("Walks of the vault's commands on SQLite", trace_walk.table(trace_walk.traced_apart()))
+    _section("Walks of the vault's commands on SQLite", trace_walk.table(trace_walk.walks()))
 
 
 if __name__ == "__main__":

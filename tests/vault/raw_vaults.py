@@ -85,7 +85,7 @@ def change_statistics(vault: Vault, name: str, arm: int, by: int) -> None:
 
 def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     """All tables, each in an order of its own."""
-    names = (*TABLES, *(["decision_node"] if vault.has_keys else []))
+    names = (*TABLES, *(["decision_node"] if vault.has_key_columns else []))
     return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
 
 

@@ -44,10 +44,16 @@ def json_value(value: Any) -> Any:
     return str(value)
 
 
-def print_result(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> None:
-    """Print the result as JSON, or else the lines and tables; no character of a line is markup or control."""
+def print_result(
+    result: Mapping[str, Any] | Callable[[], Mapping[str, Any]], as_json: bool, *shown: RenderableType
+) -> None:
+    """Print the result as JSON, or else the lines and tables; no character of a line is markup or control.
+
+    A function that makes the result is called for JSON only.
+    """
     if as_json:
-        print(json.dumps(json_value(result), ensure_ascii=not _prints_unicode(), indent=2))
+        written = result() if callable(result) else result
+        print(json.dumps(json_value(written), ensure_ascii=not _prints_unicode(), indent=2))
         return
     for item in shown:
         if isinstance(item, str):

@@ -53,8 +53,12 @@ class Policy:
     max_delta: float
     levels: tuple[Level, ...]
     beyond: Beyond = "refuse"
+    checked: InitVar[bool] = False
+    """True where the values come from a sealed state or a ledger, which were checked when written."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
+        if checked:
+            return
         meaningful_budget(self.max_epsilon, self.max_delta)
         if not self.levels:
             raise InvalidInputError(f"levels must name at least one of {', '.join(Level)}; got none")
@@ -391,7 +395,7 @@ class Configuration:
         read = dict(values)
         read["unlearner_options"] = read.pop("options")
         policy = dict(read.pop("policy"))
-        policy["levels"] = tuple(policy["levels"])
+        policy["levels"] = tuple(map(Level, policy["levels"]))
         actions = None if read["actions"] is None else tuple(read["actions"])
         user_type = read.get("user_type", UserType.EXACT)
         read["user_type"] = None if user_type is None else UserType(user_type)
@@ -401,7 +405,7 @@ class Configuration:
         read["successors"] = tuple(read.get("successors", ()))
         read["earlier_levels"] = tuple(map(Level.named, read.get("earlier_levels", ())))
         read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
-        return cls(**read, policy=Policy(**policy), checked=True)
+        return cls(**read, policy=Policy(**policy, checked=True), checked=True)
 
 
 def make_unlearner(name: str, options: Mapping[str, Any], *, stored: bool = False) -> Unlearner:

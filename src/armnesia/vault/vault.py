@@ -316,7 +316,7 @@ class Vault:
         return self._state().configuration
 
     @property
-    def has_keys(self) -> bool:
+    def has_key_columns(self) -> bool:
         """Whether rows belong to decisions by their keys: the vault was created with `by`."""
         return self._connection.records.layout.keyed
 

@@ -392,7 +392,7 @@ def test_a_vault_without_actions_or_keys_says_so(sqlite_place: Place) -> None:
         with pytest.raises(VaultError, match="the vault has no actions yet"):
             vault.add_arm("D")
         vault.ingest({**LOG, "action": [1 if arm == "A" else 2 for arm in LOG["action"]]}, **COLUMNS)
-        with pytest.raises(InvalidInputError, match="one decision, without keys; got the key"):
+        with pytest.raises(InvalidInputError, match="one decision, without key columns; got the key"):
             vault.retire_arm(1, {"page": "search"})
         vault.add_arm("3")
         assert vault.configuration.actions == (1, 2, 3)

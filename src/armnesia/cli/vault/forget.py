@@ -73,7 +73,7 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            print_result(found.to_dict(), as_json, *_preview_lines(found))
+            print_result(found.to_dict, as_json, *_preview_lines(found))
             return
         done = vault.forget(**named, **answer)
     _warn_of_unknown_ids(done, named)
@@ -84,15 +84,19 @@ def forget(
             raise VaultError(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
-    result = {**done.to_dict(), "certificate_file": certificate}
     asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
     lines = _lines(done, certificate, ignored=done.repeated and asked)
-    print_result(result, as_json, *lines, *erasure_hint(done, named))
+    print_result(
+        lambda: {**done.to_dict(), "certificate_file": certificate},
+        as_json,
+        *lines,
+        *erasure_hint(done, named),
+    )
 
 
 def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
     """What the operator can do about deleted bytes that are still in the files."""
-    if done.erasure == "complete":
+    if done.pending_because is None:
         return []
     name = "--user U" if "users" in named else "--records ID"
     return [

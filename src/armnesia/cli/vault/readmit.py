@@ -35,4 +35,4 @@ def readmit(
             " finds their certificate, and a backup from before their deletion, if it is restored, brings"
             " their old records back"
         )
-    print_result(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict, as_json, *lines)

@@ -29,13 +29,13 @@ def print_served(vault: Vault, where: Sequence[str] | None, as_json: bool, *, si
             raise InvalidInputError("--signed prints all decisions; leave --where out")
         print_result(vault.signed_decisions().to_dict(), as_json=True)
         return
-    by = vault.configuration.key_columns if vault.has_keys else ()
+    by = vault.configuration.key_columns if vault.has_key_columns else ()
     if by and not where:
         found = vault.decisions(statistics=not as_json)
         print_result(found.to_dict() if as_json else {}, as_json, *([] if as_json else _lines(found)))
         return
     served = vault.decide(read_key(where, [column.name for column in by]) if where else None)
-    print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
+    print_result(served.to_dict, as_json, f"Served: {served_text(served)}")
 
 
 def read_key(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:

@@ -64,4 +64,4 @@ def status(
         arms = [[arm.action, arm.count, arm.mean, arm.score] for arm in found.scores]
         of = "" if found.scores_of is None else f" of {equations(found.scores_of)}"
         shown.append(table(f"Arms{of}", ["action", "count", "mean", "score"], arms))
-    print_result(found.to_dict(), as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)
+    print_result(found.to_dict, as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)

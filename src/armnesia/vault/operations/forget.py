@@ -201,7 +201,7 @@ class _Answer(NamedTuple):
     request: DeletionRequest | None
     outcome: "Outcome"
     decisions: tuple[TouchedDecision, ...] | None
-    """Those that were touched; None in a vault without keys."""
+    """Those that were touched; None in a vault without key columns."""
     draft: CertificateDraft
     opening: Mapping[str, Any] | None
 
@@ -235,7 +235,7 @@ class Touched(NamedTuple):
 
     decisions: list[VaultDecision]
     stream: Stream
-    """Their records; in a vault with keys the decisions are on its first axis."""
+    """Their records; in a vault with key columns the decisions are on its first axis."""
     request: DeletionRequest
     visible: DeletionRequest
     """Its records of offered arms: all that an unlearner sees of it."""

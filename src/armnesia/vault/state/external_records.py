@@ -115,7 +115,7 @@ def _rows_at(
 
 
 def _decisions_of(numbers: DecisionNumbers | None, rows: Rows) -> list[int | None]:
-    """The decision of each row; None in a vault without keys."""
+    """The decision of each row; None in a vault without key columns."""
     if numbers is None:
         return [None] * len(rows)
     return [*numbers.of_rows(rows, range(len(rows)))]
