@@ -35,7 +35,7 @@ class Countdown(Source):
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         n = self._rows
         users = [f"u-{row}" for row in range(n)]
-        values = {"arm": ["A"] * n, "won": [1] * n, "user": users, "page": ["home"] * n}
+        values: dict[str, list[Any]] = {"arm": ["A"] * n, "won": [1] * n, "user": users, "page": ["home"] * n}
         others = ["arm", "page", "user"] if self.reads_whole_rows else None
         yield raw_rows_of(values, self.columns, range(n), others, self.keys).selected(selection)
 
