@@ -1,7 +1,7 @@
 """What a value of a source means: which values are missing, and the text by which labels and rows are known.
 
-The text is the same for the same value in a CSV or Parquet file, a dataframe or a table. `files/duckdb_values.py`
-has the same rules in SQL; the tests compare the two, type by type.
+The text is the same for the same value in a CSV or Parquet file, a dataframe or a table.
+`files/duckdb_values.py` has the same rules in SQL; the tests compare the two, type by type.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
