@@ -100,12 +100,9 @@ def ingest(
         result = _compare(connection, source, chunks(), remarks, result, progress, replaces=replaces)
         remarks.warn(result)
         return result
-    if batch_rows is not None and (replaces or state.configuration.by):
+    if batch_rows is not None:
         # A row far down that is refused must not leave the batches before it.
         _compare(connection, source, chunks(), remarks, result, None, replaces=replaces)
-    elif batch_rows is not None:
-        for _ in chunks():
-            pass
     batches = _Batches(connection, source, actions, user_type, users, other_columns, replaces)
     for batch in _batches(chunks(), batch_rows):
         loaded, state = batches.load(batch, remarks, result.rows, progress)
@@ -157,7 +154,7 @@ class _Batches:
                 self._source,
                 self._actions,
                 self._user_type,
-                IdIndexCheck(transaction.count_records(), connection.database.integrity_problems),
+                IdIndexCheck.of(transaction, connection.database.integrity_problems),
                 self._suppression,
                 replaces=self._replaces,
             )

@@ -726,6 +726,12 @@ def read_tallies_of(session: Session, owners: DigestArray) -> list[Row]:
     return session.query(f"SELECT {_TALLY_COLUMNS} FROM owner WHERE owner IN {asked}", *parameters)
 
 
+def count_tallied(session: Session) -> int:
+    """How many records all owners have together, by their tallies."""
+    ((found,),) = session.query("SELECT coalesce(sum(records), 0) FROM owner")
+    return int(found)
+
+
 def sum_of_tallies(session: Session, owners: DigestArray) -> int:
     """How many records these owners have together, by their tallies."""
     asked, parameters = session.digest_set(owners)
