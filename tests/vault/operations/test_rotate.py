@@ -243,7 +243,8 @@ def test_the_keys_of_another_vault_get_no_new_key(place: Place, rotate: Rotate) 
     """The file was exchanged while a process had the vault open."""
     with filled(place) as vault:
         own = place.keys.read_bytes()
-        Keyring.create("another vault").save(place.keys, replace=True)
+        place.keys.unlink()
+        Keyring.create("another vault").save(place.keys)
         with pytest.raises(VaultError, match="does not have the keys of this vault any more: restore it"):
             rotate(vault)
         place.keys.write_bytes(own)
