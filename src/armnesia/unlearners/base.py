@@ -178,8 +178,17 @@ class Unlearner(ABC):
     def remark(
         self, learner: Any, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> str:
-        """One line on how a request is answered, for the operator; empty if there is nothing to say."""
+        """One line on how a request is answered, for the operator; empty if there is nothing to say.
+
+        If there are decisions on the first axis, it is about all of them, and `budget` is that of each.
+        """
         return ""
+
+    def insured(
+        self, learner: Any, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> tuple[IntArray, IntArray] | None:
+        """How many contenders are insured in each data set, of how many; None if nothing can be insured."""
+        return None
 
     @abstractmethod
     def answer(
