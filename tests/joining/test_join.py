@@ -187,6 +187,21 @@ def test_dates_beside_times_are_warned_of(files: tuple[Path, Path, Path]) -> Non
     assert done.metric_uses.before_window == 1
 
 
+def test_a_date_is_counted_once_however_many_experiments_its_user_is_in(
+    files: tuple[Path, Path, Path],
+) -> None:
+    exposures, metric, out = files
+    both = EXPOSURES + EXPOSURES.split("\n", 1)[1].replace("checkout", "search")
+    exposures.write_text(both, encoding="utf-8")
+    rows = ["ann,2026-01-02,3", "bob,2026-01-03,3", "eve,2026-01-02,3", "ann,2026-01-02T10:00:00Z,3"]
+    metric.write_text("\n".join(["user,time,value", *rows]), encoding="utf-8")
+    with pytest.warns(UserWarning, match="the metric has 3 dates without a time of day"):
+        done = join_metrics(exposures, metric, window="14d", out=out)
+    assert (done.metric.read, done.metric_uses.within_window) == (4, 6)
+    with pytest.warns(UserWarning, match="the metric has 1 date without a time of day"):
+        join_metrics(exposures, metric, window="14d", out=out, metric_where="user = bob", replace=True)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -253,10 +253,11 @@ class _Join:
         found = database.run(statements.COUNT_METRIC, {}, failed=table.failed)
         rows = [statements.MetricCounts(*row) for row in found]
         database.run(statements.LEADERS, {}, failed=table.failed)
-        ((people, exposed),) = database.run(statements.COUNT_PEOPLE, {}, failed=table.failed)
+        ((people, exposed, dates),) = database.run(statements.COUNT_PEOPLE, {}, failed=table.failed)
         skipped = {row.status: row.pairs for row in rows if row.status != statements.USABLE}
         by_kept = {row.kept: row for row in rows if row.status == statements.USABLE}
         not_exposed, of_left_out = (by_kept[kept].pairs if kept in by_kept else 0 for kept in (None, False))
+        dates += by_kept[None].dates if None in by_kept else 0
         uses = MetricUses(0, 0, 0, of_left_out)
         if True in by_kept:
             of_kept = by_kept[True]
@@ -275,7 +276,7 @@ class _Join:
         }
         last = max((row.last for row in rows if row.last is not None), default=None)
         counts = MetricRows(read=read, **reasons, user_not_exposed=not_exposed, user_exposed=exposed)
-        return _ReadMetric(counts, uses, people, last, sum(row.dates for row in rows))
+        return _ReadMetric(counts, uses, people, last, dates)
 
     def _warn(self, exposures: "_ReadExposures", metric: "_ReadMetric") -> None:
         """Warn of metrics that are 0 because of how users or times are written."""
@@ -361,6 +362,7 @@ class _ReadMetric:
     people: int
     last: int | None
     dates: int
+    """Rows that can be used and have a date without a time of day."""
 
 
 def _run_on_files(database: ScratchDatabase, table: EventTable, sql: str, parameters: dict[str, Any]) -> None:
