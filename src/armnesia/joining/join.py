@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +292,15 @@ class _Join:
                 " before any exposure of the same day; give times of day, or cut the exposures to dates, too",
                 stacklevel=4,
             )
+        elif not metric.uses.within_window and (metric.uses.before_window or metric.uses.after_window):
+            warnings.warn(
+                f"no row of the metric lies in a window, so every reward is that of people without metric"
+                f" rows: {metric.uses.before_window} before the first exposure, {metric.uses.after_window}"
+                f" after the window; the last time of the metric is {_moment(metric.last)}, that of the"
+                f" exposures {_moment(exposures.last)}: are the window, time_unit, metric_time_unit and the"
+                " zones right?",
+                stacklevel=4,
+            )
 
     def _write(
         self,
@@ -363,6 +372,18 @@ class _ReadMetric:
     last: int | None
     dates: int
     """Rows that can be used and have a date without a time of day."""
+
+
+def _moment(microseconds: int | None) -> str:
+    """A time since 1970 in UTC; None has no time.
+
+    >>> _moment(1_768_003_200_000_000)
+    '2026-01-10 00:00:00 UTC'
+    """
+    if microseconds is None:
+        return "unknown"
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=microseconds)
+    return f"{moment.isoformat(' ', 'seconds')} UTC"
 
 
 def _run_on_files(database: ScratchDatabase, table: EventTable, sql: str, parameters: dict[str, Any]) -> None:
