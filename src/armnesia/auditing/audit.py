@@ -11,6 +11,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Learner
 from armnesia.privacy import Budget, Guarantee, hockey_stick, smallest_epsilon
 from armnesia.unlearners import Release, Unlearner
+from armnesia.unlearners.base import check_arguments
 
 ROUNDING = 1e-12
 """The part of δ that the floating-point error of a release may account for."""
@@ -73,6 +74,7 @@ def audit(
     >>> result.holds, float(result.delta), round(float(result.smallest_epsilon), 4)
     (True, 0.0, 0.1207)
     """
+    check_arguments(learner, statistics, request, budget)
     release = unlearner.release(learner, statistics, request, budget)
     reference = unlearner.reference(
         learner,

@@ -24,6 +24,7 @@ from armnesia.privacy import (
     smallest_epsilon,
 )
 from armnesia.unlearners import UNLEARNERS, JointRelease, Unlearner, release_jointly
+from armnesia.unlearners.base import check_arguments
 from armnesia.unlearners.joint import Over, answers_jointly, check_over, reference_jointly
 
 MOST_CONVOLVED = 2000
@@ -226,6 +227,7 @@ def compare_jointly(
     [('strict_adaptive', 2.0), ('gaussian', 1.0), ('tilt', 0.61)]
     """
     check_over(over)
+    check_arguments(learner, statistics, request, budget)
     old = learner.decide(statistics).index
     posterior = posterior_means(statistics.without(request))
     low, high = statistics.reward_range
