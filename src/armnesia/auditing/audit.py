@@ -34,6 +34,13 @@ class Audit:
     smallest_epsilon: FloatArray
     holds: bool
 
+    def __repr__(self) -> str:
+        return (
+            f"Audit(holds={self.holds}, delta={np.max(self.delta, initial=0.0):.6g},"
+            f" smallest_epsilon={np.max(self.smallest_epsilon, initial=0.0):.6g},"
+            f" guarantee={str(self.guarantee)!r}, data_sets={self.delta.size})"
+        )
+
     @property
     def delta(self) -> FloatArray:
         """The exact δ at the budget's ε: the larger of both directions."""

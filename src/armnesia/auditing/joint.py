@@ -55,6 +55,13 @@ class JointAudit:
     is_exact: bool
     """Whether no losses had to be put together, so that nothing is only enclosed."""
 
+    def __repr__(self) -> str:
+        return (
+            f"JointAudit(verdict={self.verdict!r}, delta={self.delta:.6g},"
+            f" delta_error={self.delta_error:.6g}, smallest_epsilon={self.smallest_epsilon:.6g},"
+            f" guarantee={str(self.guarantee)!r}, decisions={len(self.reference)})"
+        )
+
     @property
     def holds(self) -> bool:
         """Whether the claim is true: the upper end of δ at the claim's ε is at most the claim's δ."""

@@ -49,6 +49,12 @@ class JointRelease(SharedBudget):
     touched: BoolArray
     """Which decisions lose records."""
 
+    def __repr__(self) -> str:
+        return (
+            f"JointRelease(guarantee={str(self.guarantee)!r}, decisions={len(self.probabilities)},"
+            f" touched={int(self.touched.sum())}, n_sharing={self.n_sharing}, each={self.each!r})"
+        )
+
     @property
     def actions(self) -> tuple[Hashable, ...]:
         """The actions, in the order of the last axis."""

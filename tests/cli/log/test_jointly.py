@@ -68,7 +68,7 @@ def test_touched_decisions_with_the_smallest_margins_stand_first(run: Any, decis
     shown = run("unlearn", "visits.csv", "--actions", "A,B,C", "--user", "u50", "--by", "page").out
     printed = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
     assert printed == ["30"]
-    assert "30 decisions without records of the request: they keep their arms." in shown
+    assert "30 decisions without records of the request keep their arms." in shown
     users = [argument for number in range(50) for argument in ("--user", f"u{number}")]
     shown = run("unlearn", "visits.csv", "--actions", "A,B,C", *users, "--by", "page").out
     printed = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
@@ -248,3 +248,13 @@ def test_it_says_in_how_many_decisions_the_contenders_are_insured(
     for command in ("unlearn", "audit"):
         assert f"\n{expected}\n" in run(command, *arguments).out
         assert run(command, *arguments, "--json").json["remark"] == expected
+
+
+def test_headings_fit_into_80_columns_and_one_decision_is_no_they(run: Any, decisions: am.Decisions) -> None:
+    shown = run("audit", *LOG, *BY, *BUDGET, "--unlearner", "tilt").out
+    assert "P(reference)" in shown
+    assert max(map(len, shown.splitlines()[:6])) <= 80
+    one = ("visits.csv", "--actions", "A,B,C", "--user", "u50", "--by", "age:18", *BUDGET)
+    assert "\n1 decision without records of the request keeps its arm.\n" in run("unlearn", *one).out
+    every = run("unlearn", *one, "--unlearner", "tilt", "--assumed-share", "0.5", "--over", "all").out
+    assert "\n1 decision without records of the request is answered as well.\n" in every
