@@ -71,7 +71,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "armnesia.cli": (
         ("__init__",),
-        ("interrupts", "output", "parameters"),
+        ("interrupts", "output", "parameters", "penalty_warning"),
         ("options",),
         ("names",),
         ("vault", "research"),

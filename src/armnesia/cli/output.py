@@ -115,7 +115,8 @@ def table(
         numeric = all(_looks_numeric(cell) for cell in cells)
         is_name = position == 0 and all(len(cell) <= _LONGEST_NAME for cell in cells)
         no_wrap = is_name or column in unwrapped
-        made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap)
+        # Where a line is too short, words and numbers go on in the next one: nothing is cut off.
+        made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap, overflow="fold")
     for row in listed:
         made.add_row(*(Text(printable(cell, keep="\n")) for cell in row))
     return Group(Text(title, style="bold"), made)

@@ -208,6 +208,11 @@ class Preview:
         return sum(self.counts.values())
 
     @property
+    def remark(self) -> str | None:
+        """What the unlearner says about this request, such as how many contenders are insured."""
+        return next(iter(self.method_lines[1:]), None)
+
+    @property
     def probabilities(self) -> dict[Hashable, float] | None:
         """The probability of each action to be served; None if nothing is held, and with many decisions."""
         if self.release is None or isinstance(self.release, JointRelease):
@@ -228,6 +233,7 @@ class Preview:
             "not_held": list(self.not_held),
             "unlearner": self.unlearner,
             "fallback_because": self.fallback_because,
+            "remark": self.remark,
             "probabilities": self.probabilities,
             **self._decisions(),
             "branch": str(release.branch) if isinstance(release, Release) else None,

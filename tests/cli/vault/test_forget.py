@@ -20,7 +20,7 @@ def test_a_dry_run_tells_the_probabilities_and_writes_nothing(run: Any, vault: P
     preview = run("forget", "--user", "u1", "--dry-run", "--json").json
     assert set(preview) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "unlearner"),
-        *("not_held", "fallback_because", "probabilities", "branch", "guarantee", "note"),
+        *("not_held", "fallback_because", "remark", "probabilities", "branch", "guarantee", "note"),
     }
     assert preview["counts"] == {"A": 0, "B": 40, "C": 0}
     assert preview["probabilities"] == {"A": 1.0, "B": 0.0, "C": 0.0}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.cli.output import print_result, table
+from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted, listed, shown
 from armnesia.plotting import margins
@@ -104,7 +105,9 @@ def _lines(served: ServedDecisions) -> list[Any]:
     if served.stream is None:
         return ["No decisions yet: rows bring them."]
     statistics = served.stream.statistics
-    ahead, _ = margins(served.stream.decision())
+    decision = served.stream.decision()
+    warn_of_a_dominating_penalty(decision.scores, decision.no_data, statistics.reward_range)
+    ahead, _ = margins(decision)
     closest = np.argsort(ahead, kind="stable")[:_SHOWN].tolist()
     rows = [
         [*served.keys[at].values(), served.actions[at], float(ahead[at]), int(statistics.total[at])]

@@ -124,7 +124,7 @@ class FileSource(Source):
         columns = keyed._further_columns("key", [key.name for key in keys])
         for column, key in zip(columns, keys, strict=True):
             column.check("reward" if key.edges else "key", key.described)
-        keyed._keys = tuple(zip(columns, keys, strict=True))
+        keyed._keys, keyed._known_ranges = tuple(zip(columns, keys, strict=True)), {}
         keyed._check_sizes({key.name: key.described for key in keys})
         return keyed
 
@@ -273,7 +273,7 @@ class FileSource(Source):
             expressions[f"{role}_text"] = self._column_of[role].text()
         for place, (column, key) in enumerate(self._keys):
             expressions[f"key_{place}_text"] = column.text()
-            expressions[f"key_{place}"] = interval_sql(key, column.reward()) if key.edges else column.text()
+            expressions[f"key_{place}"] = _key_sql(column, key)
         for propensity, name in self._propensity_names().items():
             expressions[name] = self._propensity_of[propensity].propensity()
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
@@ -303,7 +303,8 @@ class FileSource(Source):
         """Ask DuckDB, if `read` has not done so."""
         if name not in self._known_ranges:
             value, label = self._propensity_of[name].propensity(), self._column_of["action"].label()
-            sql = f"SELECT min({value}), max({value}) FROM {self._table} GROUP BY {label}"
+            groups = ", ".join([label, *(_key_sql(column, key) for column, key in self._keys)])
+            sql = f"SELECT min({value}), max({value}) FROM {self._table} GROUP BY {groups}"
             found = self._files.query(sql, **self._where_parameters)
             self._known_ranges[name] = [(low, high) for low, high in found]
         return self._known_ranges[name]
@@ -397,6 +398,11 @@ class FileSource(Source):
             others,
             tuple(map(_with_refused, rest[::2], rest[1::2])),
         )
+
+
+def _key_sql(column: FileColumn, key: KeyColumn) -> str:
+    """The key of a row in SQL; NULL where it has none."""
+    return interval_sql(key, column.reward()) if key.edges else column.text()
 
 
 def _with_refused(numbers: list[Any], texts: list[str | None]) -> list[Any]:

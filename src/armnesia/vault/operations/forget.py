@@ -89,9 +89,12 @@ class ResolvedRequest:
     fallback_because: str | None = None
     """Why exact rollback is in the place of what was asked for."""
 
-    def lines_about(self, stream: Stream, request: DeletionRequest) -> tuple[str, ...]:
+    def lines_about(
+        self, stream: Stream, request: DeletionRequest, release: Release | JointRelease
+    ) -> tuple[str, ...]:
         """The unlearner with its parameters, and what it says about this request."""
-        remark = self.unlearner.remark(stream.current_learner, stream.statistics, request, self.budget)
+        budget = release.each if isinstance(release, JointRelease) else self.budget
+        remark = stream.remark(self.unlearner, request, budget)
         return (f"Unlearner: {self.unlearner.described}", *([remark] if remark else []))
 
 
@@ -151,7 +154,7 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         if touched is not None:
             used, release, _ = _release(state.configuration, touched, resolved)
             unlearner, fallback_because = used.unlearner.name, used.fallback_because
-            method_lines = used.lines_about(touched.stream, touched.request)
+            method_lines = used.lines_about(touched.stream, touched.visible, release)
             if state.configuration.by and not release.guarantee.level.sees_shape:
                 decided_again = len(_released_elsewhere(transaction, touched))
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)

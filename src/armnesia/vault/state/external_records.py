@@ -249,11 +249,12 @@ class ExternalRecords(Records):
         counter: RowCounter | None = None,
         digest_keyring: Keyring | None = None,
     ) -> RecordScan:
-        """Compute the digests only: what the records say is known at the sources."""
+        """Compute the digests only: what the records say is known at the sources.
+
+        Progress does not count these rows: they are counted where they are read at their sources.
+        """
         tallies = TallyObserver(keyring)
-        digests = compute_digests(
-            session, digest_keyring or keyring, self.layout, counter=counter, observers=[tallies]
-        )
+        digests = compute_digests(session, digest_keyring or keyring, self.layout, observers=[tallies])
         return RecordScan(digests, needs_recount=True, tallied=tallies.number, tally_digest=tallies.digest)
 
     def problems(
@@ -276,7 +277,8 @@ class ExternalRecords(Records):
             try:
                 comparison.read(number, description, counts, counter)
             except ArmnesiaError as error:
-                problems.append(f"{where}: {error}")
+                told = str(error)  # most errors of a source name it themselves
+                problems.append(told if told.startswith(where) else f"{where}: {told}")
                 continue
             missing = held.get(number, 0) - counts.present
             if missing > 0:
@@ -287,7 +289,8 @@ class ExternalRecords(Records):
                 notes.append(f"{where}: {counts.new} rows are new since the last ingest")
             if counts.forgotten:
                 notes.append(
-                    f"{where}: {counts.forgotten} rows of forgotten people are still present; delete them"
+                    f"{where}: {counts.forgotten} rows of forgotten people or records are still present;"
+                    " delete them"
                 )
         found = {place: (count, total) for place, (count, total) in comparison.sums.items()}
         return problems + statistics_problems(decisions, state, found, "the sources' rows"), notes
