@@ -23,7 +23,8 @@ FORBIDDEN = {
     "scipy.stats",
     "cryptography",
 }
-ALLOWED_THIRD_PARTY = {"armnesia", "numpy", "scipy"}
+ALLOWED_THIRD_PARTY = {"armnesia", "numpy", "scipy", "charset_normalizer"}
+"""The last is taken by numpy.f2py, which scipy loads, if something else has installed it."""
 
 PROGRAM = """
 import json, sys
