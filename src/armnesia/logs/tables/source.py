@@ -14,6 +14,7 @@ from armnesia.logs.limits import CHUNK, in_chunks
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
 from armnesia.logs.source import Source
+from armnesia.logs.values import with_decimals_as_written
 
 
 class TableSource(Source):
@@ -76,7 +77,7 @@ class TableSource(Source):
             return
         action = self._selected(self.columns.action)
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
-            yield from (label for (label,) in piece)
+            yield from self._values([label for (label,) in piece])
 
     def has_several_values(self, name: str) -> bool:
         """Ask the database, unless there are conditions."""
@@ -105,7 +106,8 @@ class TableSource(Source):
         first = 0
         for rows in in_chunks(self._pieces(*self._filtered_sql(sql, condition, parameters)), chunk):
             positions: Sequence[int] = range(first, first + len(rows))
-            values = dict(zip(self._read, map(list, zip(*rows, strict=True)), strict=True))
+            columns = (self._values(list(column)) for column in zip(*rows, strict=True))
+            values = dict(zip(self._read, columns, strict=True))
             first += len(rows)
             if self.where:
                 places = rows_that_satisfy(self.where, values, positions)
@@ -142,12 +144,15 @@ class TableSource(Source):
         ranges: dict[Any, tuple[float, float]] = {}
         for rows in in_chunks(self._pieces(*self._filtered_sql(sql, "", ())), CHUNK):
             numbers, actions, *columns = map(list, zip(*rows, strict=True))
-            values = dict(zip(compared, columns, strict=True))
+            values = dict(zip(compared, map(self._values, columns), strict=True))
             for place in rows_that_satisfy(self.where, values, range(len(rows))):
                 if numbers[place] is not None:
                     low, high = ranges.get(actions[place], (math.inf, -math.inf))
                     ranges[actions[place]] = min(low, numbers[place]), max(high, numbers[place])
         yield from ranges.values()
+
+    def _values(self, column: list[Any]) -> list[Any]:
+        return with_decimals_as_written(column) if self.decimals_as_written else column
 
     def _selected(self, name: str) -> str:
         """A column in SQL, as it is read."""

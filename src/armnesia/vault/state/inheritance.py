@@ -33,6 +33,7 @@ class Inheritance:
     keyring: Keyring
     """The keys of the old vault that were in use."""
     user_type: UserType | None
+    plain_decimals: bool
     suppressed: Suppressed
     predecessors: tuple[PublicKeys, ...]
     """The public keys and the heads of the vaults before, the old vault last."""
@@ -49,12 +50,17 @@ class Inheritance:
         return cls(
             replace(transaction.keyring, rotated_below=None),
             state.configuration.user_type,
+            state.configuration.plain_decimals,
             SuppressionList.read(transaction).digests,
             (*read_predecessors(transaction), read_public_keys(connection, transaction)),
         )
 
     def configuration(self, configuration: Configuration) -> Configuration:
-        """The configuration with the old vault's user type; refuse another, whose spellings differ."""
+        """The configuration with the old vault's user type; refuse another, whose spellings differ.
+
+        The text of decimals is that of the old vault, too: people were forgotten by it.
+        """
+        configuration = replace(configuration, plain_decimals=self.plain_decimals, checked=True)
         declared = configuration.user_type
         if self.user_type is None:
             # Names that were forgotten before a type was fixed are spelled as both other types spell them.
