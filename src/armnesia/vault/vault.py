@@ -279,7 +279,7 @@ class Vault:
     def readmit(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False
     ) -> Readmitted:
-        """Let new records of forgotten people in again; nothing that was deleted comes back."""
+        """Let records of forgotten people in again; old ones come back only if a source brings them again."""
         return readmit(self._connection, ErasureTarget.of(users, records), erase=erase)
 
     def verify(
