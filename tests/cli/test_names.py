@@ -102,7 +102,9 @@ def test_people_without_rows_need_no_such_warning(run: Any) -> None:
         ("u,ann\nv,bob\n", None, "names has 2 columns; choose one with --column"),
         ("u,ann\nv,bob\n", "w", "names has no column 'w' in its first line"),
         ("", None, "names must name at least one"),
-        ("u,ann\nv,\n", "ann", "and one per line"),
+        ("  \n\t\n", None, "names must name at least one"),
+        ("u,ann\n\nv,\n", "ann", "per line; line 3 names none"),
+        ("u,ann\nv, \n", "ann", "per line; line 2 names none"),
     ],
 )
 def test_a_file_without_usable_names_is_refused(
@@ -119,6 +121,11 @@ def test_a_file_without_usable_names_is_refused(
     assert contents(vault) == before
 
 
+def test_a_line_of_spaces_is_skipped_as_an_empty_one(run: Any) -> None:
+    Path("names").write_text("   \neve;x\n\n \t\nbob\n  ")
+    assert run("forget", "--file", "names", "--dry-run", "--json").json["named"] == 2
+
+
 def test_a_semicolon_in_some_names_or_below_a_header_is_part_of_them(run: Any) -> None:
     Path("names").write_text("eve;x\nbob\n")
     assert run("forget", "--file", "names", "--dry-run", "--json").json["records"] == 2
@@ -129,7 +136,9 @@ def test_a_semicolon_in_some_names_or_below_a_header_is_part_of_them(run: Any) -
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("forget", "--records", "1", "--records-file", "names"), "by one of --user"),
+        (("forget", "--records", "1", "--records-file", "names"), "; got --records and --records-file"),
+        (("forget", "--user", "eve", "--file", "names"), "; got --user and --file"),
+        (("forget",), "--records and --records-file; got none"),
         (("readmit", "--file", "names", "--records-file", "names"), "by one of --user"),
         (("certificate", "show", "--records-file", "names", "--sequence", "1"), "names an entry"),
         (("readmit", "--records", "1", "--column", "x"), "--column belongs to --file or --records-file"),
