@@ -121,6 +121,22 @@ def test_a_file_without_usable_names_is_refused(
     assert contents(vault) == before
 
 
+def test_the_vaults_own_user_column_is_a_header_and_no_person(run: Any, folder: Path) -> None:
+    url = ("--url", f"sqlite:///{folder}/planes.db")
+    Path("planes.csv").write_text("action,reward,tailnum\nA,1,N147\nB,0,N148\n")
+    assert run("init", "--actions", "A,B", *url).code == 0
+    assert run("ingest", "planes.csv", "--user-column", "tailnum", *url).code == 0
+    Path("names").write_text("tailnum\nN147\n")
+    before = contents(folder)
+    for more in ((), ("--dry-run",)):
+        refused = run("forget", "--file", "names", *more, *url)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert "'tailnum' is the user column that the vault has its people from" in refused.err
+    assert contents(folder) == before
+    assert run("forget", "--file", "names", "--column", "tailnum", *url, "--json").json["named"] == 1
+    assert run("forget", "--user", "tailnum", "--exactly", *url, "--json").json["held"] == 0
+
+
 def test_a_line_of_spaces_is_skipped_as_an_empty_one(run: Any) -> None:
     Path("names").write_text("   \neve;x\n\n \t\nbob\n  ")
     assert run("forget", "--file", "names", "--dry-run", "--json").json["named"] == 2

@@ -9,7 +9,7 @@ from armnesia.vault.state.suppression import RequestHistory
 
 
 def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool = False) -> Readmitted:
-    """Let records of these people in again from now on; what was deleted comes back only if a source brings it.
+    """Let records of these people in again from now on; old ones come back only if a source brings them.
 
     With `erase` their digests leave the list, and with them those that find the certificate of exactly this
     request: a backup from before their deletion, if it is ever restored, then brings their old records back.
