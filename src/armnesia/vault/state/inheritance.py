@@ -94,3 +94,23 @@ def warn_of_successors(configuration: Configuration, consequence: str) -> None:
         f"this vault was succeeded by the vault {listed(configuration.successors)}: {consequence}",
         stacklevel=4,
     )
+
+
+def warn_of_retired_arms(old: Configuration, new: Configuration) -> None:
+    """Warn of actions that decisions of the old vault do not offer, and the new one does: as any new vault.
+
+    >>> old = Configuration(actions=("A", "B")).with_retired_arm("B", {}, "count")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn_of_retired_arms(old, Configuration(actions=("A", "C")))
+    >>> caught
+    []
+    """
+    offered = None if new.actions is None else set(map(str, new.actions))
+    retired = dict.fromkeys(rule.arm for rule in old.arms if not rule.offered)
+    again = [arm for arm in retired if offered is None or str(arm) in offered]
+    if again:
+        warnings.warn(
+            f"not offered in the old vault, or in some of its decisions, but in the new one: {listed(again)};"
+            " armnesia arms retire ACTION retires an arm there as well",
+            stacklevel=4,
+        )
