@@ -50,6 +50,8 @@ class Source(ABC):
     """The same with their edges, where they are known; see `keyed_by`."""
     where: tuple[Condition, ...] = ()
     """The conditions that a row must satisfy to be read; see `filtered`."""
+    decimals_as_written: bool = False
+    """Whether the text of a decimal keeps the zeros at its end; see `with_decimals_as_written`."""
     user_integers_below: int | None = None
     """In a user column of short floats, where whole numbers begin to stand for several integers."""
 
@@ -161,6 +163,15 @@ class Source(ABC):
         A condition on numbers refuses a value that is no number, in the rows that satisfy those before it.
         """
         raise UnsupportedError(f"rows of a {type(self).__name__} cannot be chosen by where")
+
+    def with_decimals_as_written(self) -> Self:
+        """The same source, for a vault that holds decimals by a text with the zeros at their end.
+
+        To be called before `filtered`, whose conditions compare texts.
+        """
+        written = copy.copy(self)
+        written.decimals_as_written = True
+        return written
 
     def described_filter(self) -> dict[str, list[str]]:
         """What `description` says of the conditions; nothing if there are none."""

@@ -144,6 +144,8 @@ class Forgotten:
     pending_because: str | None = None
     erasure_steps: str | None = None
     fallback_because: str | None = None
+    may_be_without_user: bool = False
+    """Whether some of the people had no rows, while the vault holds rows without a user."""
 
     @property
     def records(self) -> int:
@@ -173,6 +175,7 @@ class Forgotten:
             "pending_because": self.pending_because,
             "erasure_steps": self.erasure_steps,
             "fallback_because": self.fallback_because,
+            "may_be_without_user": self.may_be_without_user,
             "certificate": self.certificate.to_dict(),
         }
 
@@ -198,6 +201,8 @@ class Preview:
     decisions: tuple[TouchedDecision, ...] | None = None
     """The decisions that the request would touch; None in a vault without key columns."""
     decided_again: int | None = None
+    """As in `Forgotten`."""
+    may_be_without_user: bool = False
     """As in `Forgotten`."""
     method_lines: tuple[str, ...] = ()
     """The unlearner with the parameters in force, and what it says about this request."""
@@ -234,6 +239,7 @@ class Preview:
             "unlearner": self.unlearner,
             "fallback_because": self.fallback_because,
             "remark": self.remark,
+            "may_be_without_user": self.may_be_without_user,
             "probabilities": self.probabilities,
             **self._decisions(),
             "branch": str(release.branch) if isinstance(release, Release) else None,

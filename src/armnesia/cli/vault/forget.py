@@ -24,6 +24,10 @@ from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
+_WITHOUT_USER = (
+    "The vault also holds rows without a user, and cannot tell whose they are: if rows of this request are"
+    " among them, forget them by their ids (--records)."
+)
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
@@ -157,6 +161,7 @@ def _preview_lines(found: Preview) -> list[Any]:
             return ["This request was answered before."]
         return [
             f"{_NOTHING_HELD} {_left_out(found, 'would be')}",
+            *_named_lines(found),
             *_not_held_lines(found),
             "Nothing was changed.",
         ]
@@ -191,10 +196,12 @@ def _decisions_table(records: int, decisions: Sequence[TouchedDecision], release
 
 
 def _named_lines(found: Forgotten | Preview) -> list[str]:
-    """How many of several named had records, if it is known, and why another unlearner answers than asked."""
+    """How many of several named had records, where others may be, and why another unlearner answers."""
     lines = []
     if found.named > 1 and not found.repeated:
         lines.append(f"{found.held} of {found.named} named had records")
+    if found.may_be_without_user:
+        lines.append(_WITHOUT_USER)
     if found.decided_again:
         lines.append(
             f"Decided again by the learner: {counted(found.decided_again, 'other decision')}; their arms were"

@@ -7,6 +7,7 @@ addition, which differs from run to run when several threads read; a sum of inte
 import copy
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
@@ -75,6 +76,17 @@ class FileSource(Source):
         self._further: list[str] = []
         self._conditions = FileConditions()
         self._n_rows = self._files.n_rows
+
+    def with_decimals_as_written(self) -> Self:
+        """The same files, with the other text of decimals in SQL."""
+        written = super().with_decimals_as_written()
+        written._column_of = {role: written._as_written(column) for role, column in self._column_of.items()}
+        if self._others is not None:
+            written._others = list(map(written._as_written, self._others))
+        return written
+
+    def _as_written(self, column: FileColumn) -> FileColumn:
+        return replace(column, decimals_as_written=self.decimals_as_written)
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
         """The same files without the rows that do not satisfy these conditions, which one query counts."""
@@ -145,7 +157,8 @@ class FileSource(Source):
             if names.count(name) > 1:
                 raise InvalidLogError(f"{rules.described(role, name)} is in the source more than once")
             place = names.index(name)
-            found.append(FileColumn(f"c{place}", self._files.columns[place][1], self._is_csv))
+            column = FileColumn(f"c{place}", self._files.columns[place][1], self._is_csv)
+            found.append(self._as_written(column))
         return found
 
     @property

@@ -29,7 +29,12 @@ from armnesia.logs.limits import LONGEST_TEXT, in_chunks, is_longer
 from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.source import IN_MEMORY, Source, joined
-from armnesia.logs.values import label_text, python_values, sorted_if_comparable
+from armnesia.logs.values import (
+    label_text,
+    python_values,
+    sorted_if_comparable,
+    with_decimals_as_written,
+)
 
 _PIECE = 2048
 """How many rows become Python values at a time."""
@@ -247,7 +252,8 @@ class FrameSource(Source):
         """Make Python values of a column, a few rows at a time, with the position of the first."""
         column = self._columns[name]
         for first in range(0, self.n_rows(), _PIECE):
-            yield first, python_values(column[first : first + _PIECE], name)
+            values = python_values(column[first : first + _PIECE], name)
+            yield first, with_decimals_as_written(values) if self.decimals_as_written else values
 
     def _rows(self) -> Iterator[list[tuple[Any, ...]]]:
         """Make Python values of all columns, a few rows at a time."""

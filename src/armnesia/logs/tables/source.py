@@ -14,7 +14,7 @@ from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
 from armnesia.logs.source import Source
-from armnesia.logs.values import label_text
+from armnesia.logs.values import label_text, with_decimals_as_written
 
 
 class TableSource(Source):
@@ -77,7 +77,7 @@ class TableSource(Source):
             return
         action = self._selected(self.columns.action)
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
-            yield from (label for (label,) in piece)
+            yield from self._values([label for (label,) in piece])
 
     def has_several_values(self, name: str) -> bool:
         """Ask the database, unless there are conditions."""
@@ -100,7 +100,7 @@ class TableSource(Source):
         ranges = Ranges()
         for rows in in_chunks(self._pieces(*query), CHUNK):
             lows, highs, *columns = map(list, zip(*rows, strict=True))
-            values = dict(zip(names, columns, strict=True))
+            values = dict(zip(names, map(self._values, columns), strict=True))
             for place in rows_that_satisfy(self.where, values, range(len(rows))):
                 texts = (key.text_of(values[key.name][place]) for key in keys)
                 group = (label_text(values[self.columns.action][place]), *texts)
@@ -117,7 +117,8 @@ class TableSource(Source):
         first = 0
         for rows in in_chunks(self._pieces(*self._filtered_sql(sql, condition, parameters)), chunk):
             positions: Sequence[int] = range(first, first + len(rows))
-            values = dict(zip(self._read, map(list, zip(*rows, strict=True)), strict=True))
+            columns = (self._values(list(column)) for column in zip(*rows, strict=True))
+            values = dict(zip(self._read, columns, strict=True))
             first += len(rows)
             if self.where:
                 places = rows_that_satisfy(self.where, values, positions)
@@ -147,6 +148,9 @@ class TableSource(Source):
             combined = f"({refused} OR {combined})" if refused else combined
         selected = condition.removeprefix(" WHERE ")
         return f"{sql} WHERE {f'({selected}) AND ' if selected else ''}{combined}", parameters
+
+    def _values(self, column: list[Any]) -> list[Any]:
+        return with_decimals_as_written(column) if self.decimals_as_written else column
 
     def _selected(self, name: str) -> str:
         """A column in SQL, as it is read."""

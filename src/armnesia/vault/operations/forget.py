@@ -132,6 +132,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         pending_because=None if erased else connection.database.erasure_obstacle,
         erasure_steps=None if erased else connection.database.erasure_steps,
         fallback_because=answer.outcome.fallback_because,
+        may_be_without_user=answer.may_be_without_user,
     )
 
 
@@ -151,6 +152,8 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         unlearner, release, fallback_because = None, None, None
         decided_again = 0 if state.configuration.by else None
         method_lines: tuple[str, ...] = ()
+        some_not_held = not history.answered_before and len(held) < len(target.users)
+        unknown = some_not_held and tables.has_records_without_owner(transaction.session)
         if touched is not None:
             used, release, _ = _release(state.configuration, touched, resolved)
             unlearner, fallback_because = used.unlearner.name, used.fallback_because
@@ -172,6 +175,7 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         method_lines=method_lines,
         decisions=_described(state, touched) if state.configuration.by else None,
         decided_again=decided_again,
+        may_be_without_user=unknown,
     )
 
 
@@ -203,6 +207,7 @@ class _Answer(NamedTuple):
     deleted: DeletedRecords
     request: DeletionRequest | None
     outcome: "Outcome"
+    may_be_without_user: bool
     decisions: tuple[TouchedDecision, ...] | None
     """Those that were touched; None in a vault without key columns."""
     draft: CertificateDraft
@@ -230,7 +235,9 @@ def _answer(
     state, draft, opening = transaction.state, *_store(transaction, target, deleted, history, outcome, covers)
     decisions = _described(state, touched, outcome.served) if state.configuration.by else None
     request = None if touched is None else touched.request
-    return _Answer(deleted, request, outcome, decisions, draft, opening)
+    some_not_held = len(deleted.held) < len(target.users)
+    unknown = some_not_held and tables.has_records_without_owner(transaction.session)
+    return _Answer(deleted, request, outcome, unknown, decisions, draft, opening)
 
 
 class Touched(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.urls import location_of, without_schema
+from armnesia.logs.urls import DEFAULT_SCHEMA, location_of, without_schema
 from armnesia.vault.storage.database import (
     IN_USE,
     CompactionCost,
@@ -215,7 +215,8 @@ class PostgresDatabase(Database):
         self._psycopg = psycopg
         self._timeout = timeout
         address, self.schema = without_schema(url)
-        self.location = location_of(address)
+        in_schema = "" if self.schema == DEFAULT_SCHEMA else f"?schema={self.schema}"
+        self.location = location_of(address) + in_schema
         milliseconds = max(1, int(timeout * 1000))  # 0 would mean to wait forever
         # Temporary tables last: none may stand in for a table of the vault.
         self._search_path = f"{self.schema},pg_temp"

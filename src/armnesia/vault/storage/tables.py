@@ -709,6 +709,11 @@ def has_records(session: Session) -> bool:
     return bool(session.query("SELECT 1 FROM record WHERE identity >= ? LIMIT 1", b""))
 
 
+def has_records_without_owner(session: Session) -> bool:
+    """Whether there is any record without a user."""
+    return bool(session.query("SELECT 1 FROM record WHERE owner IS NULL LIMIT 1"))
+
+
 def has_tallies(session: Session) -> bool:
     """Whether any owner has a tally."""
     return bool(session.query("SELECT 1 FROM owner LIMIT 1"))
