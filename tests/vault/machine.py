@@ -273,7 +273,9 @@ class VaultMachine(RuleBasedStateMachine):
         batch = data.draw(corrections(self.model), label="corrected")
         if self.mode == "managed" and any(record.user != user for record in batch):
             columns = columns_of([record._replace(user=user) for record in batch])
-            with pytest.raises(VaultError, match="an id that the vault holds for another user"):
+            gets_one = user is not None and any(record.user is None for record in batch)
+            refused = "in the vault without a user" if gets_one else "that the vault holds for another user"
+            with pytest.raises(VaultError, match=refused):
                 self.vault.ingest(columns, user="user", id="id", replace=True)
 
     @rule(batch=records(), wrong=st.sampled_from([{"action": "Z"}, {"quarters": 5}]))
