@@ -17,11 +17,14 @@ SOURCES = {
     "sqlite://": ("armnesia.logs.tables.sqlite", "SqliteSource"),
     "postgresql://": ("armnesia.logs.tables.postgres", "PostgresSource"),
     "postgres://": ("armnesia.logs.tables.postgres", "PostgresSource"),
+    "delta:": ("armnesia.logs.lakes.delta", "DeltaSource"),
+    "iceberg:": ("armnesia.logs.lakes.iceberg", "IcebergSource"),
 }
 """The module and class of each kind of source; the module is imported when a source of the kind is opened.
 
-A kind is the scheme of a URL, "path" for any other text, or "object" for what is in memory. A new kind is one
-line here, and one file: a class that derives from `Source` and takes (source, columns, *, table, whole_rows).
+A kind is the scheme of a URL, a word before the name of a table, "path" for any other text, or "object" for
+what is in memory. A new kind is one line here, and one file: a class that derives from `Source` and takes
+(source, columns, *, table, whole_rows).
 """
 
 
@@ -62,10 +65,13 @@ def open_source(
 
 def _kind(source: Any) -> str:
     """The key of a source in `SOURCES`."""
+    word = source.partition(":")[0] + ":" if isinstance(source, str) else ""
+    if word in SOURCES:
+        return word
     if isinstance(source, str) and "://" in source:
         scheme = "".join(source.partition("://")[:2])
         if scheme not in SOURCES:
-            schemes = ", ".join(kind for kind in SOURCES if kind.endswith("://"))
+            schemes = ", ".join(kind for kind in SOURCES if ":" in kind)
             raise InvalidInputError(
                 f"the URL of a source must begin with one of {schemes}; got {redacted(source)!r}"
             )

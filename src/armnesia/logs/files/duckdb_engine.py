@@ -1,5 +1,6 @@
 """DuckDB behind a few functions: one database in memory for all queries, and errors in one sentence."""
 
+import atexit
 import os
 import re
 import tempfile
@@ -108,6 +109,20 @@ def _database_of(process: int, one_by_one: bool) -> Any:
         # Otherwise the columns of a whole row group are in memory, compressed.
         database.execute("SET disable_parquet_prefetching = true")
     return database
+
+
+def register_filesystem(protocol: str, make: Callable[[], Any]) -> None:
+    """Let the databases of this process read paths of a protocol through a file system of fsspec."""
+    for one_by_one in (False, True):
+        _register(os.getpid(), one_by_one, protocol, make)
+
+
+@lru_cache
+def _register(process: int, one_by_one: bool, protocol: str, make: Callable[[], Any]) -> None:
+    database = _database_of(process, one_by_one)
+    database.register_filesystem(make())
+    # A database that holds an object of Python at the end of the process would be reported as a leak.
+    atexit.register(database.unregister_filesystem, protocol)
 
 
 def _new(settings: dict[str, str]) -> Any:

@@ -43,6 +43,12 @@ FORMATS = {
 
 LARGEST_EXPANDED, MOST_EXPANSION = 1 << 30, 100
 """The most bytes of a column in a Parquet row group, if they are compressed more than so many times."""
+EXPANDING_COLUMNS = (
+    "SELECT file_name, row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
+    f" FROM parquet_metadata(${{}}) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
+    f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
+)
+"""Which columns exceed this; the parameter is named by `format`."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,11 @@ class LogFiles:
     """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
     parts: tuple["LogFiles", ...] = ()
     """Each file for itself, if there are several."""
+
+    @property
+    def shown(self) -> str:
+        """The source in messages of DuckDB."""
+        return self.paths[0]
 
     @property
     def table(self) -> str:
@@ -91,7 +102,7 @@ class LogFiles:
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
         self.check_unchanged()
-        rows = query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
+        rows = query(sql, self._parameters(parameters), shown=self.shown, format_name=self.format.name)
         self.check_unchanged()
         return rows
 
@@ -102,7 +113,7 @@ class LogFiles:
             sql,
             self._parameters(parameters),
             size=size,
-            shown=self.paths[0],
+            shown=self.shown,
             format_name=self.format.name,
         )
         self.check_unchanged()
@@ -114,7 +125,7 @@ class LogFiles:
             others = f" and {len(self.paths) - 1} more files" if self.parts else ""
             quotes = ", with every field of text in quotes" if self.format.delimiter else ""
             raise InvalidLogError(
-                f"source {self.paths[0]!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
+                f"source {self.shown!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
                 f" read where there are {n_rows}; write it again{quotes}"
             )
 
@@ -210,20 +221,22 @@ def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFil
 
     columns = ask("DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)")
     ((n_rows,),) = ask("SELECT num_rows FROM parquet_file_metadata($file)")
-    expanding = ask(
-        "SELECT row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
-        f" FROM parquet_metadata($file) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
-        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
-    )
-    for row_group, column, compressed, size in expanding:
+    for _, column, reason in expanding_columns(ask(EXPANDING_COLUMNS.format("file"))):
         if wanted is None or column in wanted:
-            raise _unreadable(
-                path,
-                f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
-                f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
-                f" {MOST_EXPANSION}-fold",
-            )
+            raise _unreadable(path, reason)
     return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
+
+
+def expanding_columns(found: list[tuple[Any, ...]]) -> Iterator[tuple[str, str, str]]:
+    """The files and columns that `EXPANDING_COLUMNS` has found, and why each is refused."""
+    for path, row_group, column, compressed, size in found:
+        yield (
+            path,
+            column,
+            f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
+            f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
+            f" {MOST_EXPANSION}-fold",
+        )
 
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
