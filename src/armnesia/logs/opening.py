@@ -41,8 +41,9 @@ def open_source(
 ) -> Source:
     """Open decisions in a file, dataframe or database table, and check that the named columns are there.
 
-    `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, or the URL of a
-    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`.
+    `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, the URL of a
+    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`, or a
+    table of a lake, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`.
     `user` is by default the column named `user`, if there is one; None stands for no user column.
     `where` are conditions that the rows must satisfy to be read, such as "country = DE".
     `whole_rows` reads all columns of rows without an id, because they are told apart by their content.
@@ -89,6 +90,15 @@ def reopen_source(description: Mapping[str, Any]) -> Source:
         where=description.get("where"),
         **description["columns"],
     )
+
+
+def source_address(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The description without what was read at the time, by which a source is known again after a change.
+
+    >>> source_address({"kind": "delta", "location": "delta:/logs", "table": None, "read": {"version": 3}})
+    {'kind': 'delta', 'location': 'delta:/logs', 'table': None}
+    """
+    return {name: value for name, value in description.items() if name != "read"}
 
 
 def source_name(description: Mapping[str, Any]) -> str:

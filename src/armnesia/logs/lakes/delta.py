@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -80,12 +81,25 @@ class DeltaLog:
             from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtraError.naming("Reading Delta tables", "lakes") from error
+        with self._failures_in_words():
+            try:
+                return deltalake.DeltaTable(self._uri)
+            except TableNotFoundError:
+                raise self._refused("it has no log: there is no folder _delta_log") from None
+
+    @contextmanager
+    def _failures_in_words(self) -> Iterator[None]:
+        """Refuse the table if deltalake fails, which passes on what object stores and its kernel raise."""
         try:
-            return deltalake.DeltaTable(self._uri)
-        except TableNotFoundError:
-            raise self._refused("it has no log: there is no folder _delta_log") from None
-        except Exception as error:  # deltalake passes on what object stores and its kernel raise
+            yield
+        except InvalidLogError:
+            raise
+        except Exception as error:
             raise self._refused(reason_of(error)) from None
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+                raise
+            raise self._refused("deltalake failed (PanicException)") from None
 
     def _refused(self, reason: str) -> InvalidLogError:
         return unreadable_table(self.location, "Delta", reason)
@@ -133,11 +147,9 @@ class DeltaLog:
         return features
 
     def _files(self, has_vectors: bool) -> Iterator[DataFile]:
-        try:
+        with self._failures_in_words():
             actions = self._table.get_add_actions()
             removed = self._removed_rows() if has_vectors else {}
-        except Exception as error:
-            raise self._refused(reason_of(error)) from None
         names = actions.schema.names
         columns = [actions.column(name).to_pylist() for name in ("path", "size_bytes", "num_records")]
         values = actions.column("partition").to_pylist() if "partition" in names else [{}] * len(actions)

@@ -136,7 +136,7 @@ class _Group:
         return f"{table} ANTI JOIN ({removed}) AS removed ON {same_row}"
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
-        """The parameters of `rows`; positions are text, because Python's numbers would be handed over slowly."""
+        """The parameters of `rows`; positions are text, which is handed over faster than Python's numbers."""
         yield f"files_{self.number}", [glob.escape(file.location) for file in self.files]
         if self.files[0].removed:
             yield f"at_{self.number}", list(range(len(self.files)))
