@@ -224,10 +224,12 @@ def test_rows_in_deletion_vectors_are_not_read(tmp_path: Path, stored: str) -> N
 
 
 def test_a_panic_of_deltalake_is_a_refusal(tmp_path: Path) -> None:
-    """It does not read a path with brackets."""
+    """It does not look for deletion vectors in a path with brackets."""
     write_delta(tmp_path / "clicks", CLICKS)
-    (tmp_path / "clicks").rename(tmp_path / "clicks [1]")
-    assert refusal(f"delta:{tmp_path}/clicks [1]").endswith("cannot be read as a Delta table: deltalake failed (PanicException)")
+    path = (tmp_path / "clicks").rename(tmp_path / "clicks [1]")
+    assert_reads(f"delta:{path}", pd.DataFrame(CLICKS))
+    edit_commit(path, 0, set_features("deletionVectors"))
+    assert refusal(f"delta:{path}").endswith("cannot be read as a Delta table: deltalake failed (PanicException)")
 
 
 def test_many_removed_rows_of_a_long_file(tmp_path: Path) -> None:
