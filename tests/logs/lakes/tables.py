@@ -53,7 +53,7 @@ def write_delta(path: Path, rows: Rows | pa.Table, **options: Any) -> str:
 def iceberg_catalog(folder: Path) -> SqlCatalog:
     """A catalog in a folder, with the namespace `logs`."""
     folder.mkdir(exist_ok=True)
-    catalog = SqlCatalog("test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
     catalog.create_namespace_if_not_exists("logs")
     return catalog
 
@@ -160,6 +160,16 @@ def compact_iceberg(table: IcebergTable) -> None:
         for file in old:
             snapshot.delete_data_file(file)
     edit_metadata(table, lambda metadata: set_operation(metadata, "replace"))
+
+
+def append_without(table: IcebergTable, rows: pa.Table, column: str) -> None:
+    """Append rows in files without a column by which the table is partitioned."""
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
+        for file in _dataframe_to_data_files(table.metadata, rows, table.io):
+            path = file.file_path.removeprefix("file://")
+            pq.write_table(pq.ParquetFile(path).read().drop_columns([column]), path)
+            file[5] = Path(path).stat().st_size
+            snapshot.append_data_file(file)
 
 
 def edit_metadata(table: IcebergTable, change: Callable[[dict[str, Any]], None]) -> None:

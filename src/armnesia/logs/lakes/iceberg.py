@@ -30,6 +30,7 @@ from armnesia.logs.urls import may_hold_password, redacted
 
 _SCHEME = "iceberg:"
 _METADATA = ".metadata.json"
+_LOCAL_FILES = "pyiceberg.io.fsspec.FsspecFileIO"
 _FORMATS = {1, 2, 3}
 _TYPES = {
     "boolean": "BOOLEAN",
@@ -245,12 +246,13 @@ class IcebergMetadata:
 def _address(name: str) -> tuple[str, Callable[[], Any]]:
     """The name of a source with an absolute path, and what loads its table."""
     if name.endswith(_METADATA):
-        location, place, _ = table_address(name, _SCHEME)
+        location, place, is_local = table_address(name, _SCHEME)
 
         def load() -> Any:
             from pyiceberg.table import StaticTable  # noqa: PLC0415 (an extra)
 
-            return StaticTable.from_metadata(place)
+            # By default pyiceberg reads local files by pyarrow, which is not needed here.
+            return StaticTable.from_metadata(place, {"py-io-impl": _LOCAL_FILES} if is_local else {})
 
         return location, load
     catalog, *identifier = name.removeprefix(_SCHEME).split(".")
