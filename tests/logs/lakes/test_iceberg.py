@@ -321,7 +321,7 @@ def test_other_deletes_are_refused(
     pq.write_table(pa.table({"user": [1]}), tmp_path / "deletes")
     add_delete_file(table, tmp_path / "deletes", content, format_)
     message = refusal(static_name(table.refresh()))
-    assert message.startswith(f"source {static_name(table.refresh())!r} cannot be read as a Iceberg table: ")
+    assert message.startswith(f"source {static_name(table.refresh())!r} cannot be read as an Iceberg table: ")
     assert expected in message
 
 
@@ -412,10 +412,10 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
 def test_what_cannot_be_loaded_is_refused(tmp_path: Path) -> None:
     assert "URI missing" in refusal("iceberg:nowhere.logs.clicks")
     name = f"iceberg:{tmp_path}/metadata/v1.metadata.json"
-    assert refusal(name).startswith(f"source {name!r} cannot be read as a Iceberg table: ")
+    assert refusal(name).startswith(f"source {name!r} cannot be read as an Iceberg table: ")
     (tmp_path / "metadata").mkdir()
     (tmp_path / "metadata" / "v1.metadata.json").write_text("{}")
-    assert refusal(name).startswith(f"source {name!r} cannot be read as a Iceberg table: ")
+    assert refusal(name).startswith(f"source {name!r} cannot be read as an Iceberg table: ")
 
 
 def test_without_pyiceberg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ class DeltaLog:
             raise self._refused("deltalake failed (PanicException)") from None
 
     def _refused(self, reason: str) -> InvalidLogError:
-        return unreadable_table(self.location, "Delta", reason)
+        return unreadable_table(self.location, "a Delta", reason)
 
     def _remote_file(self, path: str) -> Any:
         from deltalake._internal import DeltaFileSystemHandler  # noqa: PLC0415 (public only with pyarrow)

@@ -74,18 +74,21 @@ class IcebergMetadata:
     def __init__(self, name: str) -> None:
         self.location, load = _address(name)
         try:
+            import pyiceberg.catalog  # noqa: PLC0415 (an extra)
+            import pyiceberg.table  # noqa: F401, PLC0415
+        except ImportError as error:
+            raise MissingExtraError.naming("Reading Iceberg tables", "lakes") from error
+        try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # pyiceberg warns of its own choices
                 self._table = load()
-        except ImportError as error:
-            raise MissingExtraError.naming("Reading Iceberg tables", "lakes") from error
         except Exception as error:  # catalogs pass on what databases and servers raise
             raise self._refused(reason_of(error)) from None
         self._current = self._table.current_snapshot()
         self._storage: RemoteStorage | None = None
 
     def _refused(self, reason: str) -> InvalidLogError:
-        return unreadable_table(self.location, "Iceberg", reason)
+        return unreadable_table(self.location, "an Iceberg", reason)
 
     def snapshot(self) -> TableSnapshot:
         """The columns and the files; refuse a table with features that are not known here."""

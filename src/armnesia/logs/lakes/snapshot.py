@@ -116,12 +116,12 @@ def table_address(name: str, scheme: str) -> tuple[str, str, bool]:
 
 
 def unreadable_table(location: str, kind: str, reason: str) -> InvalidLogError:
-    """Refuse a table.
+    """Refuse a table of a kind.
 
-    >>> str(unreadable_table("delta:/logs", "Delta", "it has no log"))
+    >>> str(unreadable_table("delta:/logs", "a Delta", "it has no log"))
     "source 'delta:/logs' cannot be read as a Delta table: it has no log"
     """
-    return InvalidLogError(f"source {location!r} cannot be read as a {kind} table: {reason}")
+    return InvalidLogError(f"source {location!r} cannot be read as {kind} table: {reason}")
 
 
 def reason_of(error: Exception) -> str:
