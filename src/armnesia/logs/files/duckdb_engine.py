@@ -166,11 +166,13 @@ def _reason(message: str) -> str:
     'line 3 has 1 columns where the header has 2'
     >>> _reason('Invalid Input Error: Malformed JSON at byte 0 of input: unexpected character.  Input: "ann"')
     'Malformed JSON at byte 0 of input: unexpected character.'
+    >>> _reason('Invalid Input Error: Invalid string encoding in file "a.parquet": value "ann" is not valid UTF8!')
+    'Invalid string encoding in file "a.parquet"'
     """
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if line is None:
-        # After "Input:", a message quotes the value.
-        first_line = message.splitlines()[0].partition("  Input: ")[0]
+        # After these words, a message quotes the value.
+        first_line = re.split('  Input: |: value "', message.splitlines()[0])[0]
         return first_line.partition("Error: ")[2] or "DuckDB cannot read it"
     columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if columns:

@@ -179,7 +179,7 @@ class DeltaLog:
         for batch in self._table.deletion_vectors():
             uris, masks = batch.column("filepath").to_pylist(), batch.column("selection_vector").to_pylist()
             for uri, mask in zip(uris, masks, strict=True):
-                place = unquote(urlsplit(uri).path) if self._is_local else unquote(uri).removeprefix(root)
+                place = unquote(urlsplit(uri).path) if self._is_local else unquote(uri.removeprefix(root))
                 found[place] = ",".join(str(row) for row, kept in enumerate(mask) if not kept)
         return {place: rows for place, rows in found.items() if rows}
 

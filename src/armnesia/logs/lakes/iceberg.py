@@ -205,16 +205,14 @@ class IcebergMetadata:
 
     def commits_since(self, version: int | None) -> list[Commit] | None:
         """The snapshots after another one; None if this is no ancestor, or if some have expired."""
-        snapshot, later = self._current, []
-        while snapshot is not None and snapshot.snapshot_id != version:
-            later.append(snapshot)
-            parent = snapshot.parent_snapshot_id
-            if parent == version:
-                break
-            snapshot = None if parent is None else self._table.snapshot_by_id(parent)
-        else:
+        later = []
+        at = None if self._current is None else self._current.snapshot_id
+        while at != version:
+            snapshot = None if at is None else self._table.snapshot_by_id(at)
             if snapshot is None:
                 return None
+            later.append(snapshot)
+            at = snapshot.parent_snapshot_id
         try:
             return [self._commit(each) for each in reversed(later)]
         except FileNotFoundError:

@@ -88,7 +88,7 @@ def digest_of(text: str) -> str:
     """A digest of a schema's text.
 
     >>> digest_of("user long")[:16]
-    'd2e0c0d6bfe65bb2'
+    '8981ba10019bd5e3'
     """
     return hashlib.sha256(text.encode()).hexdigest()
 
