@@ -23,7 +23,8 @@ FORBIDDEN = {
     "scipy.stats",
     "cryptography",
 }
-ALLOWED_THIRD_PARTY = {"armnesia", "numpy", "scipy"}
+ALLOWED_THIRD_PARTY = {"armnesia", "numpy", "scipy", "charset_normalizer"}
+"""numpy.f2py loads charset_normalizer where it is installed, as with pyiceberg."""
 
 PROGRAM = """
 import json, sys

@@ -12,7 +12,16 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import KeyColumn, read_log
-from tests.logs.conftest import EVERY_KIND, SOME_KINDS, TYPED, Stored, Table, write_csv, write_parquet, write_sqlite
+from tests.logs.conftest import (
+    EVERY_KIND,
+    SOME_KINDS,
+    TYPED,
+    Stored,
+    Table,
+    write_csv,
+    write_parquet,
+    write_sqlite,
+)
 
 Store = Callable[[Table], Stored]
 ACTIONS = ["A", "B"]

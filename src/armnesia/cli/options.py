@@ -22,8 +22,8 @@ from armnesia.unlearners import UNLEARNERS, Unlearner
 
 BUNDLED = "flights"
 LOG_HELP = (
-    "CSV or Parquet files, delta:PATH, iceberg:CATALOG.NAMESPACE.TABLE, the URL of a database with --table, or"
-    f" '{BUNDLED}' for the bundled log."
+    "CSV or Parquet files, delta:PATH, iceberg:CATALOG.NAMESPACE.TABLE, the URL of a database with --table,"
+    f" or '{BUNDLED}' for the bundled log."
 )
 _LAKE_LIBRARIES = {"delta": "deltalake", "iceberg": "pyiceberg.catalog"}
 

@@ -35,7 +35,7 @@ def statistics(frame: pd.DataFrame) -> ArmStatistics:
 
 def rows_of(name: str, **columns: Any) -> Sequence[tuple[str, int, str]]:
     """The rows of a source in any order: action, units and user."""
-    found = []
+    found: list[tuple[str, int, str]] = []
     for rows in open_source(name, **columns).rows(ACTIONS, (0, 1), chunk=3):
         users = [user or "" for user in rows.users]
         found += zip([ACTIONS[arm] for arm in rows.arms], rows.units, users, strict=True)

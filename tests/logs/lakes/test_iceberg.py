@@ -97,9 +97,7 @@ def test_deleted_and_overwritten_rows_are_not_read(catalog: SqlCatalog) -> None:
     assert len(assert_reads(static_name(table), in_iceberg(table))) == 2
 
 
-def test_a_table_of_a_catalog(
-    tmp_path: Path, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_a_catalog(tmp_path: Path, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalog is the one that pyiceberg is configured for; every opening reads the present snapshot."""
     table = create(catalog, CLICKS)
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
@@ -140,7 +138,14 @@ PARTED: Rows = {
     "day": [date(2024, 1, 1), date(2024, 1, 2), None, date(2024, 1, 1), date(2024, 1, 2), date(1969, 1, 1)],
     "page": ["a/b", "ü x", "50% [1]", "a/b", "it's", None],
     "price": [Decimal("1.50"), None, Decimal("2.00"), Decimal("1.50"), Decimal("0.10"), Decimal("2.00")],
-    "at": [datetime(2024, 1, 1, 12, 30, 0, 5, tzinfo=UTC), None, None, datetime(1969, 5, 1, tzinfo=UTC), None, None],
+    "at": [
+        datetime(2024, 1, 1, 12, 30, 0, 5, tzinfo=UTC),
+        None,
+        None,
+        datetime(1969, 5, 1, tzinfo=UTC),
+        None,
+        None,
+    ],
     "seen": [datetime(2024, 1, 1, 12, 30, 0, 5), None, None, datetime(1969, 5, 1), None, None],
     "hour": [time(12, 30, 0, 5), None, None, time(0), None, None],
     "key": [b"a\x00", b"", None, b"a\x00", b"b", b"c"],
@@ -173,12 +178,14 @@ def test_a_partition_column_that_is_in_no_file_is_a_column_with_its_type(
     for file in iceberg_files(table):
         assert column not in pq.read_schema(file.file_path.removeprefix("file://")).names
     assert contents(static_name(table), **columns) == contents(str(plain), **columns)
-    keyed, expected = (read_log(each, actions=ACTIONS, where=f"{column} != ''") for each in (static_name(table), plain))
+    keyed, expected = (
+        read_log(each, actions=ACTIONS, where=f"{column} != ''") for each in (static_name(table), plain)
+    )
     assert keyed.statistics() == expected.statistics()
 
 
 def test_other_partition_transforms_change_nothing(tmp_path: Path, catalog: SqlCatalog) -> None:
-    by = (("day", MonthTransform()), ("page", TruncateTransform(1)))
+    by: Partitions = (("day", MonthTransform()), ("page", TruncateTransform(1)))
     table = create(catalog, by=by, schema=arrow_table(PARTED).schema)
     for number, rows in enumerate((CLICKS, MORE)):
         path = tmp_path / f"{number}.parquet"
@@ -187,7 +194,10 @@ def test_other_partition_transforms_change_nothing(tmp_path: Path, catalog: SqlC
         whole = pa.table({**rows, "day": days, "page": [f"x{day}" for day in days], **others})
         pq.write_table(whole.cast(arrow_table(PARTED).schema), path)
         table.add_files([f"file://{path}"])
-    assert sorted(str(file.partition) for file in iceberg_files(table)) == ["Record[648, x]", "Record[649, x]"]
+    assert sorted(str(file.partition) for file in iceberg_files(table)) == [
+        "Record[648, x]",
+        "Record[649, x]",
+    ]
     assert_reads(static_name(table), in_iceberg(table))
 
 
@@ -309,8 +319,16 @@ def test_a_position_that_is_not_in_the_file_is_refused(tmp_path: Path, catalog: 
 @pytest.mark.parametrize(
     ("content", "format_", "expected"),
     [
-        (DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET, "it has equality deletes, which are not supported"),
-        (DataFileContent.POSITION_DELETES, FileFormat.PUFFIN, "it has deletion vectors, which are not supported"),
+        (
+            DataFileContent.EQUALITY_DELETES,
+            FileFormat.PARQUET,
+            "it has equality deletes, which are not supported",
+        ),
+        (
+            DataFileContent.POSITION_DELETES,
+            FileFormat.PUFFIN,
+            "it has deletion vectors, which are not supported",
+        ),
         (DataFileContent.POSITION_DELETES, FileFormat.ORC, "its files must be Parquet; "),
     ],
 )
@@ -378,7 +396,9 @@ def test_a_required_column_that_a_file_lacks_is_refused(catalog: SqlCatalog) -> 
     table = create(catalog, CLICKS)
     with table.update_schema(allow_incompatible_changes=True) as update:
         update.add_column("country", StringType(), required=True)
-    assert "column 'country' must have a value in every row, and is not in file" in refusal(static_name(table))
+    assert "column 'country' must have a value in every row, and is not in file" in refusal(
+        static_name(table)
+    )
 
 
 # Files and names.
@@ -399,10 +419,15 @@ def test_a_table_without_snapshots_has_no_rows(catalog: SqlCatalog) -> None:
     table = catalog.create_table("logs.clicks", schema=arrow_table(CLICKS).schema)
     with pytest.raises(InvalidLogError, match="source holds no rows"):
         read_log(static_name(table), actions=ACTIONS)
-    assert open_source(static_name(table), action="action", reward="reward").description["read"]["version"] is None
+    assert (
+        open_source(static_name(table), action="action", reward="reward").description["read"]["version"]
+        is None
+    )
 
 
-@pytest.mark.parametrize("name", ["", "clicks", "lake.clicks", "lake..clicks", ".logs.clicks", "ann:secret@lake.a.b"])
+@pytest.mark.parametrize(
+    "name", ["", "clicks", "lake.clicks", "lake..clicks", ".logs.clicks", "ann:secret@lake.a.b"]
+)
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(InvalidInputError, match=r"iceberg:CATALOG\.NAMESPACE\.TABLE") as caught:
         read_log(f"iceberg:{name}")
@@ -422,7 +447,9 @@ def test_without_pyiceberg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -
     for module in ("pyiceberg.catalog", "pyiceberg.table"):
         monkeypatch.setitem(sys.modules, module, None)
     for name in ("lake.logs.clicks", "/lake/v1.metadata.json"):
-        with pytest.raises(MissingExtraError, match=r'Reading Iceberg tables .* pip install "armnesia\[lakes\]"'):
+        with pytest.raises(
+            MissingExtraError, match=r'Reading Iceberg tables .* pip install "armnesia\[lakes\]"'
+        ):
             read_log(f"iceberg:{name}")
 
 

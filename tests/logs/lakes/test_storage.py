@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from armnesia.core.errors import InvalidLogError, MissingExtraError
-from armnesia.logs import open_source, read_log
+from armnesia.core.errors import InvalidLogError
+from armnesia.logs import read_log
 from armnesia.logs.lakes import delta, iceberg
 from armnesia.logs.lakes.filesystem import LakeFilesystem, SharedFile
-from armnesia.logs.lakes.storage import RemoteStorage
+from armnesia.logs.lakes.snapshot import table_address
+from armnesia.logs.lakes.storage import RemoteStorage, file_at
 from tests.logs.lakes.reference import ACTIONS, assert_reads
 from tests.logs.lakes.tables import (
     add_actions,
@@ -41,8 +42,7 @@ from tests.logs.lakes.test_iceberg import CLICKS, MORE, create, in_iceberg
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every table seem to be on another machine."""
-    address = delta.table_address
-    monkeypatch.setattr(delta, "table_address", lambda *name: (*address(*name)[:2], False))
+    monkeypatch.setattr(delta, "table_address", lambda *name: (*table_address(*name)[:2], False))
     monkeypatch.setattr(iceberg, "local_path", lambda _: None)
 
 
@@ -95,8 +95,8 @@ def test_many_threads_read_the_right_bytes(tmp_path: Path, write: str) -> None:
         properties = deltalake.WriterProperties(max_row_group_size=4_000)
         name = write_delta(tmp_path / "clicks", rows, writer_properties=properties)
     else:
-        properties = {"write.parquet.row-group-limit": "4000"}
-        name = static_name(create(iceberg_catalog(tmp_path / "lake"), rows, properties=properties))
+        limit = {"write.parquet.row-group-limit": "4000"}
+        name = static_name(create(iceberg_catalog(tmp_path / "lake"), rows, properties=limit))
     expected = read_log(rows, actions=ACTIONS).statistics()
     source = opened(name)
     for _ in range(10):
@@ -129,7 +129,7 @@ def test_each_thread_has_a_position_of_its_own() -> None:
 def test_files_are_only_read() -> None:
     storage = RemoteStorage(lambda path: io.BytesIO(path.encode()))
     location = storage.location_of("a [1]*.parquet", 14)
-    filesystem = LakeFilesystem()
+    filesystem = LakeFilesystem("armnesia-lake", file_at)
     assert filesystem.glob(location) == [location]
     assert filesystem.info(location) == {"name": location, "size": 14, "type": "file"}
     assert filesystem.open(location).read() == b"a [1]*.parquet"
@@ -143,7 +143,7 @@ def test_a_storage_is_forgotten_with_its_table() -> None:
     del storage
     gc.collect()
     with pytest.raises(KeyError):
-        LakeFilesystem().info(location)
+        file_at(location)
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -175,10 +175,16 @@ def test_a_forked_process_reads_the_same_files(tmp_path: Path) -> None:
     assert process.exitcode == 0
 
 
-def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "armnesia.logs.lakes.filesystem", None)
-    with pytest.raises(MissingExtraError, match=r"Reading tables in an object store needs .*armnesia\[lakes\]"):
-        RemoteStorage(lambda path: io.BytesIO(path.encode()))
+def test_without_fsspec_the_extra_is_named() -> None:
+    program = (
+        "import sys; sys.modules['fsspec'] = None\n"
+        "from armnesia.logs.lakes.storage import RemoteStorage\nRemoteStorage(open)"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    expected = (
+        "MissingExtraError: Reading tables in an object store needs an optional dependency: pip install"
+    )
+    assert expected in finished.stderr
 
 
 def test_the_process_ends_without_a_word(tmp_path: Path) -> None:

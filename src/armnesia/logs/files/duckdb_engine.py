@@ -166,8 +166,8 @@ def _reason(message: str) -> str:
     'line 3 has 1 columns where the header has 2'
     >>> _reason('Invalid Input Error: Malformed JSON at byte 0 of input: unexpected character.  Input: "ann"')
     'Malformed JSON at byte 0 of input: unexpected character.'
-    >>> _reason('Invalid Input Error: Invalid string encoding in file "a.parquet": value "ann" is not valid UTF8!')
-    'Invalid string encoding in file "a.parquet"'
+    >>> _reason('Invalid Input Error: Invalid string encoding in "a.parquet": value "ann" is not UTF8!')
+    'Invalid string encoding in "a.parquet"'
     """
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if line is None:

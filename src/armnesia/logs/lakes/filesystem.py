@@ -1,19 +1,42 @@
 """The files of a `RemoteStorage` as a file system of fsspec, through which DuckDB can read."""
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import fsspec  # type: ignore[import-untyped]
 
-from armnesia.logs.lakes.storage import PROTOCOL, SeekableFile, file_at
+
+class SeekableFile(Protocol):
+    """An open file of a storage."""
+
+    def seek(self, position: int, /) -> Any:
+        """Go to a position, counted from the beginning."""
+
+    def read(self, size: int, /) -> bytes:
+        """Read bytes from there on."""
+
+
+class FoundFile(Protocol):
+    """A file of a storage."""
+
+    @property
+    def size(self) -> int:
+        """Its number of bytes."""
+
+    def open(self) -> SeekableFile:
+        """Open it for reading."""
 
 
 class LakeFilesystem(fsspec.AbstractFileSystem):  # type: ignore[misc]
-    """Files by their location, for reading only."""
+    """Files by their location, which `find` looks up, for reading only."""
 
-    protocol = PROTOCOL
     cachable = False
+
+    def __init__(self, protocol: str, find: Callable[[str], FoundFile]) -> None:
+        super().__init__()
+        self.protocol, self._find = protocol, find
 
     def glob(self, path: str, **_: Any) -> list[str]:
         """A location is no pattern."""
@@ -21,7 +44,7 @@ class LakeFilesystem(fsspec.AbstractFileSystem):  # type: ignore[misc]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """What the table's log says of a file."""
-        return {"name": path, "size": file_at(path)[2], "type": "file"}
+        return {"name": path, "size": self._find(path).size, "type": "file"}
 
     def modified(self, path: str) -> datetime:
         """Any time, always the same: a data file of a table is never changed."""
@@ -30,8 +53,7 @@ class LakeFilesystem(fsspec.AbstractFileSystem):  # type: ignore[misc]
     def _open(self, path: str, mode: str = "rb", **_: Any) -> "SharedFile":
         if mode != "rb":
             raise PermissionError("files of a lake are only read")
-        storage, name, _size = file_at(path)
-        return SharedFile(storage.open_file(name))
+        return SharedFile(self._find(path).open())
 
 
 class SharedFile:

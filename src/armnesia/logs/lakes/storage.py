@@ -6,55 +6,66 @@ load from the network.
 
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from armnesia.core.errors import MissingExtraError
 from armnesia.logs.files.duckdb_engine import register_filesystem
 
-PROTOCOL = "armnesia-lake"
+_PROTOCOL = "armnesia-lake"
 _NUMBERS = count()
 
 
-class SeekableFile(Protocol):
-    """An open file of a storage."""
+@dataclass(frozen=True)
+class RemoteFile:
+    """A data file."""
 
-    def seek(self, position: int) -> Any:
-        """Go to a position, counted from the beginning."""
+    path: str
+    size: int
+    open_path: Callable[[str], Any]
 
-    def read(self, size: int) -> bytes:
-        """Read bytes from there on."""
+    def open(self) -> Any:
+        """Open it for reading, as a file with `seek` and `read`."""
+        return self.open_path(self.path)
 
 
 class RemoteStorage:
     """The files of one table; as long as it exists, DuckDB finds them by their `location_of`."""
 
-    def __init__(self, open_file: Callable[[str], SeekableFile]) -> None:
-        self.open_file = open_file
+    def __init__(self, open_path: Callable[[str], Any]) -> None:
+        self._open_path = open_path
         self._number = next(_NUMBERS)
-        self._files: list[tuple[str, int]] = []
+        self._files: list[RemoteFile] = []
         _STORAGES[self._number] = self
         self.connect()
 
     def location_of(self, path: str, size: int) -> str:
         """Where DuckDB finds a file of this size; numbers, because DuckDB would take a path for a pattern."""
-        self._files.append((path, size))
-        return f"{PROTOCOL}://{self._number}/{len(self._files) - 1}"
+        self._files.append(RemoteFile(path, size, self._open_path))
+        return f"{_PROTOCOL}://{self._number}/{len(self._files) - 1}"
+
+    def file(self, place: int) -> RemoteFile:
+        """The file at a place."""
+        return self._files[place]
 
     def connect(self) -> None:
         """Let the databases of this process find the files."""
-        try:
-            from armnesia.logs.lakes.filesystem import LakeFilesystem  # noqa: PLC0415 (needs an extra)
-        except ImportError as error:
-            raise MissingExtraError.naming("Reading tables in an object store", "lakes") from error
-        register_filesystem(PROTOCOL, LakeFilesystem)
+        register_filesystem(_PROTOCOL, _make_filesystem)
 
 
 _STORAGES: weakref.WeakValueDictionary[int, RemoteStorage] = weakref.WeakValueDictionary()
 
 
-def file_at(location: str) -> tuple[RemoteStorage, str, int]:
-    """The storage, the path and the size of the file at a location."""
-    number, place = location.removeprefix(f"{PROTOCOL}://").split("/")
-    storage = _STORAGES[int(number)]
-    return storage, *storage._files[int(place)]
+def file_at(location: str) -> RemoteFile:
+    """The file at a location."""
+    number, place = location.removeprefix(f"{_PROTOCOL}://").split("/")
+    return _STORAGES[int(number)].file(int(place))
+
+
+def _make_filesystem() -> Any:
+    try:
+        from armnesia.logs.lakes.filesystem import LakeFilesystem  # noqa: PLC0415 (needs an extra)
+    except ImportError as error:
+        raise MissingExtraError.naming("Reading tables in an object store", "lakes") from error
+    return LakeFilesystem(_PROTOCOL, file_at)
