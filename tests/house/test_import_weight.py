@@ -22,6 +22,9 @@ FORBIDDEN = {
     "scipy.optimize",
     "scipy.stats",
     "cryptography",
+    "deltalake",
+    "fsspec",
+    "pyiceberg",
 }
 ALLOWED_THIRD_PARTY = {"armnesia", "numpy", "scipy", "charset_normalizer"}
 """numpy.f2py loads charset_normalizer where it is installed, as with pyiceberg."""

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.messages import listed
 from armnesia.logs.lakes.manifest import Commit, Effect
@@ -174,13 +176,16 @@ class DeltaLog:
 
     def _removed_rows(self) -> dict[str, str]:
         """The positions of removed rows, by the place of the file that they are in."""
+        from arro3.core import list_flatten, list_offsets  # noqa: PLC0415 (needed by deltalake)
+
         root = self._table.table_uri
         found = {}
         for batch in self._table.deletion_vectors():
-            uris, masks = batch.column("filepath").to_pylist(), batch.column("selection_vector").to_pylist()
-            for uri, mask in zip(uris, masks, strict=True):
+            uris, masks = batch.column("filepath").to_pylist(), batch.column("selection_vector")
+            kept, offsets = np.asarray(list_flatten(masks)), np.asarray(list_offsets(masks)).tolist()
+            for uri, start, end in zip(uris, offsets[:-1], offsets[1:], strict=True):
                 place = unquote(urlsplit(uri).path) if self._is_local else unquote(uri.removeprefix(root))
-                found[place] = ",".join(str(row) for row, kept in enumerate(mask) if not kept)
+                found[place] = ",".join(map(str, np.flatnonzero(~kept[start:end]).tolist()))
         return {place: rows for place, rows in found.items() if rows}
 
     def commits_since(self, version: int | None) -> list[Commit] | None:
