@@ -523,12 +523,11 @@ def test_a_log_stays_at_its_version_until_its_files_are_gone(tmp_path: Path) -> 
     assert len(read_log(name, actions=ACTIONS)) == 2
 
 
-def test_a_file_of_another_table_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["s3://other/part.parquet", "/other/part.parquet", "../other/part.parquet"])
+def test_a_file_of_another_table_is_refused(tmp_path: Path, path: str) -> None:
     name = write_delta(tmp_path / "clicks", CLICKS)
-    edit_commit(
-        tmp_path / "clicks", 0, lambda actions: add_actions(actions)[0].update(path="s3://other/part.parquet")
-    )
-    assert "its file 's3://other/part.parquet' belongs to another table" in refusal(name)
+    edit_commit(tmp_path / "clicks", 0, lambda actions: add_actions(actions)[0].update(path=path))
+    assert f"its file {path!r} belongs to another table" in refusal(name)
 
 
 def test_an_empty_table_has_no_rows(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -170,7 +171,7 @@ class DeltaLog:
         place = unquote(path)
         if parts.scheme == "file" and self._is_local:
             return unquote(parts.path)
-        if parts.scheme or os.path.isabs(place):
+        if parts.scheme or os.path.isabs(place) or ".." in place.split("/"):
             raise self._refused(f"its file {path!r} belongs to another table, as in a shallow clone")
         return os.path.join(self._uri, place) if self._is_local else place
 
@@ -238,7 +239,8 @@ def _sql_type(declared: Any) -> str | None:
     ('DECIMAL(9,2)', 'BIGINT[]', None)
     """
     if isinstance(declared, str):
-        return declared.upper() if declared.startswith("decimal(") else _TYPES.get(declared)
+        is_decimal = re.fullmatch(r"decimal\(\d+,\d+\)", declared)
+        return declared.upper() if is_decimal else _TYPES.get(declared)
     if declared["type"] == "array":
         return list_type(_sql_type(declared["elementType"]))
     if declared["type"] == "map":

@@ -10,7 +10,8 @@ from armnesia.core.messages import listed
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.files.source import FileSource
-from armnesia.logs.lakes.files import LakeFiles, open_snapshot
+from armnesia.logs.lakes.files import LakeFiles, open_columns
+from armnesia.logs.lakes.layout import SnapshotLayout
 from armnesia.logs.lakes.manifest import Commit, TableChanges, TableManifest, changes_between
 from armnesia.logs.lakes.snapshot import TableSnapshot
 
@@ -21,6 +22,7 @@ class LakeSource(FileSource):
     def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
         self._snapshot = self._load(name)
+        self._layout = SnapshotLayout.of(self._snapshot)
         super().__init__(name, columns, table=None, whole_rows=whole_rows)
         self._location = self._snapshot.location
 
@@ -33,7 +35,7 @@ class LakeSource(FileSource):
         """The commits from a version to the one that was opened; None if they are not known."""
 
     def _opened(self, path: Any, wanted: set[str] | None) -> LakeFiles:
-        return open_snapshot(self._snapshot, wanted)
+        return open_columns(self._layout, wanted)
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -69,6 +71,7 @@ class LakeSource(FileSource):
             )
         part = copy.copy(self)
         part._snapshot = self._snapshot.only(chosen)
+        part._layout = SnapshotLayout.of(part._snapshot)
         names = {*self.columns.wanted(), *self._further}
         part._files = part._opened(None, None if self.reads_whole_rows else names)
         part.where, part._known_ranges, part._n_rows = (), {}, part._files.n_rows
