@@ -253,10 +253,10 @@ class _AddedDeletes(_FastAppendFiles):
         return [*self._existing_manifests(), writer.to_manifest_file()]
 
 
-def add_file(path: Path, version: int, rows: pa.Table, **values: Any) -> None:
-    """Add a Parquet file to a Delta table by hand; `values` are further members of the action."""
+def add_file(path: Path, version: int, rows: pa.Table, **options: Any) -> None:
+    """Add a Parquet file to a Delta table by hand."""
     name = f"part-{version}.parquet"
-    pq.write_table(rows, path / name)
+    pq.write_table(rows, path / name, **options)
     size, stats = (path / name).stat().st_size, json.dumps({"numRecords": len(rows)})
     add = {"path": name, "partitionValues": {}, "size": size, "modificationTime": 0, "dataChange": True}
-    write_commit(path, version, [{"add": {**add, "stats": stats, **values}}])
+    write_commit(path, version, [{"add": {**add, "stats": stats}}])

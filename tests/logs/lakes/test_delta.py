@@ -530,6 +530,20 @@ def test_a_file_of_another_table_is_refused(tmp_path: Path, path: str) -> None:
     assert f"its file {path!r} belongs to another table" in refusal(name)
 
 
+def test_a_column_that_expands_to_more_than_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = write_delta(tmp_path / "clicks", pa.table(MORE)[:0])
+    edit_commit(tmp_path / "clicks", 0, set_schema(lambda fields: fields[2].update(type="string")))
+    rows = pa.table({"action": ["A"] * 50, "reward": [1.0] * 50, "user": ["x" * 50_000] * 50})
+    add_file(tmp_path / "clicks", 1, rows, use_dictionary=False, compression="zstd")
+    assert len(read_log(name, actions=ACTIONS)) == 50
+    monkeypatch.setattr("armnesia.logs.files.formats.LARGEST_EXPANDED", 1_000_000)
+    expected = "cannot be read: in file 'part-1.parquet', column 'user' of row group 0 expands from "
+    assert expected in refusal(name, id="action")
+    assert len(read_log(name, user=None, actions=ACTIONS)) == 50
+
+
 def test_an_empty_table_has_no_rows(tmp_path: Path) -> None:
     name = write_delta(tmp_path / "clicks", CLICKS)
     deltalake.DeltaTable(str(tmp_path / "clicks")).delete()

@@ -5,7 +5,7 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -43,12 +43,6 @@ FORMATS = {
 
 LARGEST_EXPANDED, MOST_EXPANSION = 1 << 30, 100
 """The most bytes of a column in a Parquet row group, if they are compressed more than so many times."""
-EXPANDING_COLUMNS = (
-    "SELECT file_name, row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
-    f" FROM parquet_metadata(${{}}) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
-    f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
-)
-"""Which columns exceed this; the parameter is named by `format`."""
 
 
 @dataclass(frozen=True)
@@ -221,14 +215,21 @@ def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFil
 
     columns = ask("DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)")
     ((n_rows,),) = ask("SELECT num_rows FROM parquet_file_metadata($file)")
-    for _, column, reason in expanding_columns(ask(EXPANDING_COLUMNS.format("file"))):
+    for _, column, reason in expanding_columns(ask, "file"):
         if wanted is None or column in wanted:
             raise _unreadable(path, reason)
     return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
 
 
-def expanding_columns(found: list[tuple[Any, ...]]) -> Iterator[tuple[str, str, str]]:
-    """The files and columns that `EXPANDING_COLUMNS` has found, and why each is refused."""
+def expanding_columns(
+    ask: Callable[[str], list[tuple[Any, ...]]], parameter: str
+) -> Iterator[tuple[str, str, str]]:
+    """Ask DuckDB for the Parquet files and columns that expand too much; say why each is refused."""
+    found = ask(
+        "SELECT file_name, row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
+        f" FROM parquet_metadata(${parameter}) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
+        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
+    )
     for path, row_group, column, compressed, size in found:
         yield (
             path,

@@ -12,7 +12,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.logs.files.duckdb_engine import query
-from armnesia.logs.files.formats import EXPANDING_COLUMNS, expanding_columns
+from armnesia.logs.files.formats import expanding_columns
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot
 
 _FIELDS = "name, type, type_length, repetition_type, num_children, converted_type, scale, precision, field_id"
@@ -91,8 +91,8 @@ class SnapshotLayout:
         stamps = tuple(_checked_stamp(snapshot, file) for file in files)
         n_rows = _count_rows(snapshot, files) - sum(file.n_removed for file in files)
         groups = tuple(_groups(snapshot, files))
-        found = _ask(snapshot, EXPANDING_COLUMNS.format("files"), files)
-        return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), tuple(expanding_columns(found)))
+        expanding = tuple(expanding_columns(lambda sql: _ask(snapshot, sql, files), "files"))
+        return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding)
 
 
 def stamp_of(path: str) -> tuple[int, int] | None:
