@@ -36,6 +36,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "armnesia.logs": (
         ("*",),
         ("files", "frames", "tables"),
+        ("lakes",),
         ("opening",),
         ("reading",),
         ("__init__",),

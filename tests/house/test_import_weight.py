@@ -22,9 +22,12 @@ FORBIDDEN = {
     "scipy.optimize",
     "scipy.stats",
     "cryptography",
+    "deltalake",
+    "fsspec",
+    "pyiceberg",
 }
 ALLOWED_THIRD_PARTY = {"armnesia", "numpy", "scipy", "charset_normalizer"}
-"""The last is taken by numpy.f2py, which scipy loads, if something else has installed it."""
+"""numpy.f2py loads charset_normalizer where it is installed, as with pyiceberg."""
 
 PROGRAM = """
 import json, sys

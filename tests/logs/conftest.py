@@ -21,6 +21,7 @@ import pytest
 from armnesia.logs import Log, Source, open_source, read_log
 from armnesia.logs.values import is_missing
 from tests.databases import fresh_schema, postgres_url
+from tests.logs.lakes.tables import write_delta, write_iceberg
 
 Table = dict[str, list[Any]]
 
@@ -101,7 +102,10 @@ IN_MEMORY: dict[str, Callable[[Table], Any]] = {
 CSV_FILES = ("csv", "csv.gz", "tsv", "tsv.gz", "CSV")
 PARQUET_FILES = ("parquet", "pq")
 TABLES = ("sqlite", "postgresql")
-KINDS = (*IN_MEMORY, *CSV_FILES, *PARQUET_FILES, *TABLES)
+LAKES = ("delta", "iceberg")
+TYPED = ("parquet", *LAKES)
+"""Kinds whose columns have a type that is known before a row is read."""
+KINDS = (*IN_MEMORY, *CSV_FILES, *PARQUET_FILES, *TABLES, *LAKES)
 FEW_KINDS = (
     "mapping of lists",
     "mapping of arrays",
@@ -114,6 +118,8 @@ FEW_KINDS = (
     "parquet",
     "sqlite",
     "postgresql",
+    "delta",
+    "iceberg",
 )
 """One kind for each way in which values are represented."""
 EVERY_KIND = pytest.mark.parametrize(
@@ -184,6 +190,9 @@ def stored(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Callabl
             return Stored(write_csv(tmp_path / f"log.{kind}", table))
         if kind in PARQUET_FILES:
             return Stored(write_parquet(tmp_path / f"log.{kind}", table))
+        if kind in LAKES:
+            write = write_delta if kind == "delta" else write_iceberg
+            return Stored(write(tmp_path / "log", table))
         if kind == "sqlite":
             return Stored(write_sqlite(tmp_path / "log.db", table), table="log")
         schema: Schema = request.getfixturevalue("schema")

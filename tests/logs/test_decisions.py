@@ -12,7 +12,16 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import KeyColumn, read_log
-from tests.logs.conftest import EVERY_KIND, SOME_KINDS, Stored, Table, write_csv, write_parquet, write_sqlite
+from tests.logs.conftest import (
+    EVERY_KIND,
+    SOME_KINDS,
+    TYPED,
+    Stored,
+    Table,
+    write_csv,
+    write_parquet,
+    write_sqlite,
+)
 
 Store = Callable[[Table], Stored]
 ACTIONS = ["A", "B"]
@@ -129,7 +138,7 @@ def test_a_row_without_a_number_between_edges_is_refused(stored: Store) -> None:
 def test_edges_need_numbers(kind: str, stored: Store) -> None:
     log = stored(VISITS).log(actions=ACTIONS)
     expected = "key column 'country', which has edges, must hold numbers; "
-    expected += "it holds VARCHAR" if kind == "parquet" else "got 'DE' at row 0, 'FR' at row 1"
+    expected += "it holds VARCHAR" if kind in TYPED else "got 'DE' at row 0, 'FR' at row 1"
     with pytest.raises(InvalidLogError, match=expected):
         log.by("country:1,2")
 

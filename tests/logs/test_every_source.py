@@ -19,6 +19,7 @@ from tests.logs.conftest import (
     CSV_FILES,
     EVERY_KIND,
     IN_MEMORY,
+    LAKES,
     SOME_KINDS,
     TABLES,
     Stored,
@@ -283,7 +284,7 @@ def test_a_description_opens_a_source_again(kind: str, stored: Store) -> None:
         with pytest.raises(InvalidInputError, match="a dataframe cannot be opened again"):
             reopen_source(description)
     else:
-        assert description["kind"] == ("table" if kind in TABLES else "file")
+        assert description["kind"] == ("table" if kind in TABLES else kind if kind in LAKES else "file")
         assert together(reopen_source(description)) == together(source)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs import IF_PRESENT, Log, open_source, read_log
-from tests.logs.conftest import SOME_KINDS, Stored, Table
+from tests.logs.conftest import SOME_KINDS, TYPED, Stored, Table
 
 NAN, INF = float("nan"), float("inf")
 Store = Callable[[Table], Stored]
@@ -74,7 +74,7 @@ def test_rewards_that_are_no_number(stored: Store) -> None:
 def test_text_for_a_reward(kind: str, stored: Store) -> None:
     """A number that is written as text is a number in a CSV file only; a Parquet file tells its type."""
     message = refusal_of(stored({"action": ["A"] * 5, "reward": ["0.5", "yes", "0.5", None, "1"]}))
-    got = {"parquet": "it holds VARCHAR", "csv": "got 'yes' at row 1"}.get(
+    got = {**dict.fromkeys(TYPED, "it holds VARCHAR"), "csv": "got 'yes' at row 1"}.get(
         kind, "got '0.5' at row 0, 'yes' at row 1, '0.5' at row 2, …"
     )
     assert message == f"reward column 'reward' must hold numbers; {got}"

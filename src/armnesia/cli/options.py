@@ -22,7 +22,11 @@ from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
 BUNDLED = "flights"
-LOG_HELP = f"CSV or Parquet files, the URL of a database with --table, or '{BUNDLED}' for the bundled log."
+LOG_HELP = (
+    "CSV or Parquet files, delta:PATH, iceberg:CATALOG.NAMESPACE.TABLE, the URL of a database with --table,"
+    f" or '{BUNDLED}' for the bundled log."
+)
+_LAKE_LIBRARIES = {"delta": "deltalake", "iceberg": "pyiceberg.catalog"}
 
 LogArgument = Annotated[str, typer.Argument(metavar="LOG", help=LOG_HELP)]
 Table = Annotated[str | None, typer.Option("--table", help="The table, if LOG is the URL of a database.")]
@@ -131,8 +135,11 @@ def is_bundled(log: str, *, by_default: bool, own: str) -> bool:
 
 
 def import_engine(log: str) -> None:
-    """Import DuckDB, which reads files, before work that Ctrl-C must be able to end."""
-    if "://" not in log:
+    """Import what reads files and tables of lakes before work that Ctrl-C must be able to end."""
+    word = log.partition(":")[0]
+    if word in _LAKE_LIBRARIES:
+        import_before_work(_LAKE_LIBRARIES[word])
+    if word in _LAKE_LIBRARIES or "://" not in log:
         import_before_work("duckdb")
 
 

@@ -11,7 +11,7 @@ from armnesia.logs.experiments import warn_of_experiments
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
-from armnesia.logs.opening import open_source, reopen_source, source_name
+from armnesia.logs.opening import open_source, reopen_source, source_address, source_name
 from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.reading import read_log, read_opened
 from armnesia.logs.rows import Rows
@@ -33,6 +33,7 @@ __all__ = [
     "read_log",
     "read_opened",
     "reopen_source",
+    "source_address",
     "source_name",
     "storable_labels",
     "warn_of_experiments",

@@ -17,11 +17,14 @@ SOURCES = {
     "sqlite://": ("armnesia.logs.tables.sqlite", "SqliteSource"),
     "postgresql://": ("armnesia.logs.tables.postgres", "PostgresSource"),
     "postgres://": ("armnesia.logs.tables.postgres", "PostgresSource"),
+    "delta:": ("armnesia.logs.lakes.delta", "DeltaSource"),
+    "iceberg:": ("armnesia.logs.lakes.iceberg", "IcebergSource"),
 }
 """The module and class of each kind of source; the module is imported when a source of the kind is opened.
 
-A kind is the scheme of a URL, "path" for any other text, or "object" for what is in memory. A new kind is one
-line here, and one file: a class that derives from `Source` and takes (source, columns, *, table, whole_rows).
+A kind is the scheme of a URL, a word before the name of a table, "path" for any other text, or "object" for
+what is in memory. A new kind is one line here, and one file: a class that derives from `Source` and takes
+(source, columns, *, table, whole_rows).
 """
 
 
@@ -39,8 +42,9 @@ def open_source(
 ) -> Source:
     """Open decisions in a file, dataframe or database table, and check that the named columns are there.
 
-    `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, or the URL of a
-    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`.
+    `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, the URL of a
+    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`, or a
+    table of a lake, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`.
     `user` is by default the column named `user`, if there is one; None stands for no user column.
     `where` are conditions that the rows must satisfy to be read, such as "country = DE".
     `whole_rows` reads all columns of rows without an id, because they are told apart by their content.
@@ -66,10 +70,13 @@ def open_source(
 
 def _kind(source: Any) -> str:
     """The key of a source in `SOURCES`."""
+    word = source.partition(":")[0] + ":" if isinstance(source, str) else ""
+    if word in SOURCES:
+        return word
     if isinstance(source, str) and "://" in source:
         scheme = "".join(source.partition("://")[:2])
         if scheme not in SOURCES:
-            schemes = ", ".join(kind for kind in SOURCES if kind.endswith("://"))
+            schemes = ", ".join(kind for kind in SOURCES if ":" in kind)
             raise InvalidInputError(
                 f"the URL of a source must begin with one of {schemes}; got {redacted(source)!r}"
             )
@@ -88,6 +95,15 @@ def reopen_source(description: Mapping[str, Any], *, decimals_as_written: bool =
         decimals_as_written=decimals_as_written,
         **description["columns"],
     )
+
+
+def source_address(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The description without what was read at the time, by which a source is known again after a change.
+
+    >>> source_address({"kind": "delta", "location": "delta:/logs", "table": None, "read": {"version": 3}})
+    {'kind': 'delta', 'location': 'delta:/logs', 'table': None}
+    """
+    return {name: value for name, value in description.items() if name != "read"}
 
 
 def source_name(description: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """DuckDB behind a few functions: one database in memory for all queries, and errors in one sentence."""
 
+import atexit
 import os
 import re
 import tempfile
@@ -110,6 +111,20 @@ def _database_of(process: int, one_by_one: bool) -> Any:
     return database
 
 
+def register_filesystem(protocol: str, make: Callable[[], Any]) -> None:
+    """Let the databases of this process read paths of a protocol through a file system of fsspec."""
+    for one_by_one in (False, True):
+        _register(os.getpid(), one_by_one, protocol, make)
+
+
+@lru_cache
+def _register(process: int, one_by_one: bool, protocol: str, make: Callable[[], Any]) -> None:
+    database = _database_of(process, one_by_one)
+    database.register_filesystem(make())
+    # A database that holds an object of Python at the end of the process would be reported as a leak.
+    atexit.register(database.unregister_filesystem, protocol)
+
+
 def _new(settings: dict[str, str]) -> Any:
     import duckdb  # noqa: PLC0415 (an extra)
 
@@ -151,11 +166,13 @@ def _reason(message: str) -> str:
     'line 3 has 1 columns where the header has 2'
     >>> _reason('Invalid Input Error: Malformed JSON at byte 0 of input: unexpected character.  Input: "ann"')
     'Malformed JSON at byte 0 of input: unexpected character.'
+    >>> _reason('Invalid Input Error: Invalid string encoding in "a.parquet": value "ann" is not UTF8!')
+    'Invalid string encoding in "a.parquet"'
     """
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if line is None:
-        # After "Input:", a message quotes the value.
-        first_line = message.splitlines()[0].partition("  Input: ")[0]
+        # After these words, a message quotes the value.
+        first_line = re.split('  Input: |: value "', message.splitlines()[0])[0]
         return first_line.partition("Error: ")[2] or "DuckDB cannot read it"
     columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if columns:

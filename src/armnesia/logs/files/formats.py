@@ -5,7 +5,7 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -63,6 +63,11 @@ class LogFiles:
     """Each file for itself, if there are several."""
 
     @property
+    def shown(self) -> str:
+        """The source in messages of DuckDB."""
+        return self.paths[0]
+
+    @property
     def table(self) -> str:
         """The files as a table in SQL, with the parameter $files and columns c0, c1, … by position."""
         return self.table_of("files")
@@ -91,7 +96,7 @@ class LogFiles:
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
         self.check_unchanged()
-        rows = query(sql, self._parameters(parameters), shown=self.paths[0], format_name=self.format.name)
+        rows = query(sql, self._parameters(parameters), shown=self.shown, format_name=self.format.name)
         self.check_unchanged()
         return rows
 
@@ -102,7 +107,7 @@ class LogFiles:
             sql,
             self._parameters(parameters),
             size=size,
-            shown=self.paths[0],
+            shown=self.shown,
             format_name=self.format.name,
         )
         self.check_unchanged()
@@ -114,7 +119,7 @@ class LogFiles:
             others = f" and {len(self.paths) - 1} more files" if self.parts else ""
             quotes = ", with every field of text in quotes" if self.format.delimiter else ""
             raise InvalidLogError(
-                f"source {self.paths[0]!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
+                f"source {self.shown!r}{others} cannot be read as {self.format.name}: {n_read} rows were"
                 f" read where there are {n_rows}; write it again{quotes}"
             )
 
@@ -210,20 +215,29 @@ def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFil
 
     columns = ask("DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)")
     ((n_rows,),) = ask("SELECT num_rows FROM parquet_file_metadata($file)")
-    expanding = ask(
-        "SELECT row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
-        f" FROM parquet_metadata($file) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
+    for _, column, reason in expanding_columns(ask, "file"):
+        if wanted is None or column in wanted:
+            raise _unreadable(path, reason)
+    return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
+
+
+def expanding_columns(
+    ask: Callable[[str], list[tuple[Any, ...]]], parameter: str
+) -> Iterator[tuple[str, str, str]]:
+    """Ask DuckDB for the Parquet files and columns that expand too much; say why each is refused."""
+    found = ask(
+        "SELECT file_name, row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
+        f" FROM parquet_metadata(${parameter}) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
         f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
     )
-    for row_group, column, compressed, size in expanding:
-        if wanted is None or column in wanted:
-            raise _unreadable(
-                path,
-                f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
-                f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
-                f" {MOST_EXPANSION}-fold",
-            )
-    return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
+    for path, row_group, column, compressed, size in found:
+        yield (
+            path,
+            column,
+            f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
+            f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
+            f" {MOST_EXPANSION}-fold",
+        )
 
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:

@@ -47,7 +47,7 @@ class FileSource(Source):
     ) -> None:
         rules.refuse_table(table)
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
-        self._files = open_files(path, None if whole_rows and columns.id is None else columns.wanted())
+        self._files = self._opened(path, None if whole_rows and columns.id is None else columns.wanted())
         names = [name for name, _ in self._files.columns]
         super().__init__(columns, names, whole_rows=whole_rows)
         self._is_csv = self._files.format.delimiter is not None
@@ -87,6 +87,10 @@ class FileSource(Source):
 
     def _as_written(self, column: FileColumn) -> FileColumn:
         return replace(column, decimals_as_written=self.decimals_as_written)
+
+    def _opened(self, path: str | os.PathLike[str], wanted: set[str] | None) -> LogFiles:
+        """Find the files, of which the `wanted` columns are read; None stands for all."""
+        return open_files(path, wanted)
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
         """The same files without the rows that do not satisfy these conditions, which one query counts."""
@@ -144,7 +148,7 @@ class FileSource(Source):
         """Find further columns; Parquet files, which need not agree in all columns, are opened again."""
         if not self._is_csv and not self.reads_whole_rows:
             before, others = self._files, [*self._further, *wanted]
-            self._files = open_files(self._location, {*self.columns.wanted(), *others})
+            self._files = self._opened(self._location, {*self.columns.wanted(), *others})
             self._further = others
             if (self._files.paths, self._files.stamps) != (before.paths, before.stamps):
                 raise InvalidLogError(

@@ -13,7 +13,7 @@ import numpy as np
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.units import UNIT
-from armnesia.logs import Rows, Source, reopen_source, source_name
+from armnesia.logs import Rows, Source, reopen_source, source_address, source_name
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.configuration import Configuration
@@ -214,7 +214,7 @@ class ExternalRecords(Records):
 
     def source_description(self, source: Source) -> Mapping[str, Any]:
         """Where the source is, and all its columns: it is opened again from this."""
-        return source.description
+        return source_address(source.description)
 
     def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
         """Identity, owner, content digest and source."""

@@ -1,0 +1,288 @@
+"""Decisions in a Delta table, `delta:PATH` or `delta:URL`: deltalake reads the log, DuckDB the data files."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.messages import listed
+from armnesia.logs.lakes.manifest import Commit, Effect
+from armnesia.logs.lakes.snapshot import (
+    DataFile,
+    TableColumn,
+    TableSnapshot,
+    digest_of,
+    reason_of,
+    table_address,
+    unreadable_table,
+)
+from armnesia.logs.lakes.source import LakeSource
+from armnesia.logs.lakes.storage import RemoteStorage
+from armnesia.logs.lakes.types import list_type, map_type, struct_type
+
+_READ_FEATURES = {
+    "columnMapping",
+    "deletionVectors",
+    "timestampNtz",
+    "typeWidening",
+    "typeWidening-preview",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+}
+"""Table features that concern readers, as far as they are known here."""
+_MAPPING = "delta.columnMapping"
+_TYPES = {
+    "string": "VARCHAR",
+    "long": "BIGINT",
+    "integer": "INTEGER",
+    "short": "SMALLINT",
+    "byte": "TINYINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "binary": "BLOB",
+    "date": "DATE",
+    "timestamp": "TIMESTAMPTZ",
+    "timestamp_ntz": "TIMESTAMP",
+}
+_UNCLEAR_PARTITIONS = {"binary", "timestamp"}
+"""Types whose values the log may hold in several spellings, or without a time zone."""
+_FILE_ACTIONS = {"add", "remove"}
+_OTHER_ACTIONS = {"commitInfo", "metaData", "protocol", "txn", "cdc", "domainMetadata"}
+"""Actions that change no row by themselves; what changes of columns is seen in the schema."""
+
+
+class DeltaSource(LakeSource):
+    """A Delta table in a folder, or in an object store that deltalake reads."""
+
+    def _load(self, name: str) -> TableSnapshot:
+        self._log = DeltaLog(name)
+        return self._log.snapshot()
+
+    def _commits_since(self, version: int | None) -> list[Commit] | None:
+        return self._log.commits_since(version)
+
+
+class DeltaLog:
+    """The log of a Delta table, at the version that was the last when it was opened."""
+
+    def __init__(self, name: str) -> None:
+        self.location, self._uri, self._is_local = table_address(name, "delta:")
+        self._table = self._open()
+        self._version = int(self._table.version())
+        self._storage = None if self._is_local else RemoteStorage(self._remote_file)
+
+    def _open(self) -> Any:
+        try:
+            import deltalake  # noqa: PLC0415 (an extra)
+            from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingExtraError.naming("Reading Delta tables", "lakes") from error
+        with self._failures_in_words():
+            try:
+                return deltalake.DeltaTable(self._uri)
+            except TableNotFoundError:
+                raise self._refused("it has no log: there is no folder _delta_log") from None
+
+    @contextmanager
+    def _failures_in_words(self) -> Iterator[None]:
+        """Refuse the table if deltalake fails, which passes on what object stores and its kernel raise."""
+        try:
+            yield
+        except InvalidLogError:
+            raise
+        except Exception as error:
+            raise self._refused(reason_of(error)) from None
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+                raise
+            raise self._refused("deltalake failed (PanicException)") from None
+
+    def _refused(self, reason: str) -> InvalidLogError:
+        return unreadable_table(self.location, "a Delta", reason)
+
+    def _remote_file(self, path: str) -> Any:
+        from deltalake._internal import DeltaFileSystemHandler  # noqa: PLC0415 (public only with pyarrow)
+
+        return DeltaFileSystemHandler(self._uri).open_input_file(path)
+
+    def snapshot(self) -> TableSnapshot:
+        """The columns and the files; refuse a table with features that are not known here."""
+        features = self._features()
+        metadata = self._table.metadata()
+        mode = metadata.configuration.get(f"{_MAPPING}.mode", "none")
+        if mode not in ("none", "name", "id") or (mode != "none" and "columnMapping" not in features):
+            raise self._refused(
+                f"its columns are mapped by {mode!r}, which its protocol does not provide for"
+            )
+        schema = self._table.schema().to_json()
+        partitions = list(metadata.partition_columns)
+        return TableSnapshot(
+            "delta",
+            self.location,
+            str(metadata.id),
+            self._version,
+            tuple(_columns(json.loads(schema)["fields"], partitions, mode)),
+            tuple(self._files("deletionVectors" in features)),
+            digest_of(json.dumps([json.loads(schema), partitions, mode], sort_keys=True)),
+            storage=self._storage,
+        )
+
+    def _features(self) -> set[str]:
+        """The features that a reader must know; refuse others."""
+        protocol = self._table.protocol()
+        features = set(protocol.reader_features or ())
+        if protocol.min_reader_version == 2:
+            features.add("columnMapping")
+        unknown = sorted(features - _READ_FEATURES)
+        if protocol.min_reader_version > 3:
+            raise self._refused(
+                f"it needs version {protocol.min_reader_version} of the reader protocol; known is 3"
+            )
+        if unknown:
+            raise self._refused(f"it has table features that are not supported: {listed(unknown)}")
+        return features
+
+    def _files(self, has_vectors: bool) -> Iterator[DataFile]:
+        with self._failures_in_words():
+            actions = self._table.get_add_actions()
+            removed = self._removed_rows() if has_vectors else {}
+        names = actions.schema.names
+        columns = [actions.column(name).to_pylist() for name in ("path", "size_bytes", "num_records")]
+        values = actions.column("partition").to_pylist() if "partition" in names else [{}] * len(actions)
+        for path, size, n_rows, partition in zip(*columns, values, strict=True):
+            place = self._place_of(path)
+            location = place if self._storage is None else self._storage.location_of(place, size)
+            yield DataFile(path, location, size, n_rows, partition, removed.pop(place, ""))
+        if removed:
+            raise self._refused(
+                f"it has a deletion vector of a file that it does not have: {listed(removed, 1)}"
+            )
+
+    def _place_of(self, path: str) -> str:
+        """Where a file is, whose path in the log is relative to the table and percent-encoded."""
+        parts = urlsplit(path)
+        place = unquote(path)
+        if parts.scheme == "file" and self._is_local:
+            return unquote(parts.path)
+        if parts.scheme or os.path.isabs(place) or ".." in place.split("/"):
+            raise self._refused(f"its file {path!r} belongs to another table, as in a shallow clone")
+        return os.path.join(self._uri, place) if self._is_local else place
+
+    def _removed_rows(self) -> dict[str, str]:
+        """The positions of removed rows, by the place of the file that they are in."""
+        from arro3.core import list_flatten, list_offsets  # noqa: PLC0415 (needed by deltalake)
+
+        root = self._table.table_uri
+        found = {}
+        for batch in self._table.deletion_vectors():
+            uris, masks = batch.column("filepath").to_pylist(), batch.column("selection_vector")
+            kept, offsets = np.asarray(list_flatten(masks)), np.asarray(list_offsets(masks)).tolist()
+            for uri, start, end in zip(uris, offsets[:-1], offsets[1:], strict=True):
+                place = unquote(urlsplit(uri).path) if self._is_local else unquote(uri.removeprefix(root))
+                found[place] = ",".join(map(str, np.flatnonzero(~kept[start:end]).tolist()))
+        return {place: rows for place, rows in found.items() if rows}
+
+    def commits_since(self, version: int | None) -> list[Commit] | None:
+        """The commits after a version; None if it is none of an earlier one, or if the log was cleaned up."""
+        if version is None or version > self._version:
+            return None
+        commits = []
+        for number in range(version + 1, self._version + 1):
+            actions = self._actions(number)
+            if actions is None:
+                return None
+            commits.append(_commit(number, actions))
+        return commits
+
+    def _actions(self, version: int) -> list[dict[str, Any]] | None:
+        """The actions of a commit; None if its file is gone."""
+        path = f"_delta_log/{version:020}.json"
+        try:
+            if self._is_local:
+                with open(os.path.join(self._uri, path), encoding="utf-8") as file:
+                    text = file.read()
+            else:
+                file = self._remote_file(path)
+                text = file.read(file.size()).decode()
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise self._refused(f"commit {version} cannot be read ({type(error).__name__})") from None
+
+
+def _columns(fields: list[dict[str, Any]], partitions: list[str], mode: str) -> Iterator[TableColumn]:
+    for each in fields:
+        name, declared, metadata = each["name"], each["type"], each["metadata"]
+        type_, stored = _sql_type(declared), name
+        if mode != "none":
+            stored = metadata[f"{_MAPPING}.{'id' if mode == 'id' else 'physicalName'}"]
+        if name in partitions:
+            stored = None
+            if declared in _UNCLEAR_PARTITIONS:
+                declared, type_ = f"{declared} as a partition column", None
+        shown = declared if isinstance(declared, str) else declared["type"]
+        yield TableColumn(name, shown, type_, stored, required=stored is not None and not each["nullable"])
+
+
+def _sql_type(declared: Any) -> str | None:
+    """A type of a Delta schema in DuckDB's SQL; None if it is not supported.
+
+    >>> _sql_type("decimal(9,2)"), _sql_type({"type": "array", "elementType": "long"}), _sql_type("variant")
+    ('DECIMAL(9,2)', 'BIGINT[]', None)
+    """
+    if isinstance(declared, str):
+        is_decimal = re.fullmatch(r"decimal\(\d+,\d+\)", declared)
+        return declared.upper() if is_decimal else _TYPES.get(declared)
+    if declared["type"] == "array":
+        return list_type(_sql_type(declared["elementType"]))
+    if declared["type"] == "map":
+        return map_type(_sql_type(declared["keyType"]), _sql_type(declared["valueType"]))
+    return struct_type((each["name"], _sql_type(each["type"])) for each in declared["fields"])
+
+
+def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> Commit:
+    """What a commit did, by what its actions say of themselves.
+
+    >>> _commit(3, [{"add": {"path": "a", "dataChange": True}}, {"commitInfo": {}}]).effect
+    <Effect.APPENDED: 'appended'>
+    >>> _commit(3, [{"remove": {"path": "a", "dataChange": False}}]).effect
+    <Effect.REARRANGED: 'rearranged'>
+    """
+    named = [(kind, value) for action in actions for kind, value in action.items()]
+    files = [(kind, value) for kind, value in named if kind in _FILE_ACTIONS]
+    added = frozenset(value["path"] for kind, value in files if kind == "add")
+    removed = frozenset(value["path"] for kind, value in files if kind == "remove")
+    changes = {kind for kind, value in files if value.get("dataChange", True)}
+    if {kind for kind, _ in named} - _FILE_ACTIONS - _OTHER_ACTIONS:
+        effect = Effect.CHANGED
+    elif not files:
+        effect = Effect.NOTHING
+    elif not changes:
+        effect = Effect.REARRANGED if _same_number_of_rows(files) else Effect.CHANGED
+    else:
+        effect = Effect.APPENDED if not removed and len(changes) == 1 else Effect.CHANGED
+    return Commit(version, effect, added, removed)
+
+
+def _same_number_of_rows(files: list[tuple[str, Mapping[str, Any]]]) -> bool:
+    """Whether as many rows were added as removed, as far as the actions say."""
+    rows = [(kind, _number_of_rows(value)) for kind, value in files]
+    if any(number is None for _, number in rows):
+        return True
+    return sum(number if kind == "add" else -number for kind, number in rows if number is not None) == 0
+
+
+def _number_of_rows(action: Mapping[str, Any]) -> int | None:
+    try:
+        number = json.loads(action["stats"])["numRecords"]
+        return int(number) - int((action.get("deletionVector") or {}).get("cardinality", 0))
+    except (LookupError, TypeError, ValueError):
+        return None

@@ -1,0 +1,174 @@
+"""What was counted of a table, and whether what came since can be added to it.
+
+A log that is counted once need not be counted again as long as files are only appended. Compaction writes
+the same rows into other files: nothing is new. After anything else, the table has to be counted again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot, digest_of
+
+
+class CountedFile(NamedTuple):
+    """A data file of a table, without anything about its rows."""
+
+    path: str
+    """As the table's log names it."""
+    size: int
+    removed: str = ""
+    """A digest of the positions of its removed rows; empty if there are none."""
+
+    @classmethod
+    def of(cls, file: DataFile) -> "CountedFile":
+        """Take what is held of a data file."""
+        return cls(file.path, file.size, digest_of(file.removed) if file.removed else "")
+
+
+@dataclass(frozen=True)
+class TableManifest:
+    """Which table, which version of it and which files were counted.
+
+    >>> manifest = TableManifest("delta", "1f5e", 3, "90ab", (CountedFile("part-0.parquet", 812),))
+    >>> TableManifest.from_dict(manifest.to_dict()) == manifest
+    True
+    """
+
+    kind: str
+    """delta or iceberg."""
+    table_id: str
+    version: int | None
+    """The version of a Delta table; the id of a snapshot of an Iceberg table, None before the first."""
+    schema: str
+    """A digest of the columns and their types."""
+    files: tuple[CountedFile, ...]
+
+    @classmethod
+    def of(cls, snapshot: TableSnapshot) -> "TableManifest":
+        """All files of a version of a table."""
+        files = tuple(sorted(map(CountedFile.of, snapshot.files)))
+        return cls(snapshot.kind, snapshot.table_id, snapshot.version, snapshot.schema, files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as JSON."""
+        return {**vars(self), "files": [list(file) for file in self.files]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TableManifest":
+        """Read what `to_dict` has written."""
+        try:
+            return cls(**{**values, "files": tuple(CountedFile(*file) for file in values["files"])})
+        except (LookupError, TypeError):
+            raise InvalidInputError(
+                "a manifest of a table must have kind, table_id, version, schema and files"
+                f" [[path, size, removed], …]; got {sorted(values)}"
+            ) from None
+
+
+class Effect(Enum):
+    """What a commit did to the rows of a table."""
+
+    NOTHING = "nothing"
+    """It changed no file: metadata, or the removal of old files."""
+    REARRANGED = "rearranged"
+    """It wrote the same rows to other files: compaction."""
+    APPENDED = "appended"
+    """It added files, and removed none."""
+    CHANGED = "changed"
+    """It removed or changed rows, or it cannot be told."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of a Delta table, or one snapshot of an Iceberg table."""
+
+    version: int
+    effect: Effect
+    added: frozenset[str] = frozenset()
+    """The paths of the files that it added."""
+    removed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class TableChanges:
+    """What has changed in a table since a manifest of it.
+
+    With `recount`, which says why, all files have to be counted again. Otherwise the rows of the `added`
+    files are new, and all others were counted.
+    """
+
+    commits: tuple[Commit, ...] = ()
+    """All that is known to have happened since, oldest first."""
+    added: tuple[CountedFile, ...] = ()
+    recount: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """`nothing`, `added` or `recount`."""
+        return "recount" if self.recount else "added" if self.added else "nothing"
+
+
+def changes_between(
+    counted: TableManifest, now: TableManifest, commits: Sequence[Commit] | None
+) -> TableChanges:
+    """Compare a manifest with the table as it is now.
+
+    `commits` are those between the two versions, oldest first; None if the table's log no longer has them
+    all, or if the later version does not come from the earlier one.
+
+    >>> before = TableManifest("delta", "1f5e", 3, "90ab", (CountedFile("a", 8),))
+    >>> after = TableManifest("delta", "1f5e", 4, "90ab", (CountedFile("a", 8), CountedFile("b", 9)))
+    >>> changes_between(before, after, [Commit(4, Effect.APPENDED, frozenset("b"))]).added
+    (CountedFile(path='b', size=9, removed=''),)
+    >>> changes_between(before, after, [Commit(4, Effect.CHANGED)]).recount
+    'version 4 changed or removed rows'
+    """
+    known = tuple(commits or ())
+    reason = _other_table(counted, now) or _changed_rows(now.kind, commits)
+    if reason:
+        return TableChanges(known, recount=reason)
+    appended = frozenset[str]().union(*(each.added for each in known if each.effect is Effect.APPENDED))
+    added = tuple(file for file in now.files if file.path in appended)
+    if len(added) < len(appended):
+        return TableChanges(known, recount="files that were appended since have been rearranged")
+    if not _explained(counted.files, now.files, appended, known):
+        return TableChanges(known, recount="the files are not those that the commits since then tell of")
+    return TableChanges(known, added)
+
+
+def _other_table(counted: TableManifest, now: TableManifest) -> str | None:
+    if (counted.kind, counted.table_id) != (now.kind, now.table_id):
+        return f"it is another table: its id was {counted.table_id}, and is {now.table_id}"
+    if counted.schema != now.schema:
+        return "its columns have changed"
+    return None
+
+
+def _changed_rows(kind: str, commits: Sequence[Commit] | None) -> str | None:
+    what = "version" if kind == "delta" else "snapshot"
+    if commits is None:
+        return f"its log does not lead from the {what} that was counted to the present one"
+    changed = [each.version for each in commits if each.effect is Effect.CHANGED]
+    return f"{what} {changed[0]} changed or removed rows" if changed else None
+
+
+def _explained(
+    counted: Iterable[CountedFile],
+    now: Iterable[CountedFile],
+    appended: frozenset[str],
+    commits: Sequence[Commit],
+) -> bool:
+    """Whether the files are those that were counted, those that were appended, and rearranged ones."""
+    before, after = {file.path: file for file in counted}, {file.path: file for file in now}
+    rearranged = [each for each in commits if each.effect is Effect.REARRANGED]
+    written = frozenset[str]().union(*(each.added for each in rearranged))
+    replaced = frozenset[str]().union(*(each.removed for each in rearranged))
+    return (
+        after.keys() - before.keys() - appended <= written
+        and before.keys() - after.keys() <= replaced
+        and not appended & before.keys()
+        and all(before[path] == after[path] for path in before.keys() & after.keys())
+    )

@@ -1,0 +1,78 @@
+"""Decisions in a table of a lake: `FileSource` over the data files of one version of it."""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import listed
+from armnesia.logs import rules
+from armnesia.logs.columns import Columns
+from armnesia.logs.files.source import FileSource
+from armnesia.logs.lakes.files import LakeFiles, open_columns
+from armnesia.logs.lakes.layout import SnapshotLayout
+from armnesia.logs.lakes.manifest import Commit, TableChanges, TableManifest, changes_between
+from armnesia.logs.lakes.snapshot import TableSnapshot
+
+
+class LakeSource(FileSource):
+    """A table whose rows are Parquet files, at the version that was the last when it was opened."""
+
+    def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
+        rules.refuse_table(table)
+        self._snapshot = self._load(name)
+        self._layout = SnapshotLayout.of(self._snapshot)
+        super().__init__(name, columns, table=None, whole_rows=whole_rows)
+        self._location = self._snapshot.location
+
+    @abstractmethod
+    def _load(self, name: str) -> TableSnapshot:
+        """Read the last version of the table from its log."""
+
+    @abstractmethod
+    def _commits_since(self, version: int | None) -> list[Commit] | None:
+        """The commits from a version to the one that was opened; None if they are not known."""
+
+    def _opened(self, path: Any, wanted: set[str] | None) -> LakeFiles:
+        return open_columns(self._layout, wanted)
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """The name of the table, and what was read of it: its id and its version."""
+        snapshot = self._snapshot
+        return {
+            **super().description,
+            "kind": snapshot.kind,
+            "read": {"table_id": snapshot.table_id, "version": snapshot.version},
+        }
+
+    def manifest(self) -> TableManifest:
+        """What is counted when all rows are."""
+        return TableManifest.of(self._snapshot)
+
+    def changes_since(self, manifest: TableManifest) -> TableChanges:
+        """Tell whether there are files to count besides those of a manifest, or all must be counted again."""
+        now = self.manifest()
+        if manifest.version == now.version:
+            commits: Sequence[Commit] | None = ()
+        else:
+            commits = self._commits_since(manifest.version) if manifest.table_id == now.table_id else None
+        return changes_between(manifest, now, commits)
+
+    def reading_only(self, paths: Iterable[str]) -> Self:
+        """The same source with the rows of some of its files, which `manifest` and `changes_since` name."""
+        chosen = set(paths)
+        unknown = chosen - {file.path for file in self._snapshot.files}
+        if unknown:
+            raise InvalidInputError(
+                f"paths must be files of {self._snapshot.shown_version} of {self._location!r}; got"
+                f" {listed(sorted(unknown), 3)}"
+            )
+        part = copy.copy(self)
+        part._snapshot = self._snapshot.only(chosen)
+        part._layout = SnapshotLayout.of(part._snapshot)
+        names = {*self.columns.wanted(), *self._further}
+        part._files = part._opened(None, None if self.reads_whole_rows else names)
+        part.where, part._known_ranges, part._n_rows = (), {}, part._files.n_rows
+        return part.filtered(self.where) if self.where else part
