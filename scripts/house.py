@@ -72,7 +72,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "armnesia.cli": (
         ("__init__",),
-        ("interrupts", "output", "parameters"),
+        ("interrupts", "output", "parameters", "penalty_warning"),
         ("options",),
         ("names",),
         ("vault", "research"),
@@ -366,7 +366,7 @@ def main() -> None:
     }
     for title, found in problems.items():
         _section(f"{title}: {len(found) or 'none'}", found)
-    _section("Walks of the vault's commands on SQLite", trace_walk.table(trace_walk.traced_apart()))
+    _section("Walks of the vault's commands on SQLite", trace_walk.table(trace_walk.walks()))
 
 
 if __name__ == "__main__":

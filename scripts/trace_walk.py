@@ -1,8 +1,8 @@
 """What init, ingest, forget, decide and unlearn call: functions, files, transactions and signatures.
 
-Runs the commands in this process on a small log, and on an SQLite vault in a temporary folder.
-`python -m scripts.trace_walk` prints a table, `python -m scripts.trace_walk forget` the functions that forget
-calls.
+Runs the commands, each in a process of its own as users do, on a small log and an SQLite vault in a
+temporary folder. `python -m scripts.trace_walk` prints a table, `python -m scripts.trace_walk forget` the
+functions that forget calls.
 """
 
 import contextlib
@@ -20,7 +20,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -35,12 +34,12 @@ COMMANDS = (
     ("decide", "--url", URL),
     ("unlearn", "log.csv", "--actions", "A,B", "--user-column", "user", "--user", "user-3", "--draw"),
 )
-_SEED = 1
-"""Of keys and nonces: which pages SQLite fills depends on digests under them."""
+_HERE = "--here"
+"""Runs one command, by its place among them, in this process."""
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
-    "forget": {"functions": 278, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
-    "decide": {"functions": 96},
+    "forget": {"functions": 276, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
+    "decide": {"functions": 100},
 }
 
 
@@ -134,27 +133,43 @@ def _statements(begins: list[str]) -> Iterator[None]:
         sqlite3.connect = connect
 
 
-@contextlib.contextmanager
-def _fixed_keys() -> Iterator[None]:
-    """Make the same keys in every run, so that SQLite fills its pages, and cleans them, alike."""
-    token_bytes = secrets.token_bytes
-    secrets.token_bytes = random.Random(_SEED).randbytes  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        secrets.token_bytes = token_bytes
-
-
 def walks() -> list[Walk]:
-    """The walks of all commands, in this process."""
+    """The walks of all commands, each in a new process, in which nothing is cached."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ARMNESIA_")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [f"{'AB'[row % 2]},{row % 3 % 2},user-{row % 20}" for row in range(200)]
+        Path(folder, "log.csv").write_text("\n".join(["action,reward,user", *rows]) + "\n", encoding="utf-8")
+        return [
+            Walk(
+                **json.loads(
+                    subprocess.run(
+                        [sys.executable, "-m", "scripts.trace_walk", _HERE, str(place)],
+                        cwd=folder,
+                        env=environment,
+                        stdout=subprocess.PIPE,
+                        text=True,
+                        check=True,
+                    ).stdout
+                )
+            )
+            for place in range(len(COMMANDS))
+        ]
+
+
+def _walk_here(place: int) -> Walk:
+    """The walk of one of the commands, in this process and the working folder."""
     import armnesia  # noqa: PLC0415 (the tests import this module without the package)
     from armnesia.cli.main import main  # noqa: PLC0415
 
     # What a module does when it is imported is no part of a walk.
     for module in pkgutil.walk_packages(armnesia.__path__, "armnesia."):
         importlib.import_module(module.name)
+    # The same keys in every run: SQLite fills its pages, and cleans them, alike.
+    secrets.token_bytes = random.Random(place).randbytes  # type: ignore[assignment]
+    command = COMMANDS[place]
 
-    def run(command: Sequence[str]) -> None:
+    def run() -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             try:
                 main(list(command))
@@ -162,24 +177,7 @@ def walks() -> list[Walk]:
                 if stopped.code != 0:
                     raise RuntimeError(f"{' '.join(command)} ended with code {stopped.code}") from None
 
-    with _fixed_keys(), tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        rows = [f"{'AB'[row % 2]},{row % 3 % 2},user-{row % 20}" for row in range(200)]
-        Path("log.csv").write_text("\n".join(["action,reward,user", *rows]) + "\n", encoding="utf-8")
-        return [trace(command[0], partial(run, command)) for command in COMMANDS]
-
-
-def traced_apart() -> list[Walk]:
-    """The walks of all commands in a new process, in which nothing is cached."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ARMNESIA_")}
-    finished = subprocess.run(
-        [sys.executable, "-m", "scripts.trace_walk", "--json"],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return [Walk(**walk) for walk in json.loads(finished.stdout)]
+    return trace(command[0], run)
 
 
 def table(found: Sequence[Walk]) -> list[str]:
@@ -193,9 +191,9 @@ def table(found: Sequence[Walk]) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = walks()
-    if sys.argv[1:] == ["--json"]:
-        print(json.dumps([asdict(walk) for walk in found]))
+    if sys.argv[1:2] == [_HERE]:
+        print(json.dumps(asdict(_walk_here(int(sys.argv[2])))))
     else:
+        found = walks()
         listed = [function for walk in found if walk.command in sys.argv[1:] for function in walk.called]
         print("\n".join(listed or table(found)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import armnesia as am
 from armnesia import (
     LCB,
     UNLEARNERS,
@@ -399,3 +400,21 @@ def test_one_touched_decision_is_the_plain_release() -> None:
     assert found.each is BUDGET
     alone = Tilt().release(LEARNER, rows_of(statistics, 0), request_of(request, 0), BUDGET)
     assert np.array_equal(found.probabilities[0], alone.probabilities)
+
+
+def test_what_is_printed_of_a_result_is_one_line_however_many_decisions() -> None:
+    counts, ones = np.full((500, 2), 90), np.full((500, 2), 40)
+    statistics = am.ArmStatistics(("A", "B"), counts, ones * 10**9)
+    request = am.DeletionRequest(am.ArmStatistics(("A", "B"), counts // 90, ones * 0), binary=True)
+    arguments = am.LCB(confidence=0.01), statistics, request, am.Budget(epsilon=1.0, delta=1e-5)
+    found = am.audit_jointly(am.Rollback(), *arguments)
+    assert repr(found).startswith(
+        "JointAudit(verdict='holds', delta=0, delta_error=0, smallest_epsilon=0, guar"
+    )
+    assert repr(found).endswith(", decisions=500)")
+    assert repr(found.release).startswith("JointRelease(guarantee='(ε = 0, δ = 0) at level retained: ")
+    single = am.audit(am.Rollback(), *arguments)
+    assert repr(single).startswith(
+        "Audit(holds=True, delta=0, smallest_epsilon=0, guarantee='(ε = 0, δ = 0) at"
+    )
+    assert max(len(repr(each)) for each in (found, found.release, single)) < 400

@@ -102,7 +102,9 @@ def test_people_without_rows_need_no_such_warning(run: Any) -> None:
         ("u,ann\nv,bob\n", None, "names has 2 columns; choose one with --column"),
         ("u,ann\nv,bob\n", "w", "names has no column 'w' in its first line"),
         ("", None, "names must name at least one"),
-        ("u,ann\nv,\n", "ann", "and one per line"),
+        ("  \n\t\n", None, "names must name at least one"),
+        ("u,ann\n\nv,\n", "ann", "per line; line 3 names none"),
+        ("u,ann\nv, \n", "ann", "per line; line 2 names none"),
     ],
 )
 def test_a_file_without_usable_names_is_refused(
@@ -119,6 +121,27 @@ def test_a_file_without_usable_names_is_refused(
     assert contents(vault) == before
 
 
+def test_the_vaults_own_user_column_is_a_header_and_no_person(run: Any, folder: Path) -> None:
+    url = ("--url", f"sqlite:///{folder}/planes.db")
+    Path("planes.csv").write_text("action,reward,tailnum\nA,1,N147\nB,0,N148\n")
+    assert run("init", "--actions", "A,B", *url).code == 0
+    assert run("ingest", "planes.csv", "--user-column", "tailnum", *url).code == 0
+    Path("names").write_text("tailnum\nN147\n")
+    before = contents(folder)
+    for more in ((), ("--dry-run",)):
+        refused = run("forget", "--file", "names", *more, *url)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert "'tailnum' is the user column that the vault has its people from" in refused.err
+    assert contents(folder) == before
+    assert run("forget", "--file", "names", "--column", "tailnum", *url, "--json").json["named"] == 1
+    assert run("forget", "--user", "tailnum", "--exactly", *url, "--json").json["held"] == 0
+
+
+def test_a_line_of_spaces_is_skipped_as_an_empty_one(run: Any) -> None:
+    Path("names").write_text("   \neve;x\n\n \t\nbob\n  ")
+    assert run("forget", "--file", "names", "--dry-run", "--json").json["named"] == 2
+
+
 def test_a_semicolon_in_some_names_or_below_a_header_is_part_of_them(run: Any) -> None:
     Path("names").write_text("eve;x\nbob\n")
     assert run("forget", "--file", "names", "--dry-run", "--json").json["records"] == 2
@@ -129,7 +152,9 @@ def test_a_semicolon_in_some_names_or_below_a_header_is_part_of_them(run: Any) -
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("forget", "--records", "1", "--records-file", "names"), "by one of --user"),
+        (("forget", "--records", "1", "--records-file", "names"), "; got --records and --records-file"),
+        (("forget", "--user", "eve", "--file", "names"), "; got --user and --file"),
+        (("forget",), "--records and --records-file; got none"),
         (("readmit", "--file", "names", "--records-file", "names"), "by one of --user"),
         (("certificate", "show", "--records-file", "names", "--sequence", "1"), "names an entry"),
         (("readmit", "--records", "1", "--column", "x"), "--column belongs to --file or --records-file"),

@@ -1,9 +1,9 @@
-"""Progress bars."""
+"""Progress bars and tables."""
 
 import pytest
 from rich.console import Console
 
-from armnesia.cli.output import progress_bar
+from armnesia.cli.output import progress_bar, table
 
 
 @pytest.mark.parametrize(("total", "shown"), [(None, " 450,000 "), (2_000_000, " 450,000/2,000,000 ")])
@@ -38,3 +38,14 @@ def test_progress_is_not_told_beside_json(capsys: pytest.CaptureFixture[str]) ->
     with progress_bar(quiet=True) as bar:
         bar.update(bar.add_task("rows", total=None), completed=1)
     assert capsys.readouterr() == ("", "")
+
+
+def test_no_heading_and_no_number_is_cut_off() -> None:
+    names = ["experiment", "forgotten", "P(released)", "P(reference)"]
+    screen = Console(width=40)
+    with screen.capture() as captured:
+        screen.print(table("Audit", names, [["checkout", 12, 0.123456, 1.5e-7]]))
+    assert "…" not in captured.get()
+    rows = [line[1:-1].replace("│", "┃").split("┃") for line in captured.get().splitlines()[2:]]
+    folded = ["".join(row[place].strip() for row in rows if len(row) == 4) for place in range(4)]
+    assert folded == ["experimentcheckout", "forgotten12", "P(released)0.12346", "P(reference)1.5e-07"]

@@ -147,3 +147,9 @@ def test_a_file_that_cannot_be_used_is_named(run: Any, folder: Path) -> None:
     refused = run("demo", "--out", folder / "file")
     assert refused.code == 2
     assert refused.err == f"armnesia: '{folder / 'file'}' cannot be used: File exists\n"
+
+
+def test_an_option_is_suggested_only_if_it_is_spelled_alike(run: Any) -> None:
+    bogus = run("unlearn", "flights", "--bogus")
+    assert (bogus.code, bogus.err) == (2, "armnesia: No such option: --bogus\n")
+    assert "--user" in run("unlearn", "flights", "--usr", "x").err

@@ -15,6 +15,12 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
+def mislabelled_links(page: Path) -> list[str]:
+    """Links whose text is the name of another page than the one they lead to."""
+    links = re.findall(r"\[([\w-]+\.md)\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    return [link for name, link in links if Path(link.partition("#")[0] or page).name != name]
+
+
 def broken_links(page: Path) -> list[str]:
     """Links of a page to a file or a heading that does not exist; other sites are not asked."""
     found = []
@@ -32,6 +38,7 @@ def broken_links(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert broken_links(page) == []
+    assert mislabelled_links(page) == []
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
@@ -41,3 +48,5 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
         "[x](b.md#names-of-people) [y](b.md#names) [z](c.md) [w](#here) [v](https://a.b/#c)\n## Here\n"
     )
     assert broken_links(page) == ["b.md#names", "c.md"]
+    page.write_text("[b.md](b.md) [a.md](b.md#names-of-people) [a.md](#here) [text](b.md)\n## Here\n")
+    assert mislabelled_links(page) == ["b.md#names-of-people"]

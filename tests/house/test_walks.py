@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from scripts.trace_walk import LIMITS, PACKAGE, ROOT, Walk, excesses, table, trace, traced_apart
+from scripts.trace_walk import LIMITS, PACKAGE, ROOT, Walk, excesses, table, trace
+from scripts.trace_walk import walks as traced_walks
 
 PROGRAM = """
 import sqlite3
@@ -88,7 +89,7 @@ def test_what_exceeds_a_limit_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def walks() -> dict[str, Walk]:
-    return {walk.command: walk for walk in traced_apart()}
+    return {walk.command: walk for walk in traced_walks()}
 
 
 def test_every_command_is_traced(walks: dict[str, Walk]) -> None:

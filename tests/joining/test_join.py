@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import nullcontext
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,8 @@ def test_a_vault_takes_the_log_and_its_ids_once(files: tuple[Path, Path, Path], 
         join_metrics(exposures, metric, window="14d", clip=(0, 10), out=out, replace=True)
         assert vault.ingest(out, id="id").already_there == 2
         # Another window gives other rewards of the same rows.
-        join_metrics(exposures, metric, window="1h", clip=(0, 10), out=out, replace=True)
+        with pytest.warns(UserWarning, match="no row of the metric lies in a window"):
+            join_metrics(exposures, metric, window="1h", clip=(0, 10), out=out, replace=True)
         with pytest.raises(
             VaultError, match="2 rows of this source have an id that the vault holds with another"
         ):
@@ -132,7 +134,9 @@ def test_types_of_times(tmp_path: Path, kind: str, exposed: Any, bought: Any, mo
     pq.write_table(table, tmp_path / "e.parquet")
     pq.write_table(pa.table({"user": ["ann"], "time": [bought], "value": [5]}), tmp_path / "m.parquet")
     out = tmp_path / "log.parquet"
-    join_metrics(tmp_path / "e.parquet", tmp_path / "m.parquet", window="1d", out=out, **more)
+    too_short = pytest.warns(UserWarning, match="no row of the metric lies in a window")
+    with too_short if kind == "date" else nullcontext():
+        join_metrics(tmp_path / "e.parquet", tmp_path / "m.parquet", window="1d", out=out, **more)
     assert rewards(out) == {("A", "ann"): 0.0 if kind == "date" else 5.0}
     join_metrics(tmp_path / "e.parquet", tmp_path / "m.parquet", window="25h", out=out, replace=True, **more)
     assert rewards(out) == {("A", "ann"): 5.0}
@@ -185,6 +189,38 @@ def test_dates_beside_times_are_warned_of(files: tuple[Path, Path, Path]) -> Non
     with pytest.warns(UserWarning, match="the metric has 1 date without a time of day"):
         done = join_metrics(exposures, metric, window="14d", out=out)
     assert done.metric_uses.before_window == 1
+
+
+@pytest.mark.parametrize("wrong", ["time_unit", "metric_time_unit"])
+def test_times_in_another_unit_than_said_are_warned_of(files: tuple[Path, Path, Path], wrong: str) -> None:
+    exposures, metric, out = files
+    exposures.write_text("experiment,action,user,time\ncheckout,A,ann,1768003200\n")
+    metric.write_text("user,time,value\nann,1768003260,3\nann,1768003270,4\n")
+    units: dict[str, Any] = {"time_unit": "s", "metric_time_unit": "s"}
+    assert join_metrics(exposures, metric, window="14d", out=out, **units).highest_reward == 7
+    times = {"time_unit": "2026-01-10 00:01:10", "metric_time_unit": "1970-01-21 11:06:43"}
+    before = {"time_unit": "0 before", "metric_time_unit": "2 before"}
+    expected = (
+        f"{before[wrong]} the first exposure, .* the last time of the metric is {times[wrong]} UTC, that of"
+    )
+    with pytest.warns(UserWarning, match=expected):
+        done = join_metrics(exposures, metric, window="14d", out=out, replace=True, **units | {wrong: "ms"})
+    assert done.highest_reward == 0
+
+
+def test_a_date_is_counted_once_however_many_experiments_its_user_is_in(
+    files: tuple[Path, Path, Path],
+) -> None:
+    exposures, metric, out = files
+    both = EXPOSURES + EXPOSURES.split("\n", 1)[1].replace("checkout", "search")
+    exposures.write_text(both, encoding="utf-8")
+    rows = ["ann,2026-01-02,3", "bob,2026-01-03,3", "eve,2026-01-02,3", "ann,2026-01-02T10:00:00Z,3"]
+    metric.write_text("\n".join(["user,time,value", *rows]), encoding="utf-8")
+    with pytest.warns(UserWarning, match="the metric has 3 dates without a time of day"):
+        done = join_metrics(exposures, metric, window="14d", out=out)
+    assert (done.metric.read, done.metric_uses.within_window) == (4, 6)
+    with pytest.warns(UserWarning, match="the metric has 1 date without a time of day"):
+        join_metrics(exposures, metric, window="14d", out=out, metric_where="user = bob", replace=True)
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,21 @@ KINDS = {
         "interval",
     ),
     "decimal": Kind(
-        [Decimal("1.50"), Decimal("2.00"), Decimal("-0.01"), Decimal("0.00")],
-        ["1.50", "2", "-0.01", "0"],
+        [Decimal("1.50"), Decimal("2.00"), Decimal("-0.01"), Decimal("0.00"), Decimal("-0.50")],
+        ["1.5", "2", "-0.01", "0", "-0.5"],
         pa.decimal128(10, 2),
         "numeric(10, 2)",
+    ),
+    "decimal with many places": Kind(
+        [Decimal("1.5"), Decimal("100"), Decimal("0.0000001"), Decimal("-0")],
+        ["1.5", "100", "0.0000001", "0"],
+        pa.decimal128(38, 10),
+        "numeric(38, 10)",
+    ),
+    "decimal of any scale": Kind(
+        [Decimal("1.50"), Decimal("1E+3"), Decimal("1.20E-7"), Decimal("-0.0")],
+        ["1.5", "1000", "0.00000012", "0"],
+        postgresql="numeric",
     ),
     "uuid": Kind(
         [uuid.UUID("12345678-1234-5678-1234-567812345678")],
@@ -288,7 +299,7 @@ TYPED: dict[str, tuple[pa.Array, list[str | None]]] = {
     "float32": (pa.array([0.1, 3, None], pa.float32()), ["0.10000000149011612", "3", None]),
     "decimal": (
         pa.array([Decimal("7.50"), Decimal("-8.00"), Decimal("0.00")], pa.decimal128(9, 2)),
-        ["7.50", "-8", "0"],
+        ["7.5", "-8", "0"],
     ),
     "date": (pa.array([dt.date(2024, 2, 29), None, dt.date(1, 1, 1)]), ["2024-02-29", None, "0001-01-01"]),
     "time": (

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.logs import Source, open_source, read_log, reopen_source
 from armnesia.logs.columns import Columns
 from armnesia.logs.opening import SOURCES
-from armnesia.logs.rows import RawRows, Selection
+from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.vault import Configuration, Vault
 
 
@@ -20,7 +20,7 @@ class Countdown(Source):
 
     def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         self._url, self._rows = url, int(url.removeprefix("countdown://"))
-        super().__init__(columns, ["arm", "won", "user"], whole_rows=whole_rows)
+        super().__init__(columns, ["arm", "won", "user", "page"], whole_rows=whole_rows)
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -34,9 +34,10 @@ class Countdown(Source):
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         n = self._rows
-        users: list[str | None] = [f"u-{row}" for row in range(n)]
-        others = [f"1:A{len(str(user))}:{user}" for user in users]
-        yield RawRows(range(n), ["A"] * n, [1] * n, users, None, others).selected(selection)
+        users = [f"u-{row}" for row in range(n)]
+        values: dict[str, list[Any]] = {"arm": ["A"] * n, "won": [1] * n, "user": users, "page": ["home"] * n}
+        others = ["arm", "page", "user"] if self.reads_whole_rows else None
+        yield raw_rows_of(values, self.columns, range(n), others, self.keys).selected(selection)
 
 
 @pytest.fixture
@@ -54,6 +55,9 @@ def test_a_new_kind_is_read_by_everything(mode: str, tmp_path: Any) -> None:
     log = read_log("countdown://5", **names, actions=["A", "B"])
     assert log.statistics().counts.tolist() == [5, 0]
     assert log.request(user="u-3").counts.tolist() == [1, 0]
+    assert len(log.by("page")) == 1
+    with pytest.raises(UnsupportedError, match="rows of a Countdown cannot be chosen by where"):
+        read_log("countdown://5", **names, where="arm = A")
     source = open_source("countdown://5", action="arm", reward="won")
     assert list(reopen_source(source.description).rows(["A"], (0, 1))) == list(source.rows(["A"], (0, 1)))
     with Vault.create(f"sqlite:///{tmp_path}/v.db", Configuration(actions=("A", "B"), mode=mode)) as vault:

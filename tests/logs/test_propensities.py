@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from armnesia.core.errors import ConfoundedLogWarning
-from armnesia.logs import open_source, read_log
+from armnesia.logs import open_source, read_log, read_opened
+from armnesia.logs.key_columns import checked_keys
 from armnesia.logs.propensities import propensity_columns
 from armnesia.vault import Configuration, Vault
 from tests.logs.conftest import EVERY_KIND, SOME_KINDS, Schema, Stored, Table, write_csv, write_parquet
@@ -71,6 +72,36 @@ def test_texts_are_no_propensities(kind: str, stored: Store) -> None:
 def test_a_missing_propensity_hides_no_other(stored: Store) -> None:
     source = stored(log_with([0.9, None, 0.2, 0.8]))
     assert source.open(action="action", reward="reward").varying_propensity() == "pscore"
+
+
+@SOME_KINDS
+@pytest.mark.parametrize("where", [None, "reward >= 0"])
+def test_a_policy_that_looked_at_the_keys_is_no_fault_within_a_decision(stored: Store, where: Any) -> None:
+    table = log_with([0.9, 0.1, 0.2, 0.8]) | {"age": [17, 17.5, 44, 31], "country": ["DE", "DE", "FR", "FR"]}
+    table["device"] = ["phone", "tablet", "phone", "tablet"]
+    source = stored(table).open(action="action", reward="reward", where=where)
+    for keys in ("country",), ("age:18,30",), ("country", "age"), ("age:18",):
+        assert source.keyed_by(checked_keys(keys)).varying_propensity() is None
+    for keys in ("age:50",), ("device",), ("device", "age:50"):
+        assert source.keyed_by(checked_keys(keys)).varying_propensity() == "pscore"
+    assert source.varying_propensity() == "pscore"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_log_and_a_vault_parted_by_what_the_policy_used_give_no_warning(
+    suffix: str, tmp_path: Path
+) -> None:
+    write = {"csv": write_csv, "parquet": write_parquet}[suffix]
+    log = write(tmp_path / f"log.{suffix}", log_with([0.9, 0.1, 0.2, 0.8]) | {"page": [1, 1, 2, 2]})
+    parted = SENTENCE.replace("same action", "same action and decision")
+    for by, expected in ((("page",), []), (("page:5",), [parted])):
+        configuration = Configuration(actions=("A", "B"), by=by)
+        with Vault.create(f"sqlite:///{tmp_path}/{len(expected)}.db", configuration) as vault:
+            assert warned_of(lambda vault=vault: vault.ingest(str(log))) == expected  # type: ignore[misc]
+        opened = open_source(str(log), action="action", reward="reward")
+        keys = checked_keys(by)
+        read = lambda: read_opened(opened, ("A", "B"), (0.0, 1.0), by=keys)  # noqa: B023, E731
+        assert warned_of(read) == expected
 
 
 def test_numbers_of_every_type_of_a_server(schema: Schema) -> None:

@@ -286,7 +286,6 @@ def log(stored: Store) -> Log:
             "a request needs exactly one of user, users and rows; got user and rows",
         ),
         ({"user": "eve"}, "the log has no rows of user 'eve'"),
-        ({"user": ["ann"]}, "the log has no rows of user ['ann']"),
         (
             {"users": ["ann", "eve", "x"]},
             "the log has no rows of user 'eve', 'x'",
@@ -295,6 +294,7 @@ def log(stored: Store) -> Log:
         ({"users": "ann"}, "users must be a list of labels (user takes a single one); got 'ann'"),
         ({"users": 7}, "users must be a list of labels (user takes a single one); got 7"),
         ({"users": []}, "users must name at least one user; got none"),
+        ({"user": ["ann"]}, "user must be a single label; got list: name several by users=[...]"),
         ({"rows": []}, "rows must name at least one row; got none"),
         ({"rows": 1}, "rows must be a list of row positions, such as [0, 7]; got 1"),
         ({"rows": "12"}, "rows must be a list of row positions, such as [0, 7]; got '12'"),

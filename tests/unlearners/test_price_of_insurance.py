@@ -116,7 +116,7 @@ def test_a_predictive_of_your_own_is_described_by_its_name() -> None:
     assert Tilt(predictive=hopeful).described == "tilt (predictive=hopeful, insurance=0.02)"  # type: ignore[arg-type]
 
 
-def test_nothing_is_said_about_a_batch_and_about_an_empty_log() -> None:
+def test_nothing_is_said_about_an_empty_log_and_of_a_batch_how_many_are_insured() -> None:
     statistics, request = clear_log(2)
     learner, budget = LCB().bind(statistics), Budget(epsilon=3.0, delta=0.0)
     everything = DeletionRequest(statistics, binary=True)
@@ -124,4 +124,4 @@ def test_nothing_is_said_about_a_batch_and_about_an_empty_log() -> None:
     batch = ArmStatistics(
         statistics.actions, np.stack([statistics.counts] * 2), np.stack([statistics.sums] * 2)
     )
-    assert Tilt().remark(learner, batch, request, budget) == ""
+    assert Tilt().remark(learner, batch, request, budget) == "Insured: all contenders in 2 of 2 decisions"

@@ -18,7 +18,13 @@ from armnesia import (
     ImitationRollback,
     Mixing,
     MultiSource,
+    Rollback,
+    Tilt,
     Unlearner,
+    audit,
+    compare,
+    compare_jointly,
+    release_jointly,
 )
 from armnesia.core.errors import ArmnesiaError, ImpossibleDeletionError, InvalidInputError, UnsupportedError
 
@@ -139,3 +145,32 @@ def test_other_actions_or_another_range_are_refused() -> None:
     for wrong in (other, scaled):
         with pytest.raises(ArmnesiaError, match=r"actions differ|reward_range differs"):
             Gaussian().release(LEARNER, DATA, wrong, BUDGET)
+
+
+@pytest.mark.parametrize("unlearner", [Tilt(), Gaussian(), Rollback()], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    ("place", "given", "words"),
+    [
+        (0, "lcb", "learner must be a Learner, such as LCB(); got str"),
+        (1, None, "statistics must be ArmStatistics, such as log.statistics(); got NoneType"),
+        (2, DATA, "request must be a DeletionRequest, such as log.request(user='ann'); got ArmStatistics"),
+        (3, None, "budget must be a Budget, such as Budget(epsilon=1.0, delta=1e-5); got NoneType"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_in_one_sentence(
+    unlearner: Unlearner, place: int, given: Any, words: str
+) -> None:
+    arguments: list[Any] = [LEARNER, DATA, request([1], []), BUDGET]
+    arguments[place] = given
+    calls: list[Callable[[], Any]] = [
+        lambda: audit(unlearner, *arguments),
+        lambda: compare(*arguments),
+        lambda: release_jointly(unlearner, *arguments),
+        lambda: compare_jointly(*arguments),
+    ]
+    if place < 3 or unlearner.needs_budget:
+        calls.append(lambda: unlearner.release(*arguments))
+    for call in calls:
+        with pytest.raises(InvalidInputError) as refused:
+            call()
+        assert str(refused.value) == words

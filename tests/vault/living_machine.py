@@ -1,5 +1,6 @@
 """Random histories of a vault that lives: also with corrections, successors and restored backups."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -63,15 +64,20 @@ class LivingMachine(KeyedMachine):
         configuration = replace(
             old.configuration, actions=self.model.actions, arms=(), successors=(), checked=False
         )
+        retired = {rule.arm for rule in old.configuration.arms if not rule.offered}
         old.close()
         self.place = fresh_place(self.database, self.folder)
-        self.vault = Vault.create(
-            self.place.url,
-            configuration,
-            keys=self.place.keys,
-            successor_of=place.url,
-            successor_keys=place.keys,
-        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.vault = Vault.create(
+                self.place.url,
+                configuration,
+                keys=self.place.keys,
+                successor_of=place.url,
+                successor_keys=place.keys,
+            )
+        sentences = [str(each.message) for each in caught if "arms retire" in str(each.message)]
+        assert len(sentences) == len(caught) == bool(retired & set(self.model.actions))
         with place.open() as old:
             assert old.verify().problems == ()
             assert old.ledger()[-1].fields["successor"] == self.vault.identity().vault

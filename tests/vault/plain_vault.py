@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
     @property
     def page(self) -> str:
-        """The key of its decision, in vaults with keys."""
+        """The key of its decision, in vaults with key columns."""
         return f"page {self.quarters % 3}"
 
 
@@ -87,7 +87,7 @@ class Observation(NamedTuple):
     certificates: int
     requests: int
     served_by: str | None
-    """Of the one decision; None with keys."""
+    """Of the one decision; None with key columns."""
 
 
 _USERS: set[str | None] = set()

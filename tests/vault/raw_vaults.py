@@ -85,7 +85,7 @@ def change_statistics(vault: Vault, name: str, arm: int, by: int) -> None:
 
 def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     """All tables, each in an order of its own."""
-    names = (*TABLES, *(["decision_node"] if vault.has_keys else []))
+    names = (*TABLES, *(["decision_node"] if vault.has_key_columns else []))
     return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
 
 
@@ -103,6 +103,20 @@ def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1) -> N
         assert at > 0
         data[at + 5] ^= 1
         start = at + len(key)
+    place.path.write_bytes(data)
+
+
+def empty_tree(place: Place, name: str) -> None:
+    """Make the root page of a table or an index of an SQLite vault one without entries, and nothing else."""
+    with closing(sqlite3.connect(place.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,))
+        ((size,),) = connection.execute("PRAGMA page_size")
+    leaf = {2: 10, 5: 13}  # the kinds of pages: of an index, of a table
+    data = bytearray(place.path.read_bytes())
+    start = (page - 1) * size
+    data[start] = leaf.get(data[start], data[start])
+    data[start + 3 : start + 5] = bytes(2)
     place.path.write_bytes(data)
 
 

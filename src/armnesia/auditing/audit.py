@@ -11,6 +11,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Learner
 from armnesia.privacy import Budget, Guarantee, hockey_stick, smallest_epsilon
 from armnesia.unlearners import Release, Unlearner
+from armnesia.unlearners.base import check_arguments
 
 ROUNDING = 1e-12
 """The part of δ that the floating-point error of a release may account for."""
@@ -32,6 +33,13 @@ class Audit:
     delta_backward: FloatArray
     smallest_epsilon: FloatArray
     holds: bool
+
+    def __repr__(self) -> str:
+        return (
+            f"Audit(holds={self.holds}, delta={np.max(self.delta, initial=0.0):.6g},"
+            f" smallest_epsilon={np.max(self.smallest_epsilon, initial=0.0):.6g},"
+            f" guarantee={str(self.guarantee)!r}, data_sets={self.delta.size})"
+        )
 
     @property
     def delta(self) -> FloatArray:
@@ -73,6 +81,7 @@ def audit(
     >>> result.holds, float(result.delta), round(float(result.smallest_epsilon), 4)
     (True, 0.0, 0.1207)
     """
+    check_arguments(learner, statistics, request, budget)
     release = unlearner.release(learner, statistics, request, budget)
     reference = unlearner.reference(
         learner,

@@ -15,6 +15,7 @@ from armnesia.core.units import UNIT
 from armnesia.learners import Learner
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Unlearner
+from armnesia.unlearners.base import check_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,7 @@ def compare(
     frozen_rollback request_shape 0.0 0.0
     strict_adaptive request_shape 0.0 0.0
     """
+    check_arguments(learner, statistics, request, budget)
     old = learner.decide(statistics)
     retained = statistics.without(request)
     low, high = statistics.reward_range

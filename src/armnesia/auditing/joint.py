@@ -24,6 +24,7 @@ from armnesia.privacy import (
     smallest_epsilon,
 )
 from armnesia.unlearners import UNLEARNERS, JointRelease, Unlearner, release_jointly
+from armnesia.unlearners.base import check_arguments
 from armnesia.unlearners.joint import Over, answers_jointly, check_over, reference_jointly
 
 MOST_CONVOLVED = 2000
@@ -53,6 +54,13 @@ class JointAudit:
     """The lower and the upper end of the δ at the claim's ε; the same where it is exact up to rounding."""
     is_exact: bool
     """Whether no losses had to be put together, so that nothing is only enclosed."""
+
+    def __repr__(self) -> str:
+        return (
+            f"JointAudit(verdict={self.verdict!r}, delta={self.delta:.6g},"
+            f" delta_error={self.delta_error:.6g}, smallest_epsilon={self.smallest_epsilon:.6g},"
+            f" guarantee={str(self.guarantee)!r}, decisions={len(self.reference)})"
+        )
 
     @property
     def holds(self) -> bool:
@@ -226,6 +234,7 @@ def compare_jointly(
     [('strict_adaptive', 2.0), ('gaussian', 1.0), ('tilt', 0.61)]
     """
     check_over(over)
+    check_arguments(learner, statistics, request, budget)
     old = learner.decide(statistics).index
     posterior = posterior_means(statistics.without(request))
     low, high = statistics.reward_range

@@ -4,6 +4,7 @@ import codecs
 import io
 import sys
 import warnings
+from difflib import get_close_matches
 from typing import Any
 
 from armnesia.cli.interrupts import INTERRUPTED, Interrupted, exiting_on_interrupt
@@ -54,11 +55,23 @@ def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) ->
 
 def _usage_message(error: Any) -> str:
     """Typer's message, with the help of what is missing, or the value that was refused."""
+    if getattr(error, "possibilities", None):
+        error.possibilities = _similar_options(error.option_name, error.possibilities)
     message: str = error.format_message()
     described = getattr(getattr(error, "param", None), "help", None)
     if type(error).__name__ == "MissingParameter" and described and error.ctx is not None:
         return f"{message.rstrip('.')} ({described.rstrip('.')}); see {error.ctx.command_path} --help"
     return message + _refused_value(error)
+
+
+def _similar_options(given: str, options: list[str]) -> list[str]:
+    """Those that are spelled like the one that was given, apart from the dashes that all of them have.
+
+    >>> _similar_options("--bogus", ["--user"]), _similar_options("--usr", ["--user", "--url"])
+    ([], ['--user', '--url'])
+    """
+    name = given.strip("-")
+    return [option for option in options if get_close_matches(name, [option.strip("-")])]
 
 
 def _failure_of_system(error: OSError | MemoryError) -> str:

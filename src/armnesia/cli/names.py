@@ -41,10 +41,12 @@ def read_names(
     >>> read_names(records="r-1,r-2")
     {'records': ['r-1', 'r-2']}
     """
-    ways = (bool(user), file is not None, records is not None, records_file is not None)
-    if sum(ways) != 1:
+    ways = {"--user": user or None, "--file": file, "--records": records, "--records-file": records_file}
+    given = [option for option, value in ways.items() if value is not None]
+    if len(given) != 1:
         raise InvalidInputError(
-            "name people or records by one of --user (repeatable), --file, --records and --records-file"
+            "name people or records by one of --user (repeatable), --file, --records and --records-file; got"
+            f" {' and '.join(given) or 'none'}"
         )
     if column is not None and file is None and records_file is None:
         raise InvalidInputError(f"--column belongs to --file or --records-file; got --column {column} alone")
@@ -68,8 +70,8 @@ def names_in(file: Path, column: str | None, option: str, what: str) -> list[str
     where = f"{option} {file}"
     names: list[str] = []
     place, width, size = 0, 0, 0
-    for number, row in enumerate(_rows(file, option), 1):
-        if number == 1:
+    for number, row in _rows(file, option):
+        if not width:
             width = len(row)
             if column is not None:
                 if column not in row:
@@ -82,6 +84,8 @@ def names_in(file: Path, column: str | None, option: str, what: str) -> list[str
             raise InvalidInputError(
                 f"{where} must have the same number of values in each line; line {number} has not"
             )
+        if not row[place].strip():
+            raise InvalidInputError(f"{where} must name one {what} per line; line {number} names none")
         names.append(row[place])
         size += len(row[place])
         if len(names) > _MOST_NAMES or size > _MOST_TEXT:
@@ -91,20 +95,21 @@ def names_in(file: Path, column: str | None, option: str, what: str) -> list[str
             )
     if column is not None and not width:
         raise InvalidInputError(f"{where} has no column {column!r} in its first line")
-    if not names or "" in names:
+    if not names:
         raise InvalidInputError(f"{where} must name at least one {what}, and one per line")
     if column is None:
         _check_one_column(names, where)
     return names
 
 
-def _rows(file: Path, option: str) -> Iterator[list[str]]:
-    """The values of every line that is not empty, one line at a time."""
+def _rows(file: Path, option: str) -> Iterator[tuple[int, list[str]]]:
+    """The number and the values of every line that is not blank, one line at a time."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            for row in csv.reader(_lines(stream), strict=True):
-                if row:
-                    yield row
+            reader = csv.reader(_lines(stream), strict=True)
+            for row in reader:
+                if len(row) > 1 or "".join(row).strip():
+                    yield reader.line_num, row
     except OSError as error:
         raise InvalidInputError(f"{option} {file} cannot be read: {error.strerror}") from None
     except (csv.Error, UnicodeDecodeError):

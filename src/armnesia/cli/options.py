@@ -17,6 +17,7 @@ from armnesia.core.units import checked_reward_range
 from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import IF_PRESENT, Log, open_source, read_opened, warn_of_experiments
 from armnesia.logs.experiments import EXPERIMENT
+from armnesia.logs.key_columns import checked_keys
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
@@ -111,8 +112,9 @@ class LogOptions:
             where=self.where,
             whole_rows=False,
         )
-        read = read_opened(opened, declared, reward_range)
-        if EXPERIMENT not in [key.partition(":")[0] for key in by or ()]:
+        keys = checked_keys(by) if by else ()
+        read = read_opened(opened, declared, reward_range, by=keys)
+        if EXPERIMENT not in [key.name for key in keys]:
             warn_of_experiments(opened.mixes_experiments(), stacklevel=2)
         return read
 

@@ -44,10 +44,16 @@ def json_value(value: Any) -> Any:
     return str(value)
 
 
-def print_result(result: Mapping[str, Any], as_json: bool, *shown: RenderableType) -> None:
-    """Print the result as JSON, or else the lines and tables; no character of a line is markup or control."""
+def print_result(
+    result: Mapping[str, Any] | Callable[[], Mapping[str, Any]], as_json: bool, *shown: RenderableType
+) -> None:
+    """Print the result as JSON, or else the lines and tables; no character of a line is markup or control.
+
+    A function that makes the result is called for JSON only.
+    """
     if as_json:
-        print(json.dumps(json_value(result), ensure_ascii=not _prints_unicode(), indent=2))
+        written = result() if callable(result) else result
+        print(json.dumps(json_value(written), ensure_ascii=not _prints_unicode(), indent=2))
         return
     for item in shown:
         if isinstance(item, str):
@@ -109,7 +115,8 @@ def table(
         numeric = all(_looks_numeric(cell) for cell in cells)
         is_name = position == 0 and all(len(cell) <= _LONGEST_NAME for cell in cells)
         no_wrap = is_name or column in unwrapped
-        made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap)
+        # Where a line is too short, words and numbers go on in the next one: nothing is cut off.
+        made.add_column(column, justify="right" if numeric else "left", no_wrap=no_wrap, overflow="fold")
     for row in listed:
         made.add_row(*(Text(printable(cell, keep="\n")) for cell in row))
     return Group(Text(title, style="bold"), made)

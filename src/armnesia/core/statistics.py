@@ -17,12 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import ImpossibleDeletionError, InvalidInputError
-from armnesia.core.exact_sums import LARGEST_INT64_COUNT, add_sums, exact_sums, is_whole
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT, checked_reward_range, from_unit_scale, to_units
 
 SCHEMA = "armnesia.statistics/1"
 """Names the layout of `ArmStatistics.to_dict`; every later version must load this one."""
+
+
+LARGEST_INT64_COUNT = np.iinfo(np.int64).max // UNIT
+"""Of records of an arm: every possible sum of their reward units fits into 64 bits."""
+
+_WHOLE = (int, np.integer)
 
 
 class Records(Protocol):
@@ -330,3 +335,35 @@ def _shown(values: NDArray[Any], arm: int) -> str:
 def _as_label(label: Any) -> Hashable:
     """Restore a tuple that JSON turned into a list; labels are hashable, so a list was a tuple."""
     return tuple(map(_as_label, label)) if isinstance(label, list) else label
+
+
+def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
+    """Convert sums to int64 if every possible sum of these counts fits, to Python integers otherwise."""
+    given = np.asarray(sums)
+    if given.dtype.kind not in "iuO":
+        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.dtype}")
+    if given.dtype == object and not all(is_whole(value) for value in given.flat):
+        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.tolist()}")
+    fits = counts.size == 0 or int(counts.max()) <= LARGEST_INT64_COUNT
+    if not fits:
+        return np.array([int(value) for value in given.flat], dtype=object).reshape(given.shape)
+    try:
+        return given.astype(np.int64)
+    except OverflowError:
+        raise InvalidInputError(f"sums must lie between 0 and count · {UNIT}; got {given.tolist()}") from None
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer of Python or numpy, and not a truth value.
+
+    >>> is_whole(np.int64(2)), is_whole(2.0), is_whole(True)
+    (True, False, False)
+    """
+    return type(value) is int or (isinstance(value, _WHOLE) and not isinstance(value, bool))
+
+
+def add_sums(left: NDArray[Any], right: NDArray[Any], counts: IntArray) -> NDArray[Any]:
+    """Add sums, as Python integers where int64 could overflow."""
+    if counts.size and int(counts.max()) > LARGEST_INT64_COUNT:
+        left = left.astype(object)
+    return np.asarray(left + right)

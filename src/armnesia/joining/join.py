@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -253,10 +253,11 @@ class _Join:
         found = database.run(statements.COUNT_METRIC, {}, failed=table.failed)
         rows = [statements.MetricCounts(*row) for row in found]
         database.run(statements.LEADERS, {}, failed=table.failed)
-        ((people, exposed),) = database.run(statements.COUNT_PEOPLE, {}, failed=table.failed)
+        ((people, exposed, dates),) = database.run(statements.COUNT_PEOPLE, {}, failed=table.failed)
         skipped = {row.status: row.pairs for row in rows if row.status != statements.USABLE}
         by_kept = {row.kept: row for row in rows if row.status == statements.USABLE}
         not_exposed, of_left_out = (by_kept[kept].pairs if kept in by_kept else 0 for kept in (None, False))
+        dates += by_kept[None].dates if None in by_kept else 0
         uses = MetricUses(0, 0, 0, of_left_out)
         if True in by_kept:
             of_kept = by_kept[True]
@@ -275,7 +276,7 @@ class _Join:
         }
         last = max((row.last for row in rows if row.last is not None), default=None)
         counts = MetricRows(read=read, **reasons, user_not_exposed=not_exposed, user_exposed=exposed)
-        return _ReadMetric(counts, uses, people, last, sum(row.dates for row in rows))
+        return _ReadMetric(counts, uses, people, last, dates)
 
     def _warn(self, exposures: "_ReadExposures", metric: "_ReadMetric") -> None:
         """Warn of metrics that are 0 because of how users or times are written."""
@@ -289,6 +290,15 @@ class _Join:
             warnings.warn(
                 f"the metric has {counted(metric.dates, 'date')} without a time of day, taken as midnight:"
                 " before any exposure of the same day; give times of day, or cut the exposures to dates, too",
+                stacklevel=4,
+            )
+        elif not metric.uses.within_window and (metric.uses.before_window or metric.uses.after_window):
+            warnings.warn(
+                f"no row of the metric lies in a window, so every reward is that of people without metric"
+                f" rows: {metric.uses.before_window} before the first exposure, {metric.uses.after_window}"
+                f" after the window; the last time of the metric is {_moment(metric.last)}, that of the"
+                f" exposures {_moment(exposures.last)}: are the window, time_unit, metric_time_unit and the"
+                " zones right?",
                 stacklevel=4,
             )
 
@@ -361,6 +371,19 @@ class _ReadMetric:
     people: int
     last: int | None
     dates: int
+    """Rows that can be used and have a date without a time of day."""
+
+
+def _moment(microseconds: int | None) -> str:
+    """A time since 1970 in UTC; None has no time.
+
+    >>> _moment(1_768_003_200_000_000)
+    '2026-01-10 00:00:00 UTC'
+    """
+    if microseconds is None:
+        return "unknown"
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=microseconds)
+    return f"{moment.isoformat(' ', 'seconds')} UTC"
 
 
 def _run_on_files(database: ScratchDatabase, table: EventTable, sql: str, parameters: dict[str, Any]) -> None:

@@ -189,9 +189,10 @@ LEADERS = f"""
 """One row of `people` per person."""
 
 COUNT_PEOPLE = """
-    SELECT (SELECT count(*) FROM leaders WHERE kept),
-        (SELECT coalesce(sum(metric_rows), 0)::BIGINT FROM sums JOIN leaders ON sums.place = leaders.place)"""
-"""People who are kept, and the metric rows of people who were exposed, each once."""
+    SELECT (SELECT count(*) FROM leaders WHERE kept), coalesce(sum(metric_rows), 0)::BIGINT,
+        coalesce(sum(dates), 0)::BIGINT
+    FROM sums JOIN leaders ON sums.place = leaders.place"""
+"""People who are kept; the metric rows of people who were exposed, and how many have dates, each once."""
 
 LONGEST_LABEL = f"""
     SELECT max(strlen(experiment) + strlen(person)), max(strlen(action))

@@ -82,6 +82,15 @@ class KeyColumn:
             return text if text in self.intervals else None
         return self.intervals[int(np.searchsorted(self.edges, number, side="right"))]
 
+    def text_of(self, value: Any) -> str | None:
+        """The text by which a value is known as a key; None if it is missing, or no number of edges.
+
+        >>> KeyColumn("age", (18, 30)).text_of(17.5), KeyColumn("country").text_of("DE")
+        ('<18', 'DE')
+        """
+        text = label_text(value)
+        return self.interval_of(text) if self.edges and text is not None else text
+
     @property
     def described(self) -> str:
         """Name the column in a message."""

@@ -38,6 +38,7 @@ def open_source(
     table: str | None = None,
     where: Where | None = None,
     whole_rows: bool = True,
+    decimals_as_written: bool = False,
 ) -> Source:
     """Open decisions in a file, dataframe or database table, and check that the named columns are there.
 
@@ -47,6 +48,7 @@ def open_source(
     `user` is by default the column named `user`, if there is one; None stands for no user column.
     `where` are conditions that the rows must satisfy to be read, such as "country = DE".
     `whole_rows` reads all columns of rows without an id, because they are told apart by their content.
+    With `decimals_as_written`, the text of 1.50 is "1.50" and not "1.5", for vaults that hold such texts.
 
     >>> source = open_source({"arm": ["A", "B"], "won": [1, 0], "who": [7, None]},
     ...     action="arm", reward="won", user="who")
@@ -61,6 +63,8 @@ def open_source(
     open_kind: Callable[..., Source] = getattr(importlib.import_module(module), name)
     chosen = conditions(where)
     opened = open_kind(source, columns, table=table, whole_rows=whole_rows)
+    if decimals_as_written:
+        opened = opened.with_decimals_as_written()
     return opened.filtered(chosen) if chosen else opened
 
 
@@ -80,7 +84,7 @@ def _kind(source: Any) -> str:
     return "path" if isinstance(source, str | os.PathLike) else "object"
 
 
-def reopen_source(description: Mapping[str, Any]) -> Source:
+def reopen_source(description: Mapping[str, Any], *, decimals_as_written: bool = False) -> Source:
     """Open a source again from its description; a password is taken from PGPASSWORD or a service file."""
     if description["kind"] == IN_MEMORY:
         raise InvalidInputError("a dataframe cannot be opened again; give a file or a table instead")
@@ -88,6 +92,7 @@ def reopen_source(description: Mapping[str, Any]) -> Source:
         description["location"],
         table=description["table"],
         where=description.get("where"),
+        decimals_as_written=decimals_as_written,
         **description["columns"],
     )
 

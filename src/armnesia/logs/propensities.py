@@ -7,7 +7,7 @@ an action was collected by a policy that looked at the context, or that changed 
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from armnesia.core.errors import ConfoundedLogWarning
 
@@ -47,12 +47,34 @@ def vary(ranges: Iterable[tuple[float | None, float | None]]) -> bool:
     return any(high - low > _TOLERANCE * high for low, high in known)
 
 
-def warn_of_propensities(name: str | None, stacklevel: int) -> None:
-    """Name the assumption that decisions make, if a column of propensities (`name`) speaks against it."""
+class Ranges(dict[Hashable, tuple[float, float]]):
+    """The lowest and the highest propensity of each group of rows.
+
+    >>> ranges = Ranges()
+    >>> ranges.include("A", 0.2, 0.2)
+    >>> ranges.include("A", 0.3, None)
+    >>> ranges.include("A", 0.5, 0.7)
+    >>> ranges
+    {'A': (0.2, 0.7)}
+    """
+
+    def include(self, group: Hashable, low: float | None, high: float | None) -> None:
+        """Take what a part of a group has; None if it has none."""
+        if low is not None and high is not None:
+            lowest, highest = self.get(group, (low, high))
+            self[group] = min(lowest, low), max(highest, high)
+
+
+def warn_of_propensities(name: str | None, stacklevel: int, *, by_decision: bool = False) -> None:
+    """Name the assumption that decisions make, if a column of propensities (`name`) speaks against it.
+
+    With `by_decision`, the rows were compared within each decision.
+    """
     if name is not None:
+        parted = " and decision" if by_decision else ""
         warnings.warn(
-            f"column {name!r} holds propensities that differ among rows of the same action, and they are not"
-            " used: decisions assume that rewards are independent of who was shown which arm"
+            f"column {name!r} holds propensities that differ among rows of the same action{parted}, and they"
+            " are not used: decisions assume that rewards are independent of who was shown which arm"
             ' (docs/data.md, "Is my log fit for this?")',
             ConfoundedLogWarning,
             stacklevel=stacklevel,

@@ -11,6 +11,7 @@ from armnesia.core.units import checked_reward_range
 from armnesia.logs.columns import IF_PRESENT
 from armnesia.logs.conditions import Where, conditions
 from armnesia.logs.frames.source import ArraySource
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.log import Log
 from armnesia.logs.opening import open_source
 from armnesia.logs.propensities import warn_of_propensities
@@ -78,9 +79,12 @@ def read_opened(
     declared: tuple[Hashable, ...] | None,
     reward_range: tuple[float, float],
     *,
+    by: tuple[KeyColumn, ...] = (),
     stacklevel: int = 2,
 ) -> Log:
     """The part of `read_log` after a source was opened and its options were checked.
+
+    `by` are the keys by which the log will be parted: propensities are compared within each decision.
 
     >>> source = open_source({"action": ["A"], "reward": [1]}, action="action", reward="reward")
     >>> read_opened(source, ("A", "B"), (0.0, 1.0))
@@ -95,7 +99,10 @@ def read_opened(
             UndeclaredActionsWarning,
             stacklevel=stacklevel,
         )
-    warn_of_propensities(opened.varying_propensity(), stacklevel=stacklevel + 1)
+    varying = opened.varying_propensity()
+    if varying is not None and by:
+        varying = opened.keyed_by(by).varying_propensity()
+    warn_of_propensities(varying, stacklevel=stacklevel + 1, by_decision=bool(by))
     return log
 
 

@@ -58,6 +58,10 @@ class RecordChoice(ABC):
                 )
             return self._request_of_rows(_checked_rows(rows, self.n_rows))
         self._check_has_users()
+        if user is not None and type(user).__hash__ is None:
+            raise InvalidInputError(
+                f"user must be a single label; got {type(user).__name__}: name several by users=[...]"
+            )
         return self._request_of_users([user] if users is None else _checked_users(users))
 
     @abstractmethod

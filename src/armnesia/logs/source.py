@@ -1,7 +1,7 @@
 """`Source`: where logged decisions are kept, read in chunks and checked by the rules of `rules.py`.
 
-One class per kind: `files.FileSource`, `frames.FrameSource`, `sqlite.SqliteSource`,
-`postgres.PostgresSource`, `delta.DeltaSource` and `iceberg.IcebergSource`. `read_log` makes a `Log` of a
+One class per kind: `files.FileSource`, `frames.FrameSource`, `tables.SqliteSource`,
+`tables.PostgresSource`, `lakes.DeltaSource` and `lakes.IcebergSource`. `read_log` makes a `Log` of a
 source; a vault reads its rows.
 """
 
@@ -47,8 +47,12 @@ class Source(ABC):
     """The action set, where the source states it."""
     keys: tuple[str, ...] = ()
     """The key columns, which are read as well; see `with_keys`."""
+    key_columns: tuple[KeyColumn, ...] = ()
+    """The same with their edges, where they are known; see `keyed_by`."""
     where: tuple[Condition, ...] = ()
     """The conditions that a row must satisfy to be read; see `filtered`."""
+    decimals_as_written: bool = False
+    """Whether the text of a decimal keeps the zeros at its end; see `with_decimals_as_written`."""
     user_integers_below: int | None = None
     """In a user column of short floats, where whole numbers begin to stand for several integers."""
 
@@ -89,7 +93,10 @@ class Source(ABC):
             yield raw.users
 
     def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
-        """Give the lowest and the highest propensity of each action; kinds that cannot say give none."""
+        """Give the lowest and the highest propensity of each action; kinds that cannot say give none.
+
+        With key columns, of each action in each decision: what the policy looked at may be their keys.
+        """
         return ()
 
     def described(self, role: str) -> str:
@@ -97,12 +104,16 @@ class Source(ABC):
         return self.columns.described(role)
 
     def varying_propensity(self) -> str | None:
-        """Find a column of propensities that differ among rows of the same action.
+        """Find a column of propensities that differ among rows of the same action, and of the same decision.
 
         >>> from armnesia.logs import open_source
         >>> log = {"action": ["A", "A"], "reward": [1, 0], "pscore": [0.2, 0.7]}
         >>> open_source(log, action="action", reward="reward").varying_propensity()
         'pscore'
+        >>> log |= {"country": ["DE", "FR"]}
+        >>> source = open_source(log, action="action", reward="reward")
+        >>> source.keyed_by((KeyColumn("country"),)).varying_propensity() is None
+        True
         """
         return next((name for name in self._propensities if vary(self.propensity_ranges(name))), None)
 
@@ -154,6 +165,15 @@ class Source(ABC):
         """
         raise UnsupportedError(f"rows of a {type(self).__name__} cannot be chosen by where")
 
+    def with_decimals_as_written(self) -> Self:
+        """The same source, for a vault that holds decimals by a text with the zeros at their end.
+
+        To be called before `filtered`, whose conditions compare texts.
+        """
+        written = copy.copy(self)
+        written.decimals_as_written = True
+        return written
+
     def described_filter(self) -> dict[str, list[str]]:
         """What `description` says of the conditions; nothing if there are none."""
         return {"where": list(map(str, self.where))} if self.where else {}
@@ -167,7 +187,11 @@ class Source(ABC):
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
         """The same source, whose rows have the values of key columns."""
-        return self.with_keys(tuple(key.name for key in keys)) if keys else self
+        if not keys:
+            return self
+        keyed = self.with_keys(tuple(key.name for key in keys))
+        keyed.key_columns = keys
+        return keyed
 
     def read_keyed(
         self, actions: tuple[Hashable, ...], reward_range: tuple[float, float], keys: Sequence[KeyCodes]

@@ -1,7 +1,7 @@
 """What a value of a source means: which values are missing, and the text by which labels and rows are known.
 
-The text is the same for the same value in a CSV or Parquet file, a dataframe or a table. `files.py` has the
-same rules in SQL; the tests compare the two, type by type.
+The text is the same for the same value in a CSV or Parquet file, a dataframe or a table.
+`files/duckdb_values.py` has the same rules in SQL; the tests compare the two, type by type.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -18,6 +18,10 @@ _BYTE_TEXTS = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in "\"'\\" else f"\\x{byte:02X}" for byte in range(256)
 ]
 """The text of each byte of binary data, as DuckDB writes it."""
+
+
+class DecimalAsWritten(Decimal):
+    """A decimal whose text keeps the zeros at its end, as in vaults made before `plain_decimals`."""
 
 
 def is_missing(value: Any) -> bool:
@@ -37,13 +41,16 @@ def is_missing(value: Any) -> bool:
 def label_text(value: Any) -> str | None:
     """Write a label as text; None if it is missing.
 
-    It is `str(value)`, with four exceptions. A whole number has no decimal point: a column of integers with
-    a missing value becomes a column of floats in pandas, and user 7 must not become user 7.0. Times have as
-    many digits as they need, and times with a date and a zone are in UTC. Bytes are text where they are
-    printable ASCII, and hexadecimal otherwise, as in DuckDB.
+    It is `str(value)`, with five exceptions. A whole number has no decimal point: a column of integers with
+    a missing value becomes a column of floats in pandas, and user 7 must not become user 7.0. Decimals have
+    no zeros at the end, which depend on the column's type, and no exponent. Times have as many digits as they
+    need, and times with a date and a zone are in UTC. Bytes are text where they are printable ASCII, and
+    hexadecimal otherwise, as in DuckDB.
 
     >>> label_text("007"), label_text(7), label_text(7.0), label_text(7.5), label_text(True)
     ('007', '7', '7', '7.5', 'True')
+    >>> label_text(Decimal("1.50")), label_text(Decimal("-0.0")), label_text(DecimalAsWritten("1.50"))
+    ('1.5', '0', '1.50')
     >>> label_text(time(23, 59, 59, 500_000)), label_text(b"ann"), label_text(float("nan"))
     ('23:59:59.5', 'ann', None)
     """
@@ -57,8 +64,10 @@ def label_text(value: Any) -> str | None:
     match plain:
         case float():
             text = str(int(plain)) if plain.is_integer() and abs(plain) < LARGEST_EXACT else str(plain)
-        case Decimal():
+        case DecimalAsWritten():
             text = format(_without_point(plain), "f")
+        case Decimal():
+            text = _without_zeros(format(_without_point(plain), "f"))
         case datetime():
             text = _moment_text(plain)
         case time():
@@ -99,6 +108,15 @@ def python_values(column: Any, what: str) -> list[Any]:
     if not isinstance(values, list):
         raise InvalidInputError(f"{what} must be an array or a list, with one value per row; got {column!r}")
     return values
+
+
+def with_decimals_as_written(values: list[Any]) -> list[Any]:
+    """Mark the decimals among the values of a column; everything else stays.
+
+    >>> [label_text(value) for value in with_decimals_as_written([Decimal("2.50"), 2.5, None])]
+    ['2.50', '2.5', None]
+    """
+    return [DecimalAsWritten(value) if isinstance(value, Decimal) else value for value in values]
 
 
 def sorted_if_comparable(labels: Iterable[Any]) -> list[Any]:

@@ -178,8 +178,17 @@ class Unlearner(ABC):
     def remark(
         self, learner: Any, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> str:
-        """One line on how a request is answered, for the operator; empty if there is nothing to say."""
+        """One line on how a request is answered, for the operator; empty if there is nothing to say.
+
+        If there are decisions on the first axis, it is about all of them, and `budget` is that of each.
+        """
         return ""
+
+    def insured(
+        self, learner: Any, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
+    ) -> tuple[IntArray, IntArray] | None:
+        """How many contenders are insured in each data set, of how many; None if nothing can be insured."""
+        return None
 
     @abstractmethod
     def answer(
@@ -219,6 +228,13 @@ class Unlearner(ABC):
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         """The exact distribution of the arm released after forgetting the request."""
+        lacks_budget = self.needs_budget and not isinstance(budget, Budget)
+        if lacks_budget or not (
+            isinstance(learner, Learner)
+            and isinstance(statistics, ArmStatistics)
+            and isinstance(request, DeletionRequest)
+        ):
+            check_arguments(learner, statistics, request, budget)
         self.check_supported(learner, request.records.counts)
         retained = request.taken_from(statistics)
         probabilities, branch = self.answer(learner, statistics, request, retained, budget)
@@ -286,6 +302,26 @@ class Unlearner(ABC):
             for kind in self.registered.values()
             if learner.supports(kind.needs) and Level.weakest(kind.level, self.level) is self.level
         ]
+
+
+def check_arguments(learner: object, statistics: object, request: object, budget: object) -> None:
+    """Refuse arguments of a release that are none, such as a log in the place of a request on it.
+
+    >>> from armnesia.learners import LCB
+    >>> check_arguments(LCB(), ArmStatistics.from_rewards({"A": [1]}), None, Budget(epsilon=1.0, delta=0.0))
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: request must be a DeletionRequest, such as
+    log.request(user='ann'); got NoneType
+    """
+    expected: tuple[tuple[str, object, type, str], ...] = (
+        ("learner", learner, Learner, "a Learner, such as LCB()"),
+        ("statistics", statistics, ArmStatistics, "ArmStatistics, such as log.statistics()"),
+        ("request", request, DeletionRequest, "a DeletionRequest, such as log.request(user='ann')"),
+        ("budget", budget, Budget, "a Budget, such as Budget(epsilon=1.0, delta=1e-5)"),
+    )
+    for name, given, kind, accepted in expected:
+        if not isinstance(given, kind):
+            raise InvalidInputError(f"{name} must be {accepted}; got {type(given).__name__}")
 
 
 def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities: FloatArray) -> FloatArray:

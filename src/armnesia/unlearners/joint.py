@@ -20,7 +20,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Learner
 from armnesia.privacy import Budget, Composition, Guarantee, composed_delta, split_budget
-from armnesia.unlearners.base import Branch, Release, Unlearner, decision_distribution
+from armnesia.unlearners.base import Branch, Release, Unlearner, check_arguments, decision_distribution
 
 Over: TypeAlias = Literal["touched", "all"]
 """Over which decisions a budget is split: those that lose records, or all of them."""
@@ -48,6 +48,12 @@ class JointRelease(SharedBudget):
     """The first axis of its probabilities is the decisions; its own guarantee is that of one decision."""
     touched: BoolArray
     """Which decisions lose records."""
+
+    def __repr__(self) -> str:
+        return (
+            f"JointRelease(guarantee={str(self.guarantee)!r}, decisions={len(self.probabilities)},"
+            f" touched={int(self.touched.sum())}, n_sharing={self.n_sharing}, each={self.each!r})"
+        )
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
@@ -120,6 +126,7 @@ def release_jointly(
     (ε = 1, δ = 1e-05) at level request_shape: up to (ε, δ), the rewards are forgotten; how many records of
     each arm in each decision were deleted is not
     """
+    check_arguments(learner, statistics, request, budget)
     check_decisions(statistics, request)
     probabilities = decision_distribution(learner, statistics)
     codes = np.full(len(probabilities), list(Branch).index(Branch.UNCHANGED), dtype=np.int8)

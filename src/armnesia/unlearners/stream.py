@@ -24,6 +24,7 @@ from armnesia.privacy import Budget, Level
 from armnesia.unlearners import JointRelease, Release, Unlearner, release_jointly
 from armnesia.unlearners.base import Branch, decision_distribution
 from armnesia.unlearners.joint import budget_of_each, check_decisions, joint_guarantee, request_of, rows_of
+from armnesia.unlearners.tilt_reference import insured_text
 
 Penalty: TypeAlias = Literal["retained", "frozen"]
 """Whether the penalty of an arm is that of the records left, or stays as if none had been deleted."""
@@ -174,6 +175,24 @@ class Stream:
         release = replace(release, guarantee=replace(release.guarantee, level=level))
         deleted_counts = None if self.deleted_counts is None else self.deleted_counts + request.counts
         return release, self._with_state(self.statistics.without(request), deleted_counts)
+
+    def remark(self, unlearner: Unlearner, request: DeletionRequest, budget: Budget) -> str:
+        """What the unlearner says about a request (`Unlearner.remark`); contenders are offered arms only.
+
+        With decisions on the first axis, `budget` is that of each.
+        """
+        if self.offered is None:
+            return unlearner.remark(self.current_learner, self.statistics, request, budget)
+        parts = []
+        for places, arms in self._groups():
+            rows = places if self.offered.ndim == 1 else places[~request.is_empty[places]]
+            part, own = self._part(rows, arms), _request_on(request_of(request, rows), arms)
+            parts.append((part.current_learner, part.statistics, own, budget))
+        found = [unlearner.insured(*part) for part in parts]
+        counts = [each for each in found if each is not None]
+        if len(parts) == 1 or not counts:
+            return unlearner.remark(*parts[0])
+        return insured_text(*map(np.concatenate, zip(*counts, strict=True)))
 
     def _release_offered(self, unlearner: Unlearner, request: DeletionRequest, budget: Budget) -> Release:
         """The release over the offered arms; the others have probability 0."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, one_hot, sums_of_arms
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.messages import counted
 from armnesia.core.parameters import parameter
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -31,6 +30,7 @@ from armnesia.unlearners.tilt_reference import (
     highest_allowed,
     insured_arms,
     insured_reference,
+    insured_text,
 )
 
 _MOST_RECORDS = 10**18
@@ -239,17 +239,29 @@ class Tilt(Unlearner):
         'Insured: 0 of 2 contenders'
         'Insured: 2 of 2 contenders'
         """
-        retained, shape = statistics.without(request), request.counts
-        if retained.counts.ndim > 1 or retained.total == 0:
-            return ""
+        counts = self.insured(learner, statistics, request, budget)
+        if counts is not None:
+            return insured_text(*counts)
+        return "Insured: nothing, because insurance is 0" if statistics.without(request).total.any() else ""
+
+    def insured(
+        self,
+        learner: MeanAndCountLearner,
+        statistics: ArmStatistics,
+        request: DeletionRequest,
+        budget: Budget,
+    ) -> tuple[IntArray, IntArray] | None:
+        """How many contenders are insured in each data set, of how many; none where no records are left."""
         if self.insurance == 0:
-            return "Insured: nothing, because insurance is 0"
+            return None
+        retained, shape = statistics.without(request), request.counts
         if self.assumed_share is not None:
             shape = most_deleted(retained.counts, self.assumed_share)
         is_contender, highest = self._contenders(learner, retained, shape)
+        contenders = np.where(retained.total == 0, 0, is_contender.sum(axis=-1))
         q = among_contenders(self._predicted(learner, retained, shape), is_contender)
-        insured = insured_arms(q, is_contender, highest, budget, self.insurance)
-        return f"Insured: {insured.sum()} of {counted(is_contender.sum(), 'contender')}"
+        insured = insured_arms(q, is_contender, highest, budget, self.insurance).sum(axis=-1)
+        return np.minimum(insured, contenders), contenders
 
     def _contenders(
         self, learner: MeanAndCountLearner, retained: ArmStatistics, shape: IntArray

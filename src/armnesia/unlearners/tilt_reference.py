@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray, numbers_of_arms, sums_of_arms
+from armnesia.core.messages import counted
 from armnesia.privacy import Budget
 
 _AT_ONCE = 2**14
@@ -242,3 +243,21 @@ def insured_reference(
         return best_reference(predictive, budget)
     q = among_contenders(_without_impossible(predictive), is_contender)
     return best_reference(q, budget, insured_arms(q, is_contender, highest, budget, insurance))
+
+
+def insured_text(insured: IntArray, contenders: IntArray) -> str:
+    """How many contenders are insured, of how many in each data set; empty if there are none.
+
+    >>> insured_text(np.array(2), np.array(3))
+    'Insured: 2 of 3 contenders'
+    >>> insured_text(np.array([2, 1, 0, 0]), np.array([2, 3, 3, 0]))
+    'Insured: all contenders in 1 of 3 decisions, some of them in 1'
+    """
+    if not contenders.any():
+        return ""
+    if contenders.ndim == 0:
+        return f"Insured: {insured} of {counted(int(contenders), 'contender')}"
+    decided = contenders > 0
+    every, some = decided & (insured == contenders), (insured > 0) & (insured < contenders)
+    partly = f", some of them in {some.sum()}" if some.any() else ""
+    return f"Insured: all contenders in {every.sum()} of {counted(int(decided.sum()), 'decision')}{partly}"

@@ -53,8 +53,12 @@ class Policy:
     max_delta: float
     levels: tuple[Level, ...]
     beyond: Beyond = "refuse"
+    checked: InitVar[bool] = False
+    """True where the values come from a sealed state or a ledger, which were checked when written."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
+        if checked:
+            return
         meaningful_budget(self.max_epsilon, self.max_delta)
         if not self.levels:
             raise InvalidInputError(f"levels must name at least one of {', '.join(Level)}; got none")
@@ -112,6 +116,8 @@ class Configuration:
     """How people are named; None: the first ingest that brings users fixes it."""
     plain_booleans: bool = True
     """Whether true, TRUE and 1 are one value where rows without an id are compared."""
+    plain_decimals: bool = True
+    """Whether 1.5 and 1.50 are one value in columns of decimals, in users, ids, keys, actions and rows."""
     by: tuple[str, ...] = ()
     """The key columns by which rows belong to decisions, such as "country" or "age:18,30,50"; none: all rows
     are of one decision."""
@@ -369,8 +375,10 @@ class Configuration:
         rules = [rule.to_dict() for rule in written.pop("arms")]
         if rules:
             written["arms"] = rules
-        if not self.plain_booleans:  # vaults of the first release have none of these three keys
+        if not self.plain_booleans:  # vaults of the first release have none of these four keys
             del written["plain_booleans"]
+        if not self.plain_decimals:
+            del written["plain_decimals"]
         if learner_options:
             written["learner_options"] = dict(learner_options)
         if user_type is not UserType.EXACT:
@@ -391,17 +399,18 @@ class Configuration:
         read = dict(values)
         read["unlearner_options"] = read.pop("options")
         policy = dict(read.pop("policy"))
-        policy["levels"] = tuple(policy["levels"])
+        policy["levels"] = tuple(map(Level, policy["levels"]))
         actions = None if read["actions"] is None else tuple(read["actions"])
         user_type = read.get("user_type", UserType.EXACT)
         read["user_type"] = None if user_type is None else UserType(user_type)
         read.setdefault("plain_booleans", False)
+        read.setdefault("plain_decimals", False)
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         read["by"] = tuple(read.get("by", ()))
         read["successors"] = tuple(read.get("successors", ()))
         read["earlier_levels"] = tuple(map(Level.named, read.get("earlier_levels", ())))
         read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
-        return cls(**read, policy=Policy(**policy), checked=True)
+        return cls(**read, policy=Policy(**policy, checked=True), checked=True)
 
 
 def make_unlearner(name: str, options: Mapping[str, Any], *, stored: bool = False) -> Unlearner:

@@ -81,7 +81,7 @@ class Ingested:
     user_type_fixed: UserType | None = None
     dry_run: bool = False
     decisions: int | None = None
-    """How many decisions the vault has now; None in a vault without keys."""
+    """How many decisions the vault has now; None in a vault without key columns."""
     replaced: int = 0
     """How many rows came in the place of a record with the same id."""
     erasure: Erasure | None = None
@@ -137,13 +137,15 @@ class Forgotten:
     head: Head
     certificate: Certificate
     decisions: tuple[TouchedDecision, ...] | None = None
-    """What the request did in each decision that it touched; None in a vault without keys."""
+    """What the request did in each decision that it touched; None in a vault without key columns."""
     decided_again: int | None = None
     """How many other decisions the learner decided again: they served what an earlier request released, and
-    the level conceals which decisions were touched; None in a vault without keys."""
+    the level conceals which decisions were touched; None in a vault without key columns."""
     pending_because: str | None = None
     erasure_steps: str | None = None
     fallback_because: str | None = None
+    may_be_without_user: bool = False
+    """Whether some of the people had no rows, while the vault holds rows without a user."""
 
     @property
     def records(self) -> int:
@@ -173,6 +175,7 @@ class Forgotten:
             "pending_because": self.pending_because,
             "erasure_steps": self.erasure_steps,
             "fallback_because": self.fallback_because,
+            "may_be_without_user": self.may_be_without_user,
             "certificate": self.certificate.to_dict(),
         }
 
@@ -196,8 +199,10 @@ class Preview:
     not_held: tuple[str, ...] = ()
     fallback_because: str | None = None
     decisions: tuple[TouchedDecision, ...] | None = None
-    """The decisions that the request would touch; None in a vault without keys."""
+    """The decisions that the request would touch; None in a vault without key columns."""
     decided_again: int | None = None
+    """As in `Forgotten`."""
+    may_be_without_user: bool = False
     """As in `Forgotten`."""
     method_lines: tuple[str, ...] = ()
     """The unlearner with the parameters in force, and what it says about this request."""
@@ -206,6 +211,11 @@ class Preview:
     def records(self) -> int:
         """How many records would be deleted."""
         return sum(self.counts.values())
+
+    @property
+    def remark(self) -> str | None:
+        """What the unlearner says about this request, such as how many contenders are insured."""
+        return next(iter(self.method_lines[1:]), None)
 
     @property
     def probabilities(self) -> dict[Hashable, float] | None:
@@ -228,6 +238,8 @@ class Preview:
             "not_held": list(self.not_held),
             "unlearner": self.unlearner,
             "fallback_because": self.fallback_because,
+            "remark": self.remark,
+            "may_be_without_user": self.may_be_without_user,
             "probabilities": self.probabilities,
             **self._decisions(),
             "branch": str(release.branch) if isinstance(release, Release) else None,
@@ -373,9 +385,9 @@ class Status:
     sources: tuple[HeldSource, ...]
     scores: tuple[ArmScore, ...] | None
     decisions: int | None = None
-    """How many decisions there are; None in a vault without keys."""
+    """How many decisions there are; None in a vault without key columns."""
     scores_of: Mapping[str, str] | None = None
-    """The key of the decision that `scores` are of; None in a vault without keys."""
+    """The key of the decision that `scores` are of; None in a vault without key columns."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, and a note on who may see them; `decisions` only where there can be many.
@@ -488,7 +500,7 @@ class ArmChange:
     where: Mapping[str, str]
     new_rows: NewRows | None
     decisions: int | None
-    """How many decisions offer other arms than before; None in a vault without keys."""
+    """How many decisions offer other arms than before; None in a vault without key columns."""
     served: Any
     head: Head
 

@@ -180,7 +180,16 @@ class Vault:
         With `dry_run` the result says what would be done, and nothing is written.
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
         """
-        rows = open_source(source, action=action, reward=reward, user=user, id=id, table=table, where=where)
+        rows = open_source(
+            source,
+            action=action,
+            reward=reward,
+            user=user,
+            id=id,
+            table=table,
+            where=where,
+            decimals_as_written=not self.configuration.plain_decimals,
+        )
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
         return ingest(
             self._connection,
@@ -270,7 +279,7 @@ class Vault:
     def readmit(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False
     ) -> Readmitted:
-        """Let new records of forgotten people in again; nothing that was deleted comes back."""
+        """Let records of forgotten people in again; old ones come back only if a source brings them again."""
         return readmit(self._connection, ErasureTarget.of(users, records), erase=erase)
 
     def verify(
@@ -316,7 +325,7 @@ class Vault:
         return self._state().configuration
 
     @property
-    def has_keys(self) -> bool:
+    def has_key_columns(self) -> bool:
         """Whether rows belong to decisions by their keys: the vault was created with `by`."""
         return self._connection.records.layout.keyed
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import armnesia as am
 from tests.cli.examples import COLUMNS
 
 
@@ -90,3 +91,26 @@ def test_decide_warns_when_the_penalty_of_the_range_dominates(run: Any, folder: 
     narrow = run(*decide, "--reward-range", "0,100", "--json")
     assert (min(arm["score"] for arm in narrow.json["arms"]) > 0, narrow.err) == (True, "")
     assert run(*decide, "--reward-range", "0,50000", "--learner", "imitation", "--json").err == ""
+
+
+def test_decide_by_says_in_how_many_decisions_the_penalty_dominates(run: Any, folder: Path) -> None:
+    rows = [("A", 1, "DE")] * 300 + [("B", 0, "DE")] * 300 + [("A", 1, "FR")] * 2 + [("B", 0, "IT")] * 2
+    text = "action,reward,country\n" + "".join(f"{arm},{reward},{key}\n" for arm, reward, key in rows)
+    Path("log.csv").write_text(text)
+    result = run("decide", "log.csv", "--actions", "A,B", "--by", "country", "--json")
+    decisions = am.read_log("log.csv", actions=["A", "B"]).by("country")
+    scores = am.LCB().bind(decisions.pooled).decide(decisions.statistics).scores
+    assert (scores.max(axis=-1) < 0).tolist() == [False, True, True]
+    assert result.err == (
+        "armnesia: warning: in 2 of 3 decisions, every score lies below the lowest possible reward, 0: the"
+        " penalty for the number of records outweighs the means, so that mostly the counts choose the arm;"
+        " declare a narrower reward range than [0, 1] if you can defend it, collect more records, or part"
+        " them by fewer keys\n"
+    )
+    run("init", "--actions", "A,B", "--by", "country", "--confidence", "0.001")
+    run("ingest", "log.csv", "--no-user")
+    assert "warning: in 2 of 3 decisions, every score lies below the" in run("decide").err
+    assert run("decide", "--json").err == ""  # what is served, without the scores
+    few = run("status", "--scores", "--where", "country=FR").err
+    assert few.startswith("armnesia: warning: every score lies below the lowest possible reward, 0: the")
+    assert run("status", "--scores", "--where", "country=DE").err == ""

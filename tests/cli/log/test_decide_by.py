@@ -91,3 +91,13 @@ def test_what_is_refused(run: Any, visits: Path, arguments: tuple[str, ...], mes
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"armnesia: {message}")
     assert done.err.count("\n") == 1
+
+
+def test_propensities_are_compared_within_each_decision(run: Any, folder: Path) -> None:
+    rows = ["A,1,0.9,home", "A,0,0.9,home", "B,1,0.1,home", "A,1,0.2,cart", "B,0,0.8,cart", "B,1,0.8,cart"]
+    Path("log.csv").write_text("action,reward,pscore,page\n" + "\n".join(rows * 200) + "\n")
+    decide = ("decide", "log.csv", "--actions", "A,B")
+    assert "'pscore' holds propensities that differ among rows of the same action, and" in run(*decide).err
+    assert run(*decide, "--by", "page").err == ""
+    Path("log.csv").write_text("action,reward,pscore,page\n" + "\n".join([*rows, "A,1,0.7,home"] * 200))
+    assert "differ among rows of the same action and decision, and" in run(*decide, "--by", "page").err

@@ -68,7 +68,7 @@ def test_touched_decisions_with_the_smallest_margins_stand_first(run: Any, decis
     shown = run("unlearn", "visits.csv", "--actions", "A,B,C", "--user", "u50", "--by", "page").out
     printed = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
     assert printed == ["30"]
-    assert "30 decisions without records of the request: they keep their arms." in shown
+    assert "30 decisions without records of the request keep their arms." in shown
     users = [argument for number in range(50) for argument in ("--user", f"u{number}")]
     shown = run("unlearn", "visits.csv", "--actions", "A,B,C", *users, "--by", "page").out
     printed = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
@@ -218,3 +218,43 @@ def test_what_is_refused(run: Any, arguments: tuple[str, ...], message: str) -> 
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"armnesia: {message}")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--assumed-share", "0.5", "--over", "all")], ids=["shape", "retained"]
+)
+@pytest.mark.parametrize("epsilon", [3.0, 12.0, 18.0])
+def test_it_says_in_how_many_decisions_the_contenders_are_insured(
+    run: Any, decisions: am.Decisions, options: tuple[str, ...], epsilon: float
+) -> None:
+    tilt = am.Tilt(assumed_share=0.5) if options else am.Tilt()
+    request, statistics = decisions.request(user="u7"), decisions.statistics
+    learner, budget = am.LCB().bind(decisions.pooled), am.Budget(epsilon=epsilon, delta=1e-5)
+    over: Any = "all" if options else "touched"
+    each = am.release_jointly(tilt, learner, statistics, request, budget, over=over).each
+    remarks = []
+    for place in np.flatnonzero(request.counts.sum(axis=-1)):  # one decision after the other
+        one, own = (
+            am.ArmStatistics(found.actions, found.counts[place], found.sums[place])
+            for found in (statistics, request.records)
+        )
+        remarks.append(tilt.remark(learner, one, am.DeletionRequest(own, binary=True), each).split())
+    every = sum(insured == of for _, insured, _, of, _ in remarks)
+    some = sum(0 < int(insured) < int(of) for _, insured, _, of, _ in remarks)
+    expected = f"Insured: all contenders in {every} of {len(remarks)} decisions"
+    expected += f", some of them in {some}" if some else ""
+    assert (every + some > 0) or (options and epsilon < 13)  # three contenders need 2.26 in each of six
+    arguments = (*LOG, *BY, "--epsilon", epsilon, "--delta", "1e-5", "--unlearner", "tilt", *options)
+    for command in ("unlearn", "audit"):
+        assert f"\n{expected}\n" in run(command, *arguments).out
+        assert run(command, *arguments, "--json").json["remark"] == expected
+
+
+def test_headings_fit_into_80_columns_and_one_decision_is_no_they(run: Any, decisions: am.Decisions) -> None:
+    shown = run("audit", *LOG, *BY, *BUDGET, "--unlearner", "tilt").out
+    assert "P(reference)" in shown
+    assert max(map(len, shown.splitlines()[:6])) <= 80
+    one = ("visits.csv", "--actions", "A,B,C", "--user", "u50", "--by", "age:18", *BUDGET)
+    assert "\n1 decision without records of the request keeps its arm.\n" in run("unlearn", *one).out
+    every = run("unlearn", *one, "--unlearner", "tilt", "--assumed-share", "0.5", "--over", "all").out
+    assert "\n1 decision without records of the request is answered as well.\n" in every

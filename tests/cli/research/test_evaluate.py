@@ -1,8 +1,12 @@
 """The command `evaluate`."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+ROOT = Path(__file__).parents[3]
 
 EXACT = {
     1000: {"oracle": 0.005409, "rollback": 0.019004, "gaussian": 0.011602, "adaptive": 0.014173},
@@ -93,3 +97,12 @@ def test_evaluate_defaults_to_the_papers_parameters_and_takes_others(run: Any) -
     exact = run("evaluate", "--n", 2000, "--threshold", "exact", "--threshold-scale", 1, "--json").json
     assert as_printed == pytest.approx(0.011572, abs=1e-6)
     assert exact["suboptimality"] == pytest.approx(0.008367, abs=1e-6)  # rolls back, and is better for it
+
+
+def test_the_documented_unlearner_is_the_default(run: Any) -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"(?ms)^### `evaluate`$.*?(?=^##)", text)
+    (documented,) = re.findall(r"`--unlearner` \(by default `(\w+)`\)", section)
+    setting = ("evaluate", "--n", 2000, "--json")
+    assert run(*setting).json == run(*setting, "--unlearner", documented).json
+    assert f"in `evaluate` `{documented}`" in text

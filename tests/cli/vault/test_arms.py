@@ -70,7 +70,7 @@ def test_a_vault_with_one_decision_has_arms_too(run: Any, vault: Path) -> None:
         (("retire", "X"), "arm 'X' is not one of"),
         (("add", "A"), "arm 'A' is offered already; nothing was changed"),
         (("retire", "A", "--new-rows", "drop"), "new_rows must be 'count' or 'refuse'; got 'drop'"),
-        (("add", "D", "--where", "page=1"), "the vault has one decision, without keys"),
+        (("add", "D", "--where", "page=1"), "the vault has one decision, without key columns"),
         (("add",), "Missing argument 'ARM'"),
     ],
 )

@@ -20,7 +20,8 @@ def test_a_dry_run_tells_the_probabilities_and_writes_nothing(run: Any, vault: P
     preview = run("forget", "--user", "u1", "--dry-run", "--json").json
     assert set(preview) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "unlearner"),
-        *("not_held", "fallback_because", "probabilities", "branch", "guarantee", "note"),
+        *("not_held", "fallback_because", "remark", "may_be_without_user"),
+        *("probabilities", "branch", "guarantee", "note"),
     }
     assert preview["counts"] == {"A": 0, "B": 40, "C": 0}
     assert preview["probabilities"] == {"A": 1.0, "B": 0.0, "C": 0.0}
@@ -35,7 +36,7 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
     assert set(done) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "served", "head"),
         *("sequence", "kind", "unlearner", "level", "budget", "erasure", "pending_because"),
-        *("erasure_steps", "fallback_because", "certificate", "certificate_file"),
+        *("erasure_steps", "fallback_because", "may_be_without_user", "certificate", "certificate_file"),
     }
     assert (done["records"], done["served_before"], done["served"]) == (40, "B", "A")
     assert (done["kind"], done["level"], done["erasure"]) == ("forget", "retained", "complete")
@@ -200,3 +201,12 @@ def test_one_parameter_of_a_request_leaves_the_others_and_the_level(run: Any, cl
     assert done["level"] == "retained"
     used = {"name": "tilt", "assumed_share": 0.95, "predictive": "by_counts", "insurance": 0.01}
     assert done["certificate"]["body"]["entry"]["unlearner"] == used
+
+
+def test_rows_without_a_user_are_mentioned_where_none_were_found(run: Any, folder: Path) -> None:
+    Path("log.csv").write_text("action,reward,plane\nA,1,147\nB,0,148\n")
+    run("init", "--actions", "A,B")
+    run("ingest", "log.csv")
+    sentence = "The vault also holds rows without a user, and cannot tell whose they are"
+    assert sentence in " ".join(run("forget", "--user", "147", "--dry-run").out.split())
+    assert sentence in " ".join(run("forget", "--user", "147").out.split())

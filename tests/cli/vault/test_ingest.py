@@ -40,7 +40,7 @@ def test_a_dry_run_says_what_would_be_added_and_changes_nothing(run: Any) -> Non
     would = run("ingest", "clicks.csv", *COLUMNS, *USER_COLUMN, "--dry-run")
     assert would.code == 0
     assert would.out.splitlines() == [
-        "200 rows: 200 would be added, 0 already there, 0 of forgotten people left out",
+        "200 rows: 200 would be added, 0 already there, 0 of forgotten people or records left out",
         "User type from then on: text",
         "Served now: None",
         "Nothing was changed.",
@@ -149,9 +149,11 @@ def test_corrected_rows_replace_those_with_their_ids(run: Any) -> None:
     assert "need replace=True (--replace)" in refused.err
     replace = ("ingest", "corrected.csv", "--id-column", "id", "--replace")
     would = run(*replace, "--dry-run").out
-    assert "3 rows: 1 would be added, 1 would be replaced, 1 already there, 0 of forgotten people" in would
+    assert "3 rows: 1 would be added, 1 would be replaced, 1 already there, 0 of forgotten people or" in would
     done = run(*replace)
-    assert "3 rows: 1 added, 1 replaced, 1 already there, 0 of forgotten people left out" in done.out
+    assert (
+        "3 rows: 1 added, 1 replaced, 1 already there, 0 of forgotten people or records left out" in done.out
+    )
     assert "What was replaced has left the files of the database." in done.out
     again = run(*replace, "--json").json
     assert (again["replaced"], again["already_there"], "erasure" in again) == (0, 3, False)
@@ -160,3 +162,12 @@ def test_corrected_rows_replace_those_with_their_ids(run: Any) -> None:
     assert "rows replaced by corrections" in run("status").out
     without_ids = run("ingest", "corrected.csv", "--replace")
     assert (without_ids.code, "corrections need the id column" in without_ids.err) == (2, True)
+
+
+def test_rows_of_forgotten_records_are_not_called_those_of_people(run: Any) -> None:
+    Path("ids.csv").write_text("action,reward,user,id\nA,1,ann,r1\nB,0,bob,r2\n")
+    ingest = ("ingest", "ids.csv", "--id-column", "id", "--user-column", "user")
+    run("init", "--actions", "A,B")
+    run(*ingest)
+    run("forget", "--records", "r1")
+    assert "0 added, 1 already there, 1 of forgotten people or records left out" in run(*ingest).out

@@ -57,6 +57,7 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
         },
         "user_type": "integer",
         "plain_booleans": True,
+        "plain_decimals": True,
     }
 
 

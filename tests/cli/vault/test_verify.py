@@ -42,7 +42,7 @@ def test_an_external_vault_looks_at_the_source(run: Any) -> None:
     assert run("forget", "--user", "u1", "--json").json["records"] == 40
     verified = run("verify", "--json").json
     assert verified["holds"] is True
-    assert "40 rows of forgotten people are still present" in verified["notes"][0]
+    assert "40 rows of forgotten people or records are still present" in verified["notes"][0]
     assert "Note: " in run("verify").out
     (source,) = run("status", "--json").json["sources"]
     assert source == {"name": source["name"], "records": 160}

@@ -162,7 +162,7 @@ def test_a_look_up_in_sqlite_uses_the_index(tmp_path: Path) -> None:
         ("smallint", -3, "-3"),
         ("bigint", 2**62, str(2**62)),
         ("numeric(20, 2)", Decimal("7.00"), "7"),
-        ("numeric", Decimal("7.50"), "7.50"),
+        ("numeric", Decimal("7.50"), "7.5"),
         ("double precision", 7.0, "7"),
         ("boolean", True, "True"),
         ("uuid", uuid.UUID(int=17), "00000000-0000-0000-0000-000000000011"),

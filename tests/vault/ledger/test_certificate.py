@@ -348,6 +348,7 @@ def test_the_words_say_what_is_forgotten_how_far_and_what_is_not_covered(level: 
         "statistics or scores published before and after",
         "backups, copies",
         "other accounts of the same person",
+        "records without a user, if the vault holds any: whose they are is not known to it",
         "does not prove that no copy of the records exists elsewhere",
         f"Ledger entry: 7:{entry_of(level=level).hash}",
         f"signing key 1: {PUBLIC}",

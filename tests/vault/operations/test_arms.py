@@ -217,6 +217,7 @@ def test_a_release_is_that_of_a_log_with_the_offered_arms_alone(
         ]
         each_budget = budget_of_each(method, budget, len(touched), "best")
         joint: Any = found.release
+        remarks = []
         for each, row in zip(found.decisions, joint.probabilities.tolist(), strict=True):
             key = tuple(each.key.values())
             arms = offers.get(key, "ABC")
@@ -224,9 +225,19 @@ def test_a_release_is_that_of_a_log_with_the_offered_arms_alone(
             expected = method.release(
                 am.LCB(confidence=0.001), statistics(part_of(log, key), arms), own, each_budget
             )
+            if key in touched:
+                log_of_key = am.LCB(confidence=0.001), statistics(part_of(log, key), arms)
+                remarks.append(method.remark(*log_of_key, own, each_budget))
             got = dict(zip("ABC", row, strict=True))
             assert [got[arm] for arm in arms] == pytest.approx(expected.probabilities.tolist(), abs=1e-12)
             assert all(got[arm] == 0 for arm in set("ABC") - set(arms))
+        if unlearner == "tilt":
+            every = sum(insured == of for _, insured, _, of, _ in map(str.split, remarks))
+            remark = f"Insured: all contenders in {every} of {len(touched)} decisions"
+            assert (found.remark or "").removesuffix(f", some of them in {len(touched) - every}") == remark
+            assert remark in "\n".join(found.method_lines)
+        else:
+            assert found.remark is None
         done = vault.forget(users=["u7"])
         assert all(
             each.served in offers.get(tuple(each.key.values()), "ABC") for each in done.decisions or ()
@@ -392,7 +403,7 @@ def test_a_vault_without_actions_or_keys_says_so(sqlite_place: Place) -> None:
         with pytest.raises(VaultError, match="the vault has no actions yet"):
             vault.add_arm("D")
         vault.ingest({**LOG, "action": [1 if arm == "A" else 2 for arm in LOG["action"]]}, **COLUMNS)
-        with pytest.raises(InvalidInputError, match="one decision, without keys; got the key"):
+        with pytest.raises(InvalidInputError, match="one decision, without key columns; got the key"):
             vault.retire_arm(1, {"page": "search"})
         vault.add_arm("3")
         assert vault.configuration.actions == (1, 2, 3)

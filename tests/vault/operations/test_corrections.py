@@ -89,7 +89,7 @@ def test_corrected_rows_come_in_the_place_of_the_old_ones(
         would = correct(vault, CORRECTED, dry_run=True)
         assert held(vault) == sums_of(BEFORE, by)
         done = correct(vault, CORRECTED)
-        moved = 2 if by else 1  # without keys c0 is as before
+        moved = 2 if by else 1  # without key columns c0 is as before
         assert (done.added, done.replaced, done.already_there) == (1, 11 + moved, 3 - moved)
         assert (would.added, would.replaced, would.already_there) == (1, 11 + moved, 3 - moved)
         assert would.erasure is None

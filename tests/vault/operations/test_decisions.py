@@ -149,7 +149,7 @@ def test_one_decision_is_named_by_its_whole_key(place: Place) -> None:
 
 def test_a_vault_without_keys_is_named_by_none(place: Place) -> None:
     with place.create(Configuration(actions=ACTIONS)) as vault:
-        with pytest.raises(InvalidInputError, match="the vault has one decision, without keys"):
+        with pytest.raises(InvalidInputError, match="the vault has one decision, without key columns"):
             vault.decide(where={"country": "DE"})
         assert "decisions" not in vault.status().to_dict()
         assert "by" not in vault.configuration.to_dict()

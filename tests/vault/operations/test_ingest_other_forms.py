@@ -80,10 +80,13 @@ def test_a_vault_of_an_earlier_version_knows_its_rows_as_before(sqlite_place: Pl
     put_old_vault(sqlite_place, FIRST_RELEASE)
     with sqlite_place.open() as vault:
         assert not vault.configuration.plain_booleans
-        assert "plain_booleans" not in vault.configuration.to_dict()
+        assert not vault.configuration.plain_decimals
+        assert not {"plain_booleans", "plain_decimals"} & vault.configuration.to_dict().keys()
         vault.change_policy(beyond="rollback")
         assert vault.verify().holds
-    assert Configuration(actions=("A",)).to_dict()["plain_booleans"] is True
+    made = Configuration(actions=("A",)).to_dict()
+    assert made["plain_booleans"] is True
+    assert made["plain_decimals"] is True
 
 
 def renamed(log: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from armnesia.core.errors import InvalidInputError, VaultError
@@ -97,3 +98,38 @@ def test_sources_that_are_known_are_counted_anew_whoever_was_forgotten(place: Pl
         with pytest.raises(VaultError, match=REFUSED):
             vault.ingest(tmp_path / "machines.csv")
         assert vault.ingest(tmp_path / "machines.csv", no_user=True).already_there == 2
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize("id_", [None, "id"])
+def test_rows_that_came_in_without_a_user_do_not_get_one_later(
+    place: Place, mode: str, id_: str | None, tmp_path: Path
+) -> None:
+    pd.DataFrame(LOG).to_csv(tmp_path / "log.csv", index=False)
+    log = str(tmp_path / "log.csv")
+    held = (
+        "at least 3 rows of this source are in the vault without a user: the first is row 0; whose a record"
+    )
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        assert vault.ingest(log, id=id_).added == 3
+        replaces = [False, True] if id_ and mode == "managed" else [False]
+        for replace in replaces:
+            with pytest.raises(VaultError, match=held):
+                vault.ingest(log, user="who", id=id_, replace=replace)
+        assert vault.verify().holds
+
+
+def test_a_request_says_that_rows_of_the_person_may_be_without_a_user(place: Place) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest({name: LOG[name] for name in ("action", "reward", "id")}, id="id")
+        assert vault.preview(users=["ann"]).may_be_without_user
+        done = vault.forget(users=["ann"])
+        assert done.to_dict()["may_be_without_user"] is True
+        assert any("records without a user" in each for each in done.certificate.body["not_covered"])
+        assert not vault.preview(users=["ann"]).may_be_without_user  # answered before
+        more = {**LOG, "id": ["r4", "r5", "r6"]}
+        vault.ingest(more, user="who", id="id")
+        assert not vault.forget(users=["bob"]).may_be_without_user  # whose rows were found
+        assert vault.forget(users=["cem", "dan"]).may_be_without_user
+        vault.forget(records=["r1", "r2", "r3"])
+        assert not vault.forget(users=["eve"]).may_be_without_user

@@ -506,7 +506,8 @@ def test_another_spelling_at_the_source_is_no_change(place: Place, tmp_path: Pat
         assert vault.rebuild().changed is False
         assert vault.forget(users=["1"]).records == 2
         assert vault.verify().notes == (
-            f"source '{tmp_path}/log.csv': 2 rows of forgotten people are still present; delete them",
+            f"source '{tmp_path}/log.csv': 2 rows of forgotten people or records are still present;"
+            " delete them",
         )
 
 

@@ -50,7 +50,7 @@ def test_an_interrupted_init_says_what_to_remove(sqlite_place: Place, database_i
     sqlite_place.keys.unlink()
     database.unlink(missing_ok=True)
     sqlite_place.create().close()
-    with pytest.raises(VaultError, match=r"already: a vault is created once$"):
+    with pytest.raises(VaultError, match=r"name a new file with --keys$"):
         sqlite_place.create()
 
 

@@ -236,3 +236,18 @@ def test_a_backup_from_within_a_rotation_is_restored_and_rebuilt(
         vault.rebuild()
         assert vault.verify().problems == ()
         assert vault.forget(users=["dan"]).records == 2
+
+
+@pytest.mark.parametrize("rotate", [Vault.rotate_signing_key, Vault.rotate_digest_key])
+def test_the_keys_of_another_vault_get_no_new_key(place: Place, rotate: Rotate) -> None:
+    """The file was exchanged while a process had the vault open."""
+    with filled(place) as vault:
+        own = place.keys.read_bytes()
+        place.keys.unlink()
+        Keyring.create("another vault").save(place.keys)
+        with pytest.raises(VaultError, match="does not have the keys of this vault any more: restore it"):
+            rotate(vault)
+        place.keys.write_bytes(own)
+        assert vault.verify().problems == ()
+    with place.open() as vault:
+        assert vault.forget(users=["ann"]).records == 2

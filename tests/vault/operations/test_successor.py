@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import warnings
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -628,3 +629,28 @@ def test_after_any_history_exactly_the_forgotten_stay_out(tmp_path: Path, seed: 
 def filled_with(vault: Vault, log: pd.DataFrame) -> Vault:
     vault.ingest(log, user="who", id="id")
     return vault
+
+
+@pytest.mark.parametrize("actions", [None, ("A", "B", "C"), ("A", "C")])
+def test_arms_that_the_old_vault_retired_are_warned_of(
+    sqlite_place: Place, tmp_path: Path, actions: tuple[str, ...] | None
+) -> None:
+    (tmp_path / "new").mkdir()
+    new = fresh_place("sqlite", tmp_path / "new")
+    with sqlite_place.create(Configuration(actions=("A", "B", "C", "D"))) as vault:
+        vault.retire_arm("B")
+        vault.retire_arm("C")
+        vault.add_arm("C")  # offered again: nothing to warn of
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with succeed(sqlite_place, new, Configuration(actions=actions)) as vault:
+            assert vault.configuration.arms == ()
+    sentences = [str(each.message) for each in caught]
+    if actions == ("A", "C"):
+        assert sentences == []
+    else:
+        (sentence,) = sentences
+        assert sentence.startswith(
+            "not offered in the old vault, or in some of its decisions, but in the new"
+        )
+        assert "one: 'B'; armnesia arms retire" in sentence

@@ -27,7 +27,7 @@ def row(number: int, content: str = "{}") -> DecisionRow:
 
 @contextmanager
 def session_of(place: Place) -> Iterator[Session]:
-    """A transaction on an empty vault with keys."""
+    """A transaction on an empty vault with key columns."""
     configuration = Configuration(actions=("A",), by=("page",))
     with place.create(configuration) as vault, vault._connection.database.writing() as session:
         yield session

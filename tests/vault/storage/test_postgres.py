@@ -247,3 +247,14 @@ def test_an_ingest_that_is_cut_off_is_told(
         with pytest.raises(VaultError, match="cannot be reached; nothing was changed"):
             vault.ingest({"action": ["A"], "reward": [1], "user": ["u"], "id": ["new"]}, user="user", id="id")
         administrator.execute(f"DROP FUNCTION {schema_of(vault)}.cut_off CASCADE")
+
+
+def test_messages_name_the_schema_and_a_second_vault_is_told_of_its_keys(postgres_place: Place) -> None:
+    schema = postgres_place.url.rpartition("schema=")[2]
+    elsewhere = postgres_place.url.replace(schema, "third")
+    with postgres_place.create(Configuration(actions=("A", "B"))) as vault:
+        assert vault.status().location.endswith(f"?schema={schema}")
+    with pytest.raises(VaultError, match=r"there is no vault at '.*\?schema=third'; make one with"):
+        Vault.open(elsewhere, keys=postgres_place.keys)
+    with pytest.raises(VaultError, match="another vault, name a new file with --keys"):
+        Vault.create(elsewhere, keys=postgres_place.keys)

@@ -281,3 +281,27 @@ def test_a_stream_that_was_given_up_ends_with_its_transaction(sqlite_place: Plac
             load()
         vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, id="id")
     streams.clear()  # what is raised here, pytest makes an error
+
+
+@pytest.mark.parametrize("rows", [6, 3000])
+def test_a_backup_written_over_the_open_file_is_noticed(
+    sqlite_place: Place, tmp_path: Path, rows: int
+) -> None:
+    """As by `cp`: it is the same file, its log stays, and SQLite goes on with the pages in its cache."""
+    log = {
+        "action": ["A", "B"] * (rows // 2),
+        "reward": [1, 0] * (rows // 2),
+        "user": [f"u{row % 3}" for row in range(rows)],
+    }
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log, user="user")
+        vault.back_up(tmp_path / "backup.db")
+        assert vault.forget(users=["u1"]).certificate.erasure == "complete"
+        sqlite_place.path.write_bytes((tmp_path / "backup.db").read_bytes())
+        for user in ("u1", "nobody", "u2"):
+            with pytest.raises(VaultError, match="older than its pinned head"):
+                vault.forget(users=[user])
+        assert not vault.verify().holds
+        assert not vault.verify(in_place=True).holds
+        with pytest.raises(VaultError, match="older than its pinned head"):
+            vault.back_up(tmp_path / "another.db")

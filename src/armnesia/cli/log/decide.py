@@ -1,6 +1,5 @@
 """The command `decide`."""
 
-import warnings
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -11,12 +10,12 @@ from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
+from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.cli.vault.options import with_vault_options
 from armnesia.cli.vault.served import print_served
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
-from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import LEARNERS, Decision
+from armnesia.learners import LEARNERS
 
 
 @with_parameters(LEARNERS)
@@ -66,19 +65,7 @@ def decide(
     statistics = read.statistics()
     bound = opt.make_learner(kind, parameters, statistics)
     decision = bound.decide(statistics)
-    _warn_of_a_dominating_penalty(statistics, decision)
+    warn_of_a_dominating_penalty(decision.scores, decision.no_data, statistics.reward_range)
     result = {**decision.to_dict(statistics), "learner": bound.to_dict()}
     title = f"{log}: {counted(int(statistics.total), 'row')}"
     print_result(result, as_json, *arm_table(title, statistics, decision), *opt.revealed(bound))
-
-
-def _warn_of_a_dominating_penalty(statistics: ArmStatistics, decision: Decision) -> None:
-    """Say if no score is a possible mean: then mostly the number of records chooses the arm."""
-    low, high = statistics.reward_range
-    if decision.scores.max() < low and not decision.no_data:
-        warnings.warn(
-            f"every score lies below the lowest possible reward, {low:g}: the penalty for the number of"
-            " records outweighs the means, so that mostly the counts choose the arm; declare a narrower"
-            f" reward range than [{low:g}, {high:g}] if you can defend it, or collect more records",
-            stacklevel=2,
-        )

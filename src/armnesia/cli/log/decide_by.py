@@ -7,6 +7,7 @@ import numpy as np
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
+from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.core.messages import counted
 from armnesia.learners import Learner
 from armnesia.logs import Decisions
@@ -20,6 +21,7 @@ def print_decisions(
 ) -> None:
     """Print the served arm of every decision; as a table, those with the smallest margins first."""
     decision = learner.decide(decisions.statistics)
+    warn_of_a_dominating_penalty(decision.scores, decision.no_data, decisions.statistics.reward_range)
     ahead, next_arm = margins(decision)
     if picture is not None:
         save(picture_of_decisions(decisions, decision), picture)

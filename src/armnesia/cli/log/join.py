@@ -95,7 +95,7 @@ def join(
             )
     except KeyboardInterrupt:
         raise Interrupted("interrupted; nothing was written") from None
-    print_result(done.to_dict(), as_json, *_shown(done))
+    print_result(done.to_dict, as_json, *_shown(done))
 
 
 def _shown(done: Joined) -> list[Any]:

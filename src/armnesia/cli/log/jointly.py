@@ -106,7 +106,7 @@ def _table(
     names = [column.name for column in decisions.columns]
     return table(
         title,
-        [*names, "forgotten", "served before", "margin before", "P(released)", *more],
+        [*names, "forgotten", "served\nbefore", "margin\nbefore", "P(released)", *more],
         [
             [
                 *decisions.keys[place],
@@ -125,13 +125,16 @@ def _rest(decisions: Decisions, release: JointRelease) -> list[str]:
     """What the table leaves out."""
     touched = int(release.touched.sum())
     hidden, others = touched - min(touched, _SHOWN), len(decisions) - touched
-    kept = "are answered as well" if len(release.answered) > touched else "keep their arms"
+    if len(release.answered) > touched:
+        kept = "is answered as well" if others == 1 else "are answered as well"
+    else:
+        kept = "keeps its arm" if others == 1 else "keep their arms"
     return [
         *(
             [f"{counted(hidden, 'more decision')} with records of the request: --json prints all."]
             * (hidden > 0)
         ),
-        *([f"{counted(others, 'decision')} without records of the request: they {kept}."] * (others > 0)),
+        *([f"{counted(others, 'decision')} without records of the request {kept}."] * (others > 0)),
     ]
 
 

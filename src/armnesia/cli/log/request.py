@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast, get_args
 
+import numpy as np
 import typer
 
 from armnesia.cli import options as opt
@@ -16,7 +17,7 @@ from armnesia.learners import LEARNERS, Decision, Learner
 from armnesia.logs import Decisions, Log
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
-from armnesia.unlearners.joint import Over
+from armnesia.unlearners.joint import Over, budget_of_each, request_of, rows_of
 
 Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 0: 3,17,20.")]
 
@@ -67,14 +68,26 @@ class UnlearningCase(LogRequest):
     budget: Budget
     over: Over = field(default="touched", kw_only=True)
 
+    @property
+    def remark(self) -> str:
+        """What the unlearner says about this request; with --by, about the decisions that lose records."""
+        statistics, request, budget = self.statistics, self.request, self.budget
+        if self.decisions is not None:
+            touched = np.flatnonzero(~request.is_empty)
+            number = len(self.decisions) if self.over == "all" else len(touched)
+            budget = budget_of_each(self.unlearner, budget, number, "best")
+            statistics, request = rows_of(statistics, touched), request_of(request, touched)
+        return self.unlearner.remark(self.learner, statistics, request, budget)
+
     def method_lines(self) -> list[str]:
         """Who answers, with the parameters in force, and what there is to say about this request."""
-        remark = self.unlearner.remark(self.learner, self.statistics, self.request, self.budget)
+        remark = self.remark
         return [f"Unlearner: {self.unlearner.described}", *([remark] if remark else [])]
 
     def to_dict(self) -> dict[str, Any]:
         """Write as JSON holds it."""
-        return {"unlearner": self.unlearner.name, **super().to_dict(), "budget": self.budget.to_dict()}
+        facts = {"unlearner": self.unlearner.name, **super().to_dict(), "budget": self.budget.to_dict()}
+        return {**facts, "remark": self.remark or None}
 
 
 @dataclass(frozen=True)

@@ -59,4 +59,4 @@ def reproduce(
         )
     rows = [[claim.text, claim.paper, claim.ours, claim.verdict] for claim in found.claims]
     shown = [table("The paper's claims", ["claim", "paper", "ours", "verdict"], rows)] if rows else []
-    print_result(found.to_dict(), as_json, *shown, f"Report: {found.report}")
+    print_result(found.to_dict, as_json, *shown, f"Report: {found.report}")

@@ -37,7 +37,7 @@ def arms_list(options: VaultOptions, where: Where = None, as_json: opt.AsJson = 
         shown = table("Arms", ["arm", "offered"], rows)
     rules = [[_rule_text(rule), equations(dict(rule.where)) or "all decisions"] for rule in found.rules]
     of_rules = [table("Rules, of which the last holds", ["rule", "where"], rules)] if rules else []
-    print_result(found.to_dict(), as_json, shown, *of_rules)
+    print_result(found.to_dict, as_json, shown, *of_rules)
 
 
 @with_vault_options
@@ -48,7 +48,7 @@ def arms_add(arm: ArmName, options: VaultOptions, where: Where = None, as_json: 
     """
     with options.open() as vault:
         done = vault.add_arm(arm, key_in(vault, where))
-    print_result(done.to_dict(), as_json, f"{done.action} is offered {_scope(done)}", _served(done))
+    print_result(done.to_dict, as_json, f"{done.action} is offered {_scope(done)}", _served(done))
 
 
 @with_vault_options
@@ -67,7 +67,7 @@ def arms_retire(
         done = vault.retire_arm(arm, key_in(vault, where), new_rows=new_rows)  # type: ignore[arg-type]
     rows = "are counted" if done.new_rows == "count" else "are refused"
     text = f"{done.action} is retired {_scope(done)} New rows of it {rows}."
-    print_result(done.to_dict(), as_json, text, _served(done))
+    print_result(done.to_dict, as_json, text, _served(done))
 
 
 def _scope(done: ArmChange) -> str:

@@ -90,7 +90,7 @@ def _print_saved(done: SavedCertificates, as_json: bool) -> None:
     if done.missing:
         have = counted(done.missing, "of the named has", "of the named have")
         lines.append(f"{have} no certificate, and no file in the index")
-    print_result(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict, as_json, *lines)
     if done.missing:
         raise typer.Exit(1)
 
@@ -147,7 +147,7 @@ def _print_served_check(checked: ServedCheck, as_json: bool) -> None:
     lines += [f"Note: {note}" for note in checked.notes]
     if checked.valid:
         lines.append(f"Served at head {checked.head}, signed {checked.issued}")
-    print_result(checked.to_dict(), as_json, *lines)
+    print_result(checked.to_dict, as_json, *lines)
     if not checked.valid:
         raise typer.Exit(1)
 

@@ -31,4 +31,4 @@ def export(
         done = vault.export(file, for_restore=for_restore)
     entries = counted(done.entries, "entry", "entries")
     written = f"{entries} and {counted(done.certificates, 'certificate')} written to {file}"
-    print_result(done.to_dict(), as_json, written)
+    print_result(done.to_dict, as_json, written)

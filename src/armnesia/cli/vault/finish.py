@@ -38,6 +38,6 @@ def finish(
     if not done.complete:
         stay = counted(done.pending, "certificate stays", "certificates stay")
         lines.append(f"{stay} pending: {done.pending_because}")
-    print_result(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict, as_json, *lines)
     if not done.complete:
         raise typer.Exit(1)

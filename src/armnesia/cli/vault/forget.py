@@ -24,6 +24,10 @@ from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
+_WITHOUT_USER = (
+    "The vault also holds rows without a user, and cannot tell whose they are: if rows of this request are"
+    " among them, forget them by their ids (--records)."
+)
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
@@ -73,7 +77,7 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            print_result(found.to_dict(), as_json, *_preview_lines(found))
+            print_result(found.to_dict, as_json, *_preview_lines(found))
             return
         done = vault.forget(**named, **answer)
     _warn_of_unknown_ids(done, named)
@@ -84,15 +88,19 @@ def forget(
             raise VaultError(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
-    result = {**done.to_dict(), "certificate_file": certificate}
     asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
     lines = _lines(done, certificate, ignored=done.repeated and asked)
-    print_result(result, as_json, *lines, *erasure_hint(done, named))
+    print_result(
+        lambda: {**done.to_dict(), "certificate_file": certificate},
+        as_json,
+        *lines,
+        *erasure_hint(done, named),
+    )
 
 
 def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
     """What the operator can do about deleted bytes that are still in the files."""
-    if done.erasure == "complete":
+    if done.pending_because is None:
         return []
     name = "--user U" if "users" in named else "--records ID"
     return [
@@ -153,6 +161,7 @@ def _preview_lines(found: Preview) -> list[Any]:
             return ["This request was answered before."]
         return [
             f"{_NOTHING_HELD} {_left_out(found, 'would be')}",
+            *_named_lines(found),
             *_not_held_lines(found),
             "Nothing was changed.",
         ]
@@ -187,10 +196,12 @@ def _decisions_table(records: int, decisions: Sequence[TouchedDecision], release
 
 
 def _named_lines(found: Forgotten | Preview) -> list[str]:
-    """How many of several named had records, if it is known, and why another unlearner answers than asked."""
+    """How many of several named had records, where others may be, and why another unlearner answers."""
     lines = []
     if found.named > 1 and not found.repeated:
         lines.append(f"{found.held} of {found.named} named had records")
+    if found.may_be_without_user:
+        lines.append(_WITHOUT_USER)
     if found.decided_again:
         lines.append(
             f"Decided again by the learner: {counted(found.decided_again, 'other decision')}; their arms were"

@@ -126,7 +126,7 @@ def ingest(
         as_json,
         f"{counted(done.rows, 'row')}: {done.added} {'would be ' * dry_run}added,"
         + (f" {done.replaced} {'would be ' * dry_run}replaced," if replace else "")
-        + f" {done.already_there} already there, {done.suppressed} of forgotten people left out",
+        + f" {done.already_there} already there, {done.suppressed} of forgotten people or records left out",
         *([] if done.user_type_fixed is None else [f"User type from {since} on: {done.user_type_fixed}"]),
         f"Served now: {done.served}" if done.decisions is None else f"Decisions: {done.decisions}",
         *([_ERASURE[done.erasure]] if done.erasure is not None else []),

@@ -28,7 +28,7 @@ def public_key(
     """
     with options.open() as vault:
         found = vault.public_keys() if of is None else _keys_of(vault, of)
-    print_result(found.to_dict(), as_json, *found)
+    print_result(found.to_dict, as_json, *found)
 
 
 def _keys_of(vault: Vault, named: str) -> PublicKeys:
@@ -82,4 +82,4 @@ def rotate_key(
             f"Certificates signed since entry {compromised_since} must be issued again: armnesia status says"
             " how many; armnesia certificate show issues one, armnesia finish all."
         )
-    print_result(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict, as_json, *lines)

@@ -22,17 +22,20 @@ def readmit(
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Accept new records of forgotten people again.
+    """Accept records of forgotten people again.
 
-    Deleted records do not come back.
+    It brings nothing back by itself. Old records that a source still has come in if it is ingested again.
     """
     with options.open() as vault:
         done = vault.readmit(**named, erase=erase)
-    lines = [f"{done.readmitted} readmitted: their new records are accepted from now on"]
+    lines = [
+        f"{done.readmitted} readmitted: their records are accepted from now on, old ones too if a source"
+        " that has them is ingested again"
+    ]
     if done.erased:
         lines.append(
             "Their digests are erased: the suppression list no longer has them, certificate show no longer"
             " finds their certificate, and a backup from before their deletion, if it is restored, brings"
             " their old records back"
         )
-    print_result(done.to_dict(), as_json, *lines)
+    print_result(done.to_dict, as_json, *lines)

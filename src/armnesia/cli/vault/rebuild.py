@@ -28,4 +28,4 @@ def rebuild(
     ):
         done = vault.rebuild(without=without or (), progress=progress)
     text = "The statistics were recomputed and have changed." if done.changed else "Nothing to change."
-    print_result(done.to_dict(), as_json, text)
+    print_result(done.to_dict, as_json, text)

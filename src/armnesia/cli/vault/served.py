@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from armnesia.cli.output import print_result, table
+from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted, listed, shown
 from armnesia.plotting import margins
@@ -29,13 +30,13 @@ def print_served(vault: Vault, where: Sequence[str] | None, as_json: bool, *, si
             raise InvalidInputError("--signed prints all decisions; leave --where out")
         print_result(vault.signed_decisions().to_dict(), as_json=True)
         return
-    by = vault.configuration.key_columns if vault.has_keys else ()
+    by = vault.configuration.key_columns if vault.has_key_columns else ()
     if by and not where:
         found = vault.decisions(statistics=not as_json)
         print_result(found.to_dict() if as_json else {}, as_json, *([] if as_json else _lines(found)))
         return
     served = vault.decide(read_key(where, [column.name for column in by]) if where else None)
-    print_result(served.to_dict(), as_json, f"Served: {served_text(served)}")
+    print_result(served.to_dict, as_json, f"Served: {served_text(served)}")
 
 
 def read_key(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -104,7 +105,9 @@ def _lines(served: ServedDecisions) -> list[Any]:
     if served.stream is None:
         return ["No decisions yet: rows bring them."]
     statistics = served.stream.statistics
-    ahead, _ = margins(served.stream.decision())
+    decision = served.stream.decision()
+    warn_of_a_dominating_penalty(decision.scores, decision.no_data, statistics.reward_range)
+    ahead, _ = margins(decision)
     closest = np.argsort(ahead, kind="stable")[:_SHOWN].tolist()
     rows = [
         [*served.keys[at].values(), served.actions[at], float(ahead[at]), int(statistics.total[at])]

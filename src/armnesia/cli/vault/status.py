@@ -6,6 +6,7 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
+from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.cli.vault.options import VaultOptions, policy_text, with_vault_options
 from armnesia.cli.vault.served import equations, key_in, served_text
 from armnesia.core.errors import InvalidInputError
@@ -61,7 +62,12 @@ def status(
         sources = [[source.name, source.records] for source in found.sources]
         shown.append(table("Sources", ["source", "rows counted from it"], sources))
     if found.scores is not None:
+        warn_of_a_dominating_penalty(
+            [arm.score for arm in found.scores],
+            all(arm.count == 0 for arm in found.scores),
+            configuration.reward_range,
+        )
         arms = [[arm.action, arm.count, arm.mean, arm.score] for arm in found.scores]
         of = "" if found.scores_of is None else f" of {equations(found.scores_of)}"
         shown.append(table(f"Arms{of}", ["action", "count", "mean", "score"], arms))
-    print_result(found.to_dict(), as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)
+    print_result(found.to_dict, as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)

@@ -36,6 +36,8 @@ class FileColumn:
     full_type: str
     is_text: bool
     """Whether it is of a CSV file, where every value is text."""
+    decimals_as_written: bool = False
+    """Whether the text of a decimal keeps the zeros at its end; see `Source.decimals_as_written`."""
 
     @property
     def type(self) -> str:
@@ -61,7 +63,7 @@ class FileColumn:
 
     def label(self) -> str:
         """The label as a log shows it; NULL where it is missing."""
-        if self.type in _TEXT_LABELS:
+        if self.type in _TEXT_LABELS or (self.type == "DECIMAL" and self.decimals_as_written):
             return self.text()
         if self.type in _FLOATS:
             return f"CASE WHEN NOT isnan({self.name}) THEN CAST({self.name} AS DOUBLE) END"
@@ -82,7 +84,8 @@ class FileColumn:
             )
         if self.type == "DECIMAL":
             whole = f"{self.name} = trunc({self.name})"
-            return f"CASE WHEN {whole} THEN CAST(CAST({self.name} AS HUGEINT) AS VARCHAR) ELSE {plain} END"
+            other = plain if self.decimals_as_written else f"rtrim({plain}, '0')"
+            return f"CASE WHEN {whole} THEN CAST(CAST({self.name} AS HUGEINT) AS VARCHAR) ELSE {other} END"
         if self.type in _MOMENTS:  # not DuckDB's own text, which is in the zone of the machine
             return f"CAST({_MOMENTS[self.type].format(self.name)} AS VARCHAR) || '+00:00'"
         if self.type == "TIME WITH TIME ZONE":  # DuckDB writes a whole hour of the zone without minutes

@@ -7,6 +7,7 @@ addition, which differs from run to run when several threads read; a sum of inte
 import copy
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
@@ -76,6 +77,17 @@ class FileSource(Source):
         self._conditions = FileConditions()
         self._n_rows = self._files.n_rows
 
+    def with_decimals_as_written(self) -> Self:
+        """The same files, with the other text of decimals in SQL."""
+        written = super().with_decimals_as_written()
+        written._column_of = {role: written._as_written(column) for role, column in self._column_of.items()}
+        if self._others is not None:
+            written._others = list(map(written._as_written, self._others))
+        return written
+
+    def _as_written(self, column: FileColumn) -> FileColumn:
+        return replace(column, decimals_as_written=self.decimals_as_written)
+
     def _opened(self, path: str | os.PathLike[str], wanted: set[str] | None) -> LogFiles:
         """Find the files, of which the `wanted` columns are read; None stands for all."""
         return open_files(path, wanted)
@@ -128,7 +140,7 @@ class FileSource(Source):
         columns = keyed._further_columns("key", [key.name for key in keys])
         for column, key in zip(columns, keys, strict=True):
             column.check("reward" if key.edges else "key", key.described)
-        keyed._keys = tuple(zip(columns, keys, strict=True))
+        keyed._keys, keyed._known_ranges = tuple(zip(columns, keys, strict=True)), {}
         keyed._check_sizes({key.name: key.described for key in keys})
         return keyed
 
@@ -149,7 +161,8 @@ class FileSource(Source):
             if names.count(name) > 1:
                 raise InvalidLogError(f"{rules.described(role, name)} is in the source more than once")
             place = names.index(name)
-            found.append(FileColumn(f"c{place}", self._files.columns[place][1], self._is_csv))
+            column = FileColumn(f"c{place}", self._files.columns[place][1], self._is_csv)
+            found.append(self._as_written(column))
         return found
 
     @property
@@ -277,7 +290,7 @@ class FileSource(Source):
             expressions[f"{role}_text"] = self._column_of[role].text()
         for place, (column, key) in enumerate(self._keys):
             expressions[f"key_{place}_text"] = column.text()
-            expressions[f"key_{place}"] = interval_sql(key, column.reward()) if key.edges else column.text()
+            expressions[f"key_{place}"] = _key_sql(column, key)
         for propensity, name in self._propensity_names().items():
             expressions[name] = self._propensity_of[propensity].propensity()
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
@@ -307,7 +320,8 @@ class FileSource(Source):
         """Ask DuckDB, if `read` has not done so."""
         if name not in self._known_ranges:
             value, label = self._propensity_of[name].propensity(), self._column_of["action"].label()
-            sql = f"SELECT min({value}), max({value}) FROM {self._table} GROUP BY {label}"
+            groups = ", ".join([label, *(_key_sql(column, key) for column, key in self._keys)])
+            sql = f"SELECT min({value}), max({value}) FROM {self._table} GROUP BY {groups}"
             found = self._files.query(sql, **self._where_parameters)
             self._known_ranges[name] = [(low, high) for low, high in found]
         return self._known_ranges[name]
@@ -401,6 +415,11 @@ class FileSource(Source):
             others,
             tuple(map(_with_refused, rest[::2], rest[1::2])),
         )
+
+
+def _key_sql(column: FileColumn, key: KeyColumn) -> str:
+    """The key of a row in SQL; NULL where it has none."""
+    return interval_sql(key, column.reward()) if key.edges else column.text()
 
 
 def _with_refused(numbers: list[Any], texts: list[str | None]) -> list[Any]:

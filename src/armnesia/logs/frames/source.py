@@ -26,9 +26,15 @@ from armnesia.logs.frames.columns import (
 )
 from armnesia.logs.key_columns import KeyCodes
 from armnesia.logs.limits import LONGEST_TEXT, in_chunks, is_longer
+from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.source import IN_MEMORY, Source, joined
-from armnesia.logs.values import label_text, python_values, sorted_if_comparable
+from armnesia.logs.values import (
+    label_text,
+    python_values,
+    sorted_if_comparable,
+    with_decimals_as_written,
+)
 
 _PIECE = 2048
 """How many rows become Python values at a time."""
@@ -164,7 +170,7 @@ class FrameSource(Source):
             yield rules.label_texts(values, what, self._positions[first : first + len(values)])
 
     def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
-        """Take the lowest and the highest of each action; none if the column does not hold numbers."""
+        """Take those of each action and key; none if the column does not hold numbers."""
         column = self._propensity_of[name]
         column = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
         if column.dtype == object and all(isinstance(value, Real | None) for value in column):
@@ -175,15 +181,22 @@ class FrameSource(Source):
             column = column[self._positions]
         if len(column) != self.n_rows():
             return []
-        codes, ranges = LabelCodes(), dict[int, tuple[float, float]]()
-        for first, values in self._pieces(self.columns.action):
-            arms = codes.encode(values, self.described("action"))
+        actions, groups, ranges = LabelCodes(), LabelCodes(), Ranges()
+        names = [self.columns.action, *(key.name for key in self.key_columns)]
+        for (first, values), *keyed in zip(*map(self._pieces, names), strict=True):
+            codes = actions.encode(values, self.described("action"))
+            if keyed:
+                keys = zip(self.key_columns, keyed, strict=True)
+                texts = [map(key.text_of, key_values) for key, (_, key_values) in keys]
+                codes = groups.encode(list(zip(codes.tolist(), *texts, strict=True)), "key")
             propensities = column[first : first + len(values)].astype(np.float64)
-            for arm in np.unique(arms).tolist():
-                some = propensities[(arms == arm) & np.isfinite(propensities)]
-                if some.size:
-                    low, high = ranges.get(arm, (np.inf, -np.inf))
-                    ranges[arm] = min(low, float(some.min())), max(high, float(some.max()))
+            known = np.isfinite(propensities)
+            found, places = np.unique(codes[known], return_inverse=True)
+            low, high = np.full(len(found), np.inf), np.full(len(found), -np.inf)
+            np.minimum.at(low, places, propensities[known])
+            np.maximum.at(high, places, propensities[known])
+            for group in zip(found.tolist(), low.tolist(), high.tolist(), strict=True):
+                ranges.include(*group)
         return list(ranges.values())
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> ArrayLog:
@@ -239,7 +252,8 @@ class FrameSource(Source):
         """Make Python values of a column, a few rows at a time, with the position of the first."""
         column = self._columns[name]
         for first in range(0, self.n_rows(), _PIECE):
-            yield first, python_values(column[first : first + _PIECE], name)
+            values = python_values(column[first : first + _PIECE], name)
+            yield first, with_decimals_as_written(values) if self.decimals_as_written else values
 
     def _rows(self) -> Iterator[list[tuple[Any, ...]]]:
         """Make Python values of all columns, a few rows at a time."""

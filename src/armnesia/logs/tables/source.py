@@ -1,7 +1,6 @@
 """Decisions in a table of a database, read by a cursor of the database: what all databases have in common."""
 
 import copy
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -11,9 +10,11 @@ from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition, rows_that_satisfy
 from armnesia.logs.limits import CHUNK, in_chunks
+from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
 from armnesia.logs.source import Source
+from armnesia.logs.values import label_text, with_decimals_as_written
 
 
 class TableSource(Source):
@@ -76,7 +77,7 @@ class TableSource(Source):
             return
         action = self._selected(self.columns.action)
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
-            yield from (label for (label,) in piece)
+            yield from self._values([label for (label,) in piece])
 
     def has_several_values(self, name: str) -> bool:
         """Ask the database, unless there are conditions."""
@@ -86,14 +87,25 @@ class TableSource(Source):
         return int(number) > 1
 
     def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
-        """Ask the database for the lowest and the highest of each action."""
-        value, action = self._number(name), quoted(self.columns.action)
+        """Ask the database, for each action and key or, with conditions, for each row."""
+        value, keys = self._number(name), self.key_columns
+        compared = [condition.column for condition in self.where]
+        names = list(dict.fromkeys([self.columns.action, *(key.name for key in keys), *compared]))
+        selected = f"{', '.join(map(self._selected, names))} FROM {self._quoted}"
         if self.where:
-            compared = dict.fromkeys(condition.column for condition in self.where)
-            yield from self._ranges_of_kept(f"{value}, {action}", list(compared))
-            return
-        for piece in self._pieces(f"SELECT min({value}), max({value}) FROM {self._quoted} GROUP BY {action}"):
-            yield from ((low, high) for low, high in piece)
+            query = self._filtered_sql(f"SELECT {value}, {value}, {selected}", "", ())
+        else:
+            groups = ", ".join(map(quoted, names))
+            query = f"SELECT min({value}), max({value}), {selected} GROUP BY {groups}", ()
+        ranges = Ranges()
+        for rows in in_chunks(self._pieces(*query), CHUNK):
+            lows, highs, *columns = map(list, zip(*rows, strict=True))
+            values = dict(zip(names, map(self._values, columns), strict=True))
+            for place in rows_that_satisfy(self.where, values, range(len(rows))):
+                texts = (key.text_of(values[key.name][place]) for key in keys)
+                group = (label_text(values[self.columns.action][place]), *texts)
+                ranges.include(group, lows[place], highs[place])
+        return ranges.values()
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows of one snapshot, in the order of the database; positions count what it returns."""
@@ -105,7 +117,8 @@ class TableSource(Source):
         first = 0
         for rows in in_chunks(self._pieces(*self._filtered_sql(sql, condition, parameters)), chunk):
             positions: Sequence[int] = range(first, first + len(rows))
-            values = dict(zip(self._read, map(list, zip(*rows, strict=True)), strict=True))
+            columns = (self._values(list(column)) for column in zip(*rows, strict=True))
+            values = dict(zip(self._read, columns, strict=True))
             first += len(rows)
             if self.where:
                 places = rows_that_satisfy(self.where, values, positions)
@@ -136,18 +149,8 @@ class TableSource(Source):
         selected = condition.removeprefix(" WHERE ")
         return f"{sql} WHERE {f'({selected}) AND ' if selected else ''}{combined}", parameters
 
-    def _ranges_of_kept(self, asked: str, compared: list[str]) -> Iterator[tuple[float, float]]:
-        """The lowest and the highest of a number of each action, of the rows that satisfy the conditions."""
-        sql = f"SELECT {asked}, {', '.join(map(self._selected, compared))} FROM {self._quoted}"
-        ranges: dict[Any, tuple[float, float]] = {}
-        for rows in in_chunks(self._pieces(*self._filtered_sql(sql, "", ())), CHUNK):
-            numbers, actions, *columns = map(list, zip(*rows, strict=True))
-            values = dict(zip(compared, columns, strict=True))
-            for place in rows_that_satisfy(self.where, values, range(len(rows))):
-                if numbers[place] is not None:
-                    low, high = ranges.get(actions[place], (math.inf, -math.inf))
-                    ranges[actions[place]] = min(low, numbers[place]), max(high, numbers[place])
-        yield from ranges.values()
+    def _values(self, column: list[Any]) -> list[Any]:
+        return with_decimals_as_written(column) if self.decimals_as_written else column
 
     def _selected(self, name: str) -> str:
         """A column in SQL, as it is read."""

@@ -57,15 +57,6 @@ def text_of_plain(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def text_of_parts(parts: Mapping[str, str]) -> str:
-    """The canonical text of a mapping, from the canonical texts of its values; names need no escaping.
-
-    >>> text_of_parts({"b": text_of_plain([1]), "a": text_of_plain(None)})
-    '{"a":null,"b":[1]}'
-    """
-    return "{" + ",".join([f'"{name}":{parts[name]}' for name in sorted(parts)]) + "}"
-
-
 def plain(value: Any, depth: int = 0) -> Any:
     """A copy in JSON's own types: mappings become dicts, tuples become lists, other types are refused.
 

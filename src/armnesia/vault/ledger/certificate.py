@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
@@ -28,7 +28,6 @@ from armnesia.vault.keys.canonical_json import (
     plain_and_text,
     read_json,
     sha256_hex,
-    text_of_parts,
     text_of_plain,
     utc_now,
 )
@@ -76,26 +75,16 @@ def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
         yield "the certificate's words are not those that its ledger entry fixes"
 
 
-_SAME_PARTS = {
-    name: text_of_plain(value)
-    for name, value in (("schema", SCHEMA), ("not_covered", NOT_COVERED), ("proves", PROVES))
-}
-"""Canonical texts of what all certificates say alike."""
-
-
 @dataclass(frozen=True)
 class CertificateDraft:
     """The body of a certificate before it is issued."""
 
     body: Mapping[str, Any]
-    parts: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
-    """The canonical texts of all values in the body, if the caller has them; only of known names."""
-    text: str = field(init=False, repr=False, compare=False)
-    """The canonical JSON of the body. The digest key in use seals it; a new one seals all drafts again."""
 
-    def __post_init__(self) -> None:
-        text = text_of_plain(self.body) if self.parts is None else text_of_parts(self.parts)
-        object.__setattr__(self, "text", text)
+    @cached_property
+    def text(self) -> str:
+        """The canonical JSON of the body, which the digest key in use seals; a new one seals it again."""
+        return text_of_plain(self.body)
 
     @classmethod
     def of(cls, entry: Entry, covers: str, claims: Mapping[str, str] | None = None) -> "CertificateDraft":
@@ -116,16 +105,7 @@ class CertificateDraft:
             "proves": PROVES,
             "erasure": {"covers": covers},
         }
-        parts = {
-            **_SAME_PARTS,
-            "vault": text_of_plain(entry.vault),
-            "sequence": str(entry.sequence),
-            "entry": entry.text,
-            "entry_hash": f'"{entry.hash}"',
-            "claims": text_of_plain(body["claims"]),
-            "erasure": text_of_plain(body["erasure"]),
-        }
-        return cls(body, parts)
+        return cls(body)
 
     @classmethod
     def for_reissue(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
@@ -165,17 +145,7 @@ class CertificateDraft:
             "issued_at_head": str(head),
             "signing_key": {"version": version, "public": public},
         }
-        if self.parts is None:
-            text = text_of_plain(body)
-        else:
-            parts = {
-                **self.parts,
-                "erasure": text_of_plain(body["erasure"]),
-                "issued": text_of_plain(body["issued"]),
-                "issued_at_head": f'"{head}"',
-                "signing_key": f'{{"public":"{public}","version":{version}}}',
-            }
-            text = text_of_parts(parts)
+        text = text_of_plain(body)
         certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
         certificate.__dict__.update(
             body=MappingProxyType(body),

@@ -19,6 +19,7 @@ NOT_COVERED = (
     "statistics or scores published before and after the deletion: their difference is what was deleted",
     "backups, copies, logs and models elsewhere",
     "other accounts of the same person",
+    "records without a user, if the vault holds any: whose they are is not known to it",
 )
 PROVES = (
     "the holder of the signing key makes these claims; the ledger and the procedure can be audited."

@@ -127,8 +127,6 @@ def _decisions(transaction: Transaction) -> list[VaultDecision]:
 
 def _checked_where(configuration: Configuration, where: Mapping[str, Any] | None) -> dict[str, str]:
     """The values of keys, as decisions have them; none: all decisions."""
-    if where and not configuration.by:
-        raise InvalidInputError(f"the vault has one decision, without keys; got the key {dict(where)!r}")
     return checked_values(configuration.key_columns, where or {})
 
 

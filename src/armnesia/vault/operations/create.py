@@ -18,7 +18,7 @@ from armnesia.vault.ledger.public_keys import PREDECESSORS, SIGNED_BY_PREDECESSO
 from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
 from armnesia.vault.state.decision_table import decided, declared_keys, empty_decisions, with_tree
 from armnesia.vault.state.decision_tree import build_tree
-from armnesia.vault.state.inheritance import Inheritance
+from armnesia.vault.state.inheritance import Inheritance, warn_of_retired_arms
 from armnesia.vault.state.new_vault import creating_vault, refuse_existing_vault
 from armnesia.vault.state.pending_erasure import complete_erasure
 from armnesia.vault.state.record_modes import RECORDS
@@ -67,6 +67,7 @@ def create_vault(
     with predecessor.writing() as transaction:
         before = transaction.state
         Inheritance.of(predecessor, transaction).configuration(configuration)  # or it is refused
+        warn_of_retired_arms(before.configuration, configuration)
         transaction.append("succeeded", successor=vault)
         transaction.store(replace(before, configuration=before.configuration.with_successor(vault)))
     with _saying_what_is_left(vault), predecessor.writing() as transaction:

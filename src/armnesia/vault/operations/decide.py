@@ -34,10 +34,7 @@ def decide(connection: VaultConnection, where: Mapping[str, Any] | None = None) 
 
 def _decide_where(connection: VaultConnection, where: Mapping[str, Any]) -> Served:
     with connection.reading() as transaction:
-        state = transaction.state
-        if not state.configuration.by:
-            raise InvalidInputError(f"the vault has one decision, without keys; got the key {dict(where)!r}")
-        decision = find_decision(transaction, where)
+        state, decision = transaction.state, find_decision(transaction, where)
     action = None if decision.served is None else state.actions[decision.served]
     key = key_dict(state.configuration.key_columns, decision.key)
     return Served(action, decision.served_by, state.head, key)

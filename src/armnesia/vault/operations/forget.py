@@ -89,9 +89,12 @@ class ResolvedRequest:
     fallback_because: str | None = None
     """Why exact rollback is in the place of what was asked for."""
 
-    def lines_about(self, stream: Stream, request: DeletionRequest) -> tuple[str, ...]:
+    def lines_about(
+        self, stream: Stream, request: DeletionRequest, release: Release | JointRelease
+    ) -> tuple[str, ...]:
         """The unlearner with its parameters, and what it says about this request."""
-        remark = self.unlearner.remark(stream.current_learner, stream.statistics, request, self.budget)
+        budget = release.each if isinstance(release, JointRelease) else self.budget
+        remark = stream.remark(self.unlearner, request, budget)
         return (f"Unlearner: {self.unlearner.described}", *([remark] if remark else []))
 
 
@@ -129,6 +132,7 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         pending_because=None if erased else connection.database.erasure_obstacle,
         erasure_steps=None if erased else connection.database.erasure_steps,
         fallback_because=answer.outcome.fallback_because,
+        may_be_without_user=answer.may_be_without_user,
     )
 
 
@@ -148,10 +152,12 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         unlearner, release, fallback_because = None, None, None
         decided_again = 0 if state.configuration.by else None
         method_lines: tuple[str, ...] = ()
+        some_not_held = not history.answered_before and len(held) < len(target.users)
+        unknown = some_not_held and tables.has_records_without_owner(transaction.session)
         if touched is not None:
             used, release, _ = _release(state.configuration, touched, resolved)
             unlearner, fallback_because = used.unlearner.name, used.fallback_because
-            method_lines = used.lines_about(touched.stream, touched.request)
+            method_lines = used.lines_about(touched.stream, touched.visible, release)
             if state.configuration.by and not release.guarantee.level.sees_shape:
                 decided_again = len(_released_elsewhere(transaction, touched))
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
@@ -169,6 +175,7 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         method_lines=method_lines,
         decisions=_described(state, touched) if state.configuration.by else None,
         decided_again=decided_again,
+        may_be_without_user=unknown,
     )
 
 
@@ -200,8 +207,9 @@ class _Answer(NamedTuple):
     deleted: DeletedRecords
     request: DeletionRequest | None
     outcome: "Outcome"
+    may_be_without_user: bool
     decisions: tuple[TouchedDecision, ...] | None
-    """Those that were touched; None in a vault without keys."""
+    """Those that were touched; None in a vault without key columns."""
     draft: CertificateDraft
     opening: Mapping[str, Any] | None
 
@@ -227,7 +235,9 @@ def _answer(
     state, draft, opening = transaction.state, *_store(transaction, target, deleted, history, outcome, covers)
     decisions = _described(state, touched, outcome.served) if state.configuration.by else None
     request = None if touched is None else touched.request
-    return _Answer(deleted, request, outcome, decisions, draft, opening)
+    some_not_held = len(deleted.held) < len(target.users)
+    unknown = some_not_held and tables.has_records_without_owner(transaction.session)
+    return _Answer(deleted, request, outcome, unknown, decisions, draft, opening)
 
 
 class Touched(NamedTuple):
@@ -235,7 +245,7 @@ class Touched(NamedTuple):
 
     decisions: list[VaultDecision]
     stream: Stream
-    """Their records; in a vault with keys the decisions are on its first axis."""
+    """Their records; in a vault with key columns the decisions are on its first axis."""
     request: DeletionRequest
     visible: DeletionRequest
     """Its records of offered arms: all that an unlearner sees of it."""

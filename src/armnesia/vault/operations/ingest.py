@@ -63,7 +63,8 @@ def ingest(
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     state = _check_before_reading(connection, source, users, other_columns, replaces)
     source = source.keyed_by(state.configuration.key_columns)
-    warn_of_propensities(source.varying_propensity(), stacklevel=4)
+    by_decision = bool(state.configuration.by)
+    warn_of_propensities(source.varying_propensity(), stacklevel=4, by_decision=by_decision)
     warn_of_experiments(source.mixes_experiments(), stacklevel=4)
     actions, user_type = _actions(state, source), user_type_for(state, source)
     names = UserNames.of(user_type)
@@ -100,12 +101,9 @@ def ingest(
         result = _compare(connection, source, chunks(), remarks, result, progress, replaces=replaces)
         remarks.warn(result)
         return result
-    if batch_rows is not None and (replaces or state.configuration.by):
+    if batch_rows is not None:
         # A row far down that is refused must not leave the batches before it.
         _compare(connection, source, chunks(), remarks, result, None, replaces=replaces)
-    elif batch_rows is not None:
-        for _ in chunks():
-            pass
     batches = _Batches(connection, source, actions, user_type, users, other_columns, replaces)
     for batch in _batches(chunks(), batch_rows):
         loaded, state = batches.load(batch, remarks, result.rows, progress)
@@ -157,7 +155,7 @@ class _Batches:
                 self._source,
                 self._actions,
                 self._user_type,
-                IdIndexCheck(transaction.count_records(), connection.database.integrity_problems),
+                IdIndexCheck.of(transaction, connection.database.integrity_problems),
                 self._suppression,
                 replaces=self._replaces,
             )

@@ -1,4 +1,4 @@
-"""Readmitting: new records of forgotten people may come in again."""
+"""Readmitting: records of forgotten people may come in again."""
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
@@ -9,7 +9,7 @@ from armnesia.vault.state.suppression import RequestHistory
 
 
 def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool = False) -> Readmitted:
-    """Let records of these people in again from now on; what was deleted stays deleted.
+    """Let records of these people in again from now on; old ones come back only if a source brings them.
 
     With `erase` their digests leave the list, and with them those that find the certificate of exactly this
     request: a backup from before their deletion, if it is ever restored, then brings their old records back.

@@ -83,9 +83,12 @@ def _load_or_replay(
 ) -> tuple[State, bool]:
     """The state, and whether its seal matched; if not, the replayed ledger's, sealed again to work on.
 
-    The indexes are made again before anything is looked up by them.
+    The indexes are made again before anything is looked up by them. What is damaged still is a table, of
+    which rows may be lost to every statement, and stay in the file for ever.
     """
     tables.rebuild_indexes(session)
+    damage = connection.database.integrity_problems(session)
+    refuse_first(damage, "{}; making the indexes again does not repair that: restore a backup")
     version = connection.refuse_foreign_schema(session)
     ledger, state = tables.LedgerRows(session), None
     if head_before is not None and tables.last_sequence(session) < head_before.sequence:

@@ -145,6 +145,8 @@ def _save_new_key(
 ) -> Keyring:
     """Save a new key before it is used: digests made with a key that is lost are worthless."""
     keys = Keyring.read(connection.keys_path)  # a crash may have left a key that is not in use
+    if not keys.extends(transaction.all_keys):
+        raise VaultError(f"{connection.keys_path} does not have the keys of this vault any more: restore it")
     if version_of(keys) == version_of(transaction.keyring):
         keys = with_new_key(keys)
         keys.save(connection.keys_path, replace=True)

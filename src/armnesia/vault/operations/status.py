@@ -60,17 +60,15 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
 def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision | None:
     """The decision whose scores are wanted; refuse if it is not said which."""
     state = transaction.state
-    if not state.configuration.by:
-        if where is not None:
-            raise InvalidInputError(f"the vault has one decision, without keys; got the key {dict(where)!r}")
-        return state.decision
-    if where is None:
+    if where is not None:
+        return find_decision(transaction, where)
+    if state.configuration.by:
         names = [column.name for column in state.configuration.key_columns]
         raise InvalidInputError(
             f"the vault has decisions by {listed(names)}: name the one whose scores are wanted, as in"
             f" --where {','.join(f'{name}=…' for name in names)}"
         )
-    return find_decision(transaction, where)
+    return state.decision
 
 
 def _scores(decision: VaultDecision, configuration: Configuration) -> tuple[ArmScore, ...]:

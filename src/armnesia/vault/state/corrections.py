@@ -50,11 +50,13 @@ def find_corrected(
     forgotten: they must not be held as somebody else's. If they were left out here, what the source has
     corrected to a forgotten person would stay in the vault, under another name.
     """
-    found, same_arm, others, of_forgotten = [], set(), set(), set()
+    found, same_arm, others, of_forgotten, of_nobody = [], set(), set(), set(), set()
     for identity, record in held.items():
         new, own = incoming.get(identity), record[_OWNER]
         if new is None:
             of_forgotten.add(identity)
+        elif own is None and new[_OWNER] is not None:
+            of_nobody.add(identity)
         elif new[_OWNER] != (None if own is None else bytes(own)):
             others.add(identity)
         elif tuple(new[_ARM:]) != tuple(record[_ARM:]):
@@ -70,6 +72,9 @@ def find_corrected(
             " person's, forget it by its id; if the id was given to another row since, leave the old row out;"
             " nothing was ingested"
         )
+    if of_nobody:
+        first = min(places[identity] for identity in of_nobody)
+        raise held_without_user(len(of_nobody), rows.positions[first])
     if others:
         first = min(places[identity] for identity in others)
         raise VaultError(
@@ -79,6 +84,22 @@ def find_corrected(
             " is; forget the record by its id, and bring the row in with a new one; nothing was ingested"
         )
     return Corrected(found, same_arm)
+
+
+def held_without_user(number: int, first: int) -> VaultError:
+    """Refuse rows with a user that came in without one before.
+
+    >>> print(held_without_user(2, 7))
+    at least 2 rows of this source are in the vault without a user: the first is row 7; whose a record is
+    cannot be added later, so make a new vault, with --successor-of if people were forgotten here, and ingest
+    the log there with its user column; nothing was ingested
+    """
+    return VaultError(
+        f"at least {counted(number, 'row of this source is', 'rows of this source are')} in the vault without"
+        f" a user: the first is row {first}; whose a record is cannot be added later, so make a new vault,"
+        " with --successor-of if people were forgotten here, and ingest the log there with its user column;"
+        " nothing was ingested"
+    )
 
 
 def delete_corrected(session: Session, keyring: Keyring, layout: RecordLayout, corrected: Corrected) -> None:

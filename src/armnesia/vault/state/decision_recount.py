@@ -11,7 +11,7 @@ from armnesia.vault.state.transaction import Transaction
 
 
 def decisions_to_count(transaction: Transaction, replayed: ReplayedState) -> tuple[list[VaultDecision], bool]:
-    """All decisions of a vault with keys, and whether they are what was stored last.
+    """All decisions of a vault with key columns, and whether they are what was stored last.
 
     If not, only their keys are believed, and the numbers of deleted records are those of the ledger.
     """

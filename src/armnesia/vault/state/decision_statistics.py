@@ -1,7 +1,8 @@
 """What a decision keeps of its records: a value with one canonical text, which the vault stores and digests.
 
-Statistics of another kind (Gram matrices, say) are one class that has the methods of `DecisionStatistics`,
-and one line in `STATISTICS`: the tables stay as they are.
+Tables, seals and digests need no more of statistics than `DecisionStatistics` says: those of another kind
+(Gram matrices, say) are stored without a change of the tables, by one class and one line in `STATISTICS`.
+Learning and unlearning need the stream of `ArmSums`; another kind comes with learners of its own.
 """
 
 from collections.abc import Mapping, Sequence

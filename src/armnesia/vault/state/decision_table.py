@@ -1,4 +1,4 @@
-"""The decisions of a vault with keys: read and checked when they are needed, and stored with their tree."""
+"""The decisions of a vault with key columns: read and checked when needed, and stored with their tree."""
 
 import re
 import shlex
@@ -255,6 +255,8 @@ def _quoted(value: str) -> str:
 
 def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple[str, ...]:
     """The key that names exactly one decision; a number stands for the interval in which it lies."""
+    if not columns:
+        raise _no_key_columns(where)
     names = [column.name for column in columns]
     values = checked_values(columns, where)
     missing = [name for name in names if name not in where]
@@ -268,6 +270,8 @@ def checked_key(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> tuple
 
 def checked_values(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> dict[str, str]:
     """The values of some keys, as decisions have them; refuse keys that the vault does not have."""
+    if where and not columns:
+        raise _no_key_columns(where)
     by_name = {column.name: column for column in columns}
     values = {}
     for name, value in where.items():
@@ -283,6 +287,10 @@ def checked_values(columns: Sequence[KeyColumn], where: Mapping[str, Any]) -> di
             )
         values[name] = interval
     return values
+
+
+def _no_key_columns(where: Mapping[str, Any]) -> InvalidInputError:
+    return InvalidInputError(f"the vault has one decision, without key columns; got the key {dict(where)!r}")
 
 
 def declared_keys(

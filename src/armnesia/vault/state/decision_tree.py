@@ -1,4 +1,4 @@
-"""The hash tree over the decisions of a vault with keys: its root is under the seal of the vault.
+"""The hash tree over the decisions of a vault with key columns: its root is under the seal of the vault.
 
 So every decision that is read is known to be the one stored last, also where an old row is put back, and a
 change costs by the decisions that it touches, not by how many there are. A leaf is the keyed digest of a

@@ -16,6 +16,7 @@ from armnesia.core.units import UNIT
 from armnesia.logs import Rows, Source, reopen_source, source_address, source_name
 from armnesia.logs.identities import identities
 from armnesia.logs.user_names import UserNames
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
@@ -93,7 +94,7 @@ def _rows_at(
     """
     found: SourceRows = {}
     for description in sources:
-        source = _reopened(description).keyed_by(state.configuration.key_columns)
+        source = _reopened(description, state.configuration)
         numbers = DecisionNumbers(session, state, only_known=True) if state.configuration.by else None
         if (source.columns.user if target.users else source.columns.id) is None:
             continue  # no row of this source can be named by the request
@@ -115,7 +116,7 @@ def _rows_at(
 
 
 def _decisions_of(numbers: DecisionNumbers | None, rows: Rows) -> list[int | None]:
-    """The decision of each row; None in a vault without keys."""
+    """The decision of each row; None in a vault without key columns."""
     if numbers is None:
         return [None] * len(rows)
     return [*numbers.of_rows(rows, range(len(rows)))]
@@ -249,11 +250,12 @@ class ExternalRecords(Records):
         counter: RowCounter | None = None,
         digest_keyring: Keyring | None = None,
     ) -> RecordScan:
-        """Compute the digests only: what the records say is known at the sources."""
+        """Compute the digests only: what the records say is known at the sources.
+
+        Progress does not count these rows: they are counted where they are read at their sources.
+        """
         tallies = TallyObserver(keyring)
-        digests = compute_digests(
-            session, digest_keyring or keyring, self.layout, counter=counter, observers=[tallies]
-        )
+        digests = compute_digests(session, digest_keyring or keyring, self.layout, observers=[tallies])
         return RecordScan(digests, needs_recount=True, tallied=tallies.number, tally_digest=tallies.digest)
 
     def problems(
@@ -276,7 +278,8 @@ class ExternalRecords(Records):
             try:
                 comparison.read(number, description, counts, counter)
             except ArmnesiaError as error:
-                problems.append(f"{where}: {error}")
+                told = str(error)  # most errors of a source name it themselves
+                problems.append(told if told.startswith(where) else f"{where}: {told}")
                 continue
             missing = held.get(number, 0) - counts.present
             if missing > 0:
@@ -287,7 +290,8 @@ class ExternalRecords(Records):
                 notes.append(f"{where}: {counts.new} rows are new since the last ingest")
             if counts.forgotten:
                 notes.append(
-                    f"{where}: {counts.forgotten} rows of forgotten people are still present; delete them"
+                    f"{where}: {counts.forgotten} rows of forgotten people or records are still present;"
+                    " delete them"
                 )
         found = {place: (count, total) for place, (count, total) in comparison.sums.items()}
         return problems + statistics_problems(decisions, state, found, "the sources' rows"), notes
@@ -324,7 +328,7 @@ class ExternalRecords(Records):
             nothing = stream.statistics.without(stream.statistics)
             transaction.store(state.with_stream(replace(stream, statistics=nothing)))
         for _, description in _descriptions(session):
-            source = _reopened(description).keyed_by(state.configuration.key_columns)
+            source = _reopened(description, state.configuration)
             user_type = user_type_for(transaction.state, source)
             loader = RecordLoader(transaction, self, source, actions, user_type, recounts=True)
             names = UserNames.of(user_type)
@@ -371,10 +375,10 @@ class ExternalRecords(Records):
                 tables.delete_source(session, number)
 
 
-def _reopened(description: Mapping[str, Any]) -> Source:
-    """Open a source of the vault again; say what to do if it cannot be opened."""
+def _reopened(description: Mapping[str, Any], configuration: Configuration) -> Source:
+    """Open a source of the vault again, with its key columns; say what to do if it cannot be opened."""
     try:
-        return reopen_source(description)
+        source = reopen_source(description, decimals_as_written=not configuration.plain_decimals)
     except ArmnesiaError as error:
         raise VaultError(
             f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
@@ -382,6 +386,7 @@ def _reopened(description: Mapping[str, Any]) -> Source:
         ) from None
     except (LookupError, TypeError):  # a part of the description is missing, or has another type
         raise changed_values() from None
+    return source.keyed_by(configuration.key_columns)
 
 
 def _without_records(decision: VaultDecision, n_arms: int) -> VaultDecision:
@@ -416,15 +421,11 @@ class _SourceComparison:
     ) -> None:
         """Read a source and compare each of its rows."""
         configuration = self._state.configuration
-        for rows in (
-            _reopened(description)
-            .keyed_by(configuration.key_columns)
-            .rows(
-                self._state.require_actions(),
-                configuration.reward_range,
-                user_names=UserNames.of(configuration.user_type),
-                plain_booleans=self._state.configuration.plain_booleans,
-            )
+        for rows in _reopened(description, configuration).rows(
+            self._state.require_actions(),
+            configuration.reward_range,
+            user_names=UserNames.of(configuration.user_type),
+            plain_booleans=configuration.plain_booleans,
         ):
             names = identities(self._keyring.record_identities, rows)
             # An id that occurred before names the same row again.

@@ -33,6 +33,7 @@ class Inheritance:
     keyring: Keyring
     """The keys of the old vault that were in use."""
     user_type: UserType | None
+    plain_decimals: bool
     suppressed: Suppressed
     predecessors: tuple[PublicKeys, ...]
     """The public keys and the heads of the vaults before, the old vault last."""
@@ -49,12 +50,17 @@ class Inheritance:
         return cls(
             replace(transaction.keyring, rotated_below=None),
             state.configuration.user_type,
+            state.configuration.plain_decimals,
             SuppressionList.read(transaction).digests,
             (*read_predecessors(transaction), read_public_keys(connection, transaction)),
         )
 
     def configuration(self, configuration: Configuration) -> Configuration:
-        """The configuration with the old vault's user type; refuse another, whose spellings differ."""
+        """The configuration with the old vault's user type; refuse another, whose spellings differ.
+
+        The text of decimals is that of the old vault, too: people were forgotten by it.
+        """
+        configuration = replace(configuration, plain_decimals=self.plain_decimals, checked=True)
         declared = configuration.user_type
         if self.user_type is None:
             # Names that were forgotten before a type was fixed are spelled as both other types spell them.
@@ -88,3 +94,23 @@ def warn_of_successors(configuration: Configuration, consequence: str) -> None:
         f"this vault was succeeded by the vault {listed(configuration.successors)}: {consequence}",
         stacklevel=4,
     )
+
+
+def warn_of_retired_arms(old: Configuration, new: Configuration) -> None:
+    """Warn of actions that decisions of the old vault do not offer, and the new one does: as any new vault.
+
+    >>> old = Configuration(actions=("A", "B")).with_retired_arm("B", {}, "count")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn_of_retired_arms(old, Configuration(actions=("A", "C")))
+    >>> caught
+    []
+    """
+    offered = None if new.actions is None else set(map(str, new.actions))
+    retired = dict.fromkeys(rule.arm for rule in old.arms if not rule.offered)
+    again = [arm for arm in retired if offered is None or str(arm) in offered]
+    if again:
+        warnings.warn(
+            f"not offered in the old vault, or in some of its decisions, but in the new one: {listed(again)};"
+            " armnesia arms retire ACTION retires an arm there as well",
+            stacklevel=4,
+        )

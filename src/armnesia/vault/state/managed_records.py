@@ -88,7 +88,7 @@ class ManagedRecords(Records):
         return {"columns": columns_of(source)}
 
     def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
-        """Identity, owner, arm and units, and with keys the decision."""
+        """Identity, owner, arm and units, and with key columns the decision."""
         columns: Columns = {
             "identity": incoming.identities,
             "owner": incoming.owners,

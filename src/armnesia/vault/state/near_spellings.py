@@ -19,6 +19,7 @@ _MOST_DIGITS = 38
 _MOST_PARTS = 50
 
 _WHOLE_FLOAT = re.compile(r"([+-]?[0-9]+)\.0*")
+_FRACTION = re.compile(r"([+-]?[0-9]*\.[0-9]*[1-9])0*")
 _WITH_EXPONENT = re.compile(r"[+-]?[0-9](?:\.[0-9]{1,38})?[eE]\+?[0-9]{1,2}")
 _GROUPED = re.compile(r"([+-]?[0-9]{1,3})((?:[,._' \u00a0\u2019][0-9]{3})+)")
 _DIGITS = "0123456789"
@@ -235,9 +236,16 @@ def _with_exponent(number: str) -> Iterator[str]:
 def float_spellings(name: str) -> Iterator[str]:
     """The float of an integer, and the integer of a float; nothing of a name that is no number.
 
+    A decimal fraction may have zeros at its end, as many as the type of its column has places.
+
     >>> list(float_spellings("1")), list(float_spellings("1.0")), list(float_spellings("ann"))
     (['1.0'], ['1'], [])
+    >>> list(float_spellings("1.50"))[:3]
+    ['1.5', '1.50', '1.500']
     """
+    fraction = _FRACTION.fullmatch(name)
+    if fraction is not None and len(name) <= _MOST_DIGITS:
+        yield from (fraction[1].ljust(width, "0") for width in range(len(fraction[1]), _MOST_DIGITS + 1))
     whole = _WHOLE_FLOAT.fullmatch(name)
     if whole is not None:
         yield whole[1]

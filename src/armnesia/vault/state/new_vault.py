@@ -67,7 +67,10 @@ def _refuse_existing_keys(path: Path) -> None:
             if complete
             else "; if an init or a copy was interrupted, remove them and the unfinished database file"
         )
-        raise VaultError(f"there are keys at {str(path)!r} already: a vault is created once{hint}")
+        raise VaultError(
+            f"there are keys at {str(path)!r} already: a vault is created once; if they are those of another"
+            f" vault, name a new file with --keys{hint}"
+        )
     if os.path.lexists(pinned_head.path):
         raise VaultError(
             f"there is a pinned head at {str(pinned_head.path)!r}, of a vault whose keys are not there; a new"

@@ -7,6 +7,7 @@ those of the tally; "nothing held" is certified only if there is no tally either
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Self
 
 from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.erasure_target import ErasureTarget
@@ -60,6 +61,13 @@ class IdIndexCheck:
     def __init__(self, held: int, index_problems: Callable[[Session], Iterable[str]]) -> None:
         self._held = self._left = held
         self._index_problems = index_problems
+
+    @classmethod
+    def of(cls, transaction: Transaction, index_problems: Callable[[Session], Iterable[str]]) -> Self:
+        """Of a vault, whose records are not counted by an index: it may be the damaged one."""
+        if transaction.state.configuration.by:
+            return cls(tables.count_tallied(transaction.session), index_problems)
+        return cls(transaction.count_records(), index_problems)
 
     @property
     def is_done(self) -> bool:

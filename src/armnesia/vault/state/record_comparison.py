@@ -14,7 +14,7 @@ from armnesia.core.messages import counted
 from armnesia.logs import Rows, Source
 from armnesia.logs.identities import identities
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.corrections import Corrected, find_corrected
+from armnesia.vault.state.corrections import Corrected, find_corrected, held_without_user
 from armnesia.vault.state.decision_table import DecisionNumbers, refused_arm
 from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.records import IncomingRows, Records
@@ -218,13 +218,17 @@ class RecordComparison:
         unknown = np.ones(len(new), bool)
         if not held:
             return unknown
-        contradicting = []
+        contradicting, without_user = [], []
         for at, record in enumerate(records):
             same = held.get(record[0])
             if same is not None and record[0] not in corrected:
                 unknown[at] = False
-                if self._records.contradicts(record, same):
+                if same[1] is None and record[1] is not None:  # the owners
+                    without_user.append(int(new.places[at]))
+                elif self._records.contradicts(record, same):
                     contradicting.append(int(new.places[at]))
+        if without_user:
+            raise held_without_user(len(without_user), rows.positions[min(without_user)])
         self._refuse_contradictions(contradicting, rows)
         return unknown
 

@@ -196,8 +196,8 @@ class Records(ABC):
     ) -> State:
         """Compute the statistics again from the records, without those of forgotten people.
 
-        `decisions` are all decisions of a vault with keys, by their numbers; one whose statistics stay the
-        same keeps its served arm.
+        `decisions` are all decisions of a vault with key columns, by their numbers; one whose statistics stay
+        the same keeps its served arm.
         """
 
     @abstractmethod

@@ -35,7 +35,7 @@ class ReplayedState:
     digest_key_checks: Mapping[int, str]
     """The check value of each digest key, as far as the ledger has it."""
     deleted_counts: IntArray
-    """How many records of each arm were deleted, as far as that is public; without keys."""
+    """How many records of each arm were deleted, as far as that is public; without key columns."""
     deleted_by_key: Mapping[tuple[str, ...], tuple[int, ...]]
     """The same by the keys of the decisions."""
 
@@ -111,7 +111,7 @@ class ReplayedState:
                 yield "the numbers of deleted records are not those in the ledger"
 
     def counts_differ(self, decisions: Iterable[VaultDecision]) -> bool:
-        """Whether decisions have other numbers of deleted records than the ledger; only with keys."""
+        """Whether decisions have other numbers of deleted records than the ledger; only with key columns."""
         if self.configuration.penalty != "frozen":
             return False
         found = {

@@ -40,8 +40,8 @@ ROTATED_BELOW = "."
 class State:
     """Everything that a decision and a deletion need, read in one transaction.
 
-    `decision` is the one decision of a vault without keys, None until the actions are known. The decisions of
-    a vault with keys are read when they are needed; see `state/decision_table.py`.
+    `decision` is the one decision of a vault without key columns, None until the actions are known. The
+    decisions of a vault with key columns are read when they are needed; see `state/decision_table.py`.
     """
 
     vault: str
@@ -70,7 +70,7 @@ class State:
         digests: TableDigests | None = None,
         deleted_counts: IntArray | None = None,
     ) -> "State":
-        """The state of a vault without records; with keys it has no decisions yet."""
+        """The state of a vault without records; with key columns it has no decisions yet."""
         state = cls(
             vault=vault,
             version=VERSION,
@@ -140,7 +140,7 @@ class State:
 
 
 def empty_stream(configuration: Configuration, deleted_counts: IntArray | None = None) -> Stream | None:
-    """The stream of a vault without records; None while its actions are not known, and with keys.
+    """The stream of a vault without records; None while its actions are not known, and with key columns.
 
     With a frozen penalty it keeps the counts of records deleted so far.
     """
@@ -308,7 +308,8 @@ def store_statements(
     """The statements that store a new state with these table digests at this head.
 
     They are for the decision, if it changed, and for the sealed row. Also returns the rows, and the state as
-    they have it. The decisions of a vault with keys are stored before, and their digest is among the others.
+    they have it. The decisions of a vault with key columns are stored before, and their digest is among the
+    others.
     """
     decision = None if state.decision is None else state.decision.row(keyring)
     unchanged = before is not None and before.decision == state.decision

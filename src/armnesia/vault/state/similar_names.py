@@ -17,6 +17,7 @@ from armnesia.vault.state.near_spellings import (
     near_spellings,
     same_spellings,
 )
+from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -87,7 +88,15 @@ def refuse_similar_names(
                 similar[name] = (*similar.get(name, ()), spelling)
     if similar:
         raise SimilarNameError(_refusal(target, similar), similar)
+    some_without = bool(target.users) and not all(has_rows for _, has_rows in named)
+    headers = known_columns(transaction.session, "user") if some_without else ()
     for name, has_rows in named:
+        if not has_rows and name in headers:
+            raise InvalidInputError(
+                f"{name!r} is the user column that the vault has its people from, and the vault holds no rows"
+                " of such a name: if it is the header of a file of names, give --column; if it is a name,"
+                " add exactly=True (--exactly); nothing was changed"
+            )
         if not has_rows and name in target.types:
             raise InvalidInputError(
                 f"the name {name!r} was given as a value of type {target.types[name]}, which files may write"

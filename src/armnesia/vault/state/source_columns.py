@@ -5,6 +5,7 @@ import json
 from armnesia.core.errors import VaultError
 from armnesia.core.messages import listed
 from armnesia.logs import Source
+from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -18,8 +19,11 @@ def columns_of(source: Source) -> dict[str, str]:
 
 def known_columns(session: Session, role: str) -> list[str]:
     """The columns that have had a role in the sources so far."""
-    columns = (json.loads(description)["columns"] for _, description in tables.read_table(session, "source"))
-    return sorted({each[role] for each in columns if each.get(role)})
+    try:
+        described = [json.loads(text)["columns"] for _, text in tables.read_table(session, "source")]
+        return sorted({columns[role] for columns in described if columns.get(role)})
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise changed_values() from None
 
 
 def refuse_other_columns(session: Session, source: Source) -> None:

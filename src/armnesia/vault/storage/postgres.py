@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.urls import location_of, without_schema
+from armnesia.logs.urls import DEFAULT_SCHEMA, location_of, without_schema
 from armnesia.vault.storage.database import (
     IN_USE,
     CompactionCost,
@@ -46,8 +46,11 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(?::xid)"""
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
-_INDEX_SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan", "enable_nestloop")
-"""What is not used where no index may be: a nested loop would read the whole table for each value."""
+_FULL_SCANS = "; ".join(
+    f"SET LOCAL enable_{way} = {'on' if way in ('seqscan', 'hashjoin') else 'off'}"
+    for way in ("indexscan", "indexonlyscan", "bitmapscan", "nestloop", "mergejoin", "seqscan", "hashjoin")
+)
+"""For queries that may use no index: each table is read once."""
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
 _REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "decision", "decision_node", "vault")
 """The tables, of all versions, with personal data, and with statistics that deletions change."""
@@ -168,14 +171,10 @@ class PostgresSession:
 
     @contextmanager
     def without_indexes(self) -> Iterator[str]:
-        """PostgreSQL takes settings for the transaction."""
-        for setting in _INDEX_SCANS:
-            self._connection.execute(f"SET LOCAL {setting} = off")
-        self._connection.execute("SET LOCAL enable_seqscan = on")
+        """PostgreSQL takes settings; the savepoint brings back those that were there before."""
+        self._connection.execute(f"SAVEPOINT with_indexes; {_FULL_SCANS}")
         yield ""
-        for setting in _INDEX_SCANS:
-            self._connection.execute(f"SET LOCAL {setting} = on")
-        self._connection.execute("SET LOCAL enable_seqscan = off")
+        self._connection.execute("ROLLBACK TO SAVEPOINT with_indexes; RELEASE SAVEPOINT with_indexes")
 
 
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -216,7 +215,8 @@ class PostgresDatabase(Database):
         self._psycopg = psycopg
         self._timeout = timeout
         address, self.schema = without_schema(url)
-        self.location = location_of(address)
+        in_schema = "" if self.schema == DEFAULT_SCHEMA else f"?schema={self.schema}"
+        self.location = location_of(address) + in_schema
         milliseconds = max(1, int(timeout * 1000))  # 0 would mean to wait forever
         # Temporary tables last: none may stand in for a table of the vault.
         self._search_path = f"{self.schema},pg_temp"

@@ -182,7 +182,7 @@ DECISION_TABLE = Table(
     ),
 )
 NODE_TABLE = Table("decision_node", (Column("node", "INTEGER", KEY), Column("digests", "{blob}")))
-"""The hash tree over the decisions of a vault with keys."""
+"""The hash tree over the decisions of a vault with key columns."""
 VAULT_TABLE = Table(
     "vault",
     (

@@ -231,6 +231,8 @@ class SqliteDatabase(Database):
             undo.pop_all()
 
     def _set_up(self, create: bool) -> None:
+        self._seen = self._stamp()
+        """When the file was last written, as far as the pages in the cache are concerned."""
         is_vault = self.has_vault()
         if is_vault:
             self._check_private()
@@ -345,7 +347,8 @@ class SqliteDatabase(Database):
         """Run SQLite's own check: pages, rows, and indexes against their tables."""
         session.query(_READ_SCHEMA_AGAIN)
         found = [str(text) for (text,) in session.query(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
-        return [f"database: {line}" for text in found if text != "ok" for line in text.splitlines()]
+        lines = [line for text in found if text != "ok" for line in text.splitlines()]
+        return [f"database: {line}" for line in lines if not line.startswith("***")]  # a heading
 
     def erase(self, *, wait: bool = False) -> bool:
         """Empty the log; by default do not wait for a reader that still needs the old pages."""
@@ -410,6 +413,7 @@ class SqliteDatabase(Database):
 
         Sets the obstacle, if there is one; returns an error of the disk or the file.
         """
+        is_own = self._stamp() == self._seen  # whatever is written to the file from here on
         self._connection.execute("PRAGMA busy_timeout = 0")
         try:
             self.erasure_obstacle = "" if self._leave_nothing() else _USED
@@ -421,6 +425,8 @@ class SqliteDatabase(Database):
             return error
         finally:
             self._connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+            if is_own:
+                self._seen = self._stamp()
         return None
 
     def _leave_nothing(self) -> bool:
@@ -505,6 +511,7 @@ class SqliteDatabase(Database):
         """Copy one snapshot of the vault into a new private file, which appears only when it is complete."""
         with private_files.atomic_write(path) as temporary:
             try:
+                self._check_same_files()
                 with closing(sqlite3.connect(temporary)) as copy:
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
                     copy_pages(self._connection, copy, self._timeout)
@@ -560,11 +567,27 @@ class SqliteDatabase(Database):
                 raise
 
     def _check_same_files(self) -> None:
-        """Refuse to continue if the vault's file was replaced or removed."""
+        """Refuse to continue if the vault's file was replaced or removed.
+
+        If another process has written to it, nothing is believed of the pages in the cache: SQLite does not
+        notice that an older copy was written over the file, whose log stayed.
+        """
         if self._present_files() != self._files:
             raise database_error(
                 self.location, "was replaced by another file while it was open; open it again"
             )
+        stamp = self._stamp()
+        if stamp != self._seen:
+            self._connection.execute("PRAGMA shrink_memory")
+            self._seen = stamp
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        """Changes whenever the file is written to."""
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
     def _check_one_name(self) -> None:
         """Refuse a file with several hard links, of which each has a log of its own beside it."""

@@ -709,6 +709,11 @@ def has_records(session: Session) -> bool:
     return bool(session.query("SELECT 1 FROM record WHERE identity >= ? LIMIT 1", b""))
 
 
+def has_records_without_owner(session: Session) -> bool:
+    """Whether there is any record without a user."""
+    return bool(session.query("SELECT 1 FROM record WHERE owner IS NULL LIMIT 1"))
+
+
 def has_tallies(session: Session) -> bool:
     """Whether any owner has a tally."""
     return bool(session.query("SELECT 1 FROM owner LIMIT 1"))
@@ -724,6 +729,12 @@ def read_tallies_of(session: Session, owners: DigestArray) -> list[Row]:
     """(owner, number of records, digest) of those owners, who may be many, that have records."""
     asked, parameters = session.digest_set(owners)
     return session.query(f"SELECT {_TALLY_COLUMNS} FROM owner WHERE owner IN {asked}", *parameters)
+
+
+def count_tallied(session: Session) -> int:
+    """How many records all owners have together, by their tallies."""
+    ((found,),) = session.query("SELECT coalesce(sum(records), 0) FROM owner")
+    return int(found)
 
 
 def sum_of_tallies(session: Session, owners: DigestArray) -> int:

@@ -1,0 +1,142 @@
+"""A decimal has one text however many zeros are at its end; vaults made before that keep their own texts."""
+
+import dataclasses
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from armnesia.core.errors import SimilarNameError
+from armnesia.logs import read_log
+from armnesia.vault import EXTERNAL, MANAGED, Configuration, Vault
+from tests.databases import Place, fresh_place, postgres_url
+
+ACTIONS = ("A", "B")
+NUMBERS = ["1.5", "1.50", "2.25", "2.250", "1.5000"]
+DISTINCT = {"1.5", "2.25"}
+KINDS = ["memory", "parquet", "float", "postgresql"]
+
+modes = pytest.mark.parametrize("mode", [MANAGED, EXTERNAL])
+
+
+def stored(kind: str, folder: Path, numbers: list[str]) -> dict[str, Any]:
+    """A row per number, which is its user and its segment."""
+    rows = len(numbers)
+    decimals: Any = [Decimal(number) for number in numbers]
+    columns = {"action": ["AB"[row % 2] for row in range(rows)], "reward": [row % 2 for row in range(rows)]}
+    if kind == "memory":
+        return {"source": {**columns, "segment": decimals, "user": decimals}}
+    if kind == "postgresql":
+        return {"source": postgres_url(), "table": in_postgres(folder, columns, decimals)}
+    typed = (
+        [float(each) for each in decimals] if kind == "float" else pa.array(decimals, pa.decimal128(12, 4))
+    )
+    pq.write_table(pa.table({**columns, "segment": typed, "user": typed}), folder / f"{kind}.parquet")
+    return {"source": str(folder / f"{kind}.parquet")}
+
+
+def in_postgres(folder: Path, columns: dict[str, Any], decimals: list[Decimal]) -> str:
+    schema = fresh_place("postgresql", folder).url.rpartition("=")[2]
+    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        table = f"{schema}.numbers"
+        connection.execute(f'CREATE TABLE {table} (action text, reward int, segment numeric, "user" numeric)')
+        for row in zip(columns["action"], columns["reward"], decimals, decimals, strict=True):
+            connection.execute(f"INSERT INTO {table} VALUES (%s, %s, %s, %s)", row)
+    return table
+
+
+def old_configuration(**options: Any) -> Configuration:
+    """The configuration of a vault that was made before decimals had one text."""
+    return dataclasses.replace(Configuration(actions=ACTIONS, **options), plain_decimals=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_source_has_the_same_decisions_and_people(kind: str, tmp_path: Path) -> None:
+    log = read_log(**stored(kind, tmp_path, NUMBERS), actions=ACTIONS)
+    assert {key for (key,) in log.by("segment").keys} == DISTINCT
+    assert {float(str(each)): count for each, count in log.users().items()} == {1.5: 3, 2.25: 2}
+
+
+@modes
+@pytest.mark.parametrize("kind", ["parquet", "float", "postgresql"])
+def test_a_person_is_forgotten_with_every_number_of_zeros(
+    kind: str, mode: str, sqlite_place: Place, tmp_path: Path
+) -> None:
+    log = stored(kind, tmp_path, NUMBERS)
+    with sqlite_place.create(Configuration(actions=ACTIONS, mode=mode, by=("segment",))) as vault:
+        assert vault.ingest(user="user", **log).added == 5
+        assert {key["segment"] for key in vault.decisions().keys} == DISTINCT
+        assert vault.forget(users=["1.5"]).records == 3
+        assert vault.ingest(user="user", **log).suppressed == 3
+        assert vault.forget(users=[Decimal("2.2500")]).records == 2
+        assert vault.verify().holds
+
+
+@modes
+@pytest.mark.parametrize("kind", ["parquet", "postgresql"])
+def test_an_older_vault_keeps_the_texts_that_it_holds(
+    kind: str, mode: str, sqlite_place: Place, tmp_path: Path
+) -> None:
+    """Its rows are found again, and whoever was forgotten by the older text stays out."""
+    log = stored(kind, tmp_path, ["1.5000", "2.2500", "3.0000"])
+    as_written = ["1.5000", "2.2500", "3"]
+    with sqlite_place.create(old_configuration(mode=mode, by=("segment",))) as vault:
+        assert "plain_decimals" not in vault.configuration.to_dict()
+        assert vault.ingest(user="user", where="segment in ('1.5000', '2.2500', '3')", **log).added == 3
+        assert [key["segment"] for key in vault.decisions().keys] == as_written
+        with pytest.raises(
+            SimilarNameError, match=r"the vault holds rows of '1\.5000', which may be user '1\.5'"
+        ):
+            vault.forget(users=[Decimal("1.5")])
+        assert vault.forget(users=["1.5000"]).records == 1
+        done = vault.ingest(user="user", where="segment in ('1.5000', '2.2500', '3')", **log)
+        assert (done.added, done.already_there, done.suppressed) == (0, 2, 1)
+        assert vault.verify().holds
+        if mode == EXTERNAL:
+            assert not vault.rebuild().changed
+
+
+def test_an_older_vault_takes_its_actions_from_decimals_as_before(
+    sqlite_place: Place, tmp_path: Path
+) -> None:
+    for kind in ("memory", "parquet", "postgresql"):
+        place = Place(f"{sqlite_place.url}-{kind}", Path(f"{sqlite_place.keys}-{kind}"))
+        log = stored(kind, tmp_path, ["1.5000", "2.2500"])
+        with place.create(dataclasses.replace(old_configuration(), actions=None, checked=True)) as vault:
+            assert vault.ingest(action="segment", user="user", **log).actions_fixed == ("1.5000", "2.2500")
+
+
+def test_a_successor_of_an_older_vault_keeps_its_texts(sqlite_place: Place, tmp_path: Path) -> None:
+    log = stored("parquet", tmp_path, NUMBERS[:2])
+    (tmp_path / "new").mkdir()
+    new = fresh_place("sqlite", tmp_path / "new")
+    with sqlite_place.create(old_configuration()) as vault:
+        vault.ingest(user="user", **log)
+        vault.forget(users=["1.5000"])
+    with Vault.create(
+        new.url,
+        Configuration(actions=ACTIONS),
+        keys=new.keys,
+        successor_of=sqlite_place.url,
+        successor_keys=sqlite_place.keys,
+    ) as vault:
+        assert not vault.configuration.plain_decimals
+        assert vault.ingest(user="user", **log).suppressed == 2
+
+
+def test_in_text_the_spellings_are_two_people_and_a_request_must_name_both(
+    sqlite_place: Place, tmp_path: Path
+) -> None:
+    (tmp_path / "log.csv").write_text("action,reward,user\nA,1,1.5\nB,0,1.50\n")
+    with sqlite_place.create(Configuration(actions=ACTIONS)) as vault:
+        assert vault.ingest(str(tmp_path / "log.csv")).added == 2
+        for name, other in (("1.5", "1.50"), ("1.50", "1.5"), ("1.500", "1.5")):
+            with pytest.raises(SimilarNameError) as refused:
+                vault.forget(users=[name])
+            assert other in refused.value.similar[name]
+        assert vault.forget(users=["1.5", "1.50"]).records == 2
