@@ -1,5 +1,6 @@
 """Iceberg tables: DuckDB reads from them what pyiceberg itself reads, or the table is refused."""
 
+import os
 import subprocess
 import sys
 from datetime import UTC, date, datetime, time
@@ -453,12 +454,21 @@ def test_without_pyiceberg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -
             read_log(f"iceberg:{name}")
 
 
-def test_pyarrow_is_not_needed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named_by", ["metadata", "catalog"])
+def test_pyarrow_is_not_needed(tmp_path: Path, named_by: str) -> None:
     name = write_iceberg(tmp_path / "lake", CLICKS)
+    configured = {
+        "PYICEBERG_CATALOG__LAKE__TYPE": "sql",
+        "PYICEBERG_CATALOG__LAKE__URI": f"sqlite:///{tmp_path}/lake/catalog.db",
+    }
     program = (
         "import sys; sys.modules.update(pyarrow=None, pandas=None)\n"
         "from armnesia.logs import read_log\n"
-        f"print(len(read_log({name!r}, actions=['A', 'B', 'C'])))"
+        f"name = {name if named_by == 'metadata' else 'iceberg:lake.logs.clicks'!r}\n"
+        "print(len(read_log(name, actions=['A', 'B', 'C'])))"
     )
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", program]
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **configured}
+    )
     assert (finished.stdout, finished.stderr) == ("6\n", "")

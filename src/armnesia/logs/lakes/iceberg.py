@@ -5,9 +5,11 @@ by a file of its metadata, `iceberg:PATH/metadata/….metadata.json`, which is o
 """
 
 import glob
+import logging
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -79,8 +81,7 @@ class IcebergMetadata:
         except ImportError as error:
             raise MissingExtraError.naming("Reading Iceberg tables", "lakes") from error
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # pyiceberg warns of its own choices
+            with _without_remarks():
                 self._table = load()
         except Exception as error:  # catalogs pass on what databases and servers raise
             raise self._refused(reason_of(error)) from None
@@ -242,6 +243,20 @@ class IcebergMetadata:
         ):
             effect = Effect.REARRANGED
         return Commit(snapshot.snapshot_id, effect, frozenset(added), frozenset(removed))
+
+
+@contextmanager
+def _without_remarks() -> Iterator[None]:
+    """Leave out what pyiceberg says of its choice of a library that reads files."""
+    logger = logging.getLogger("pyiceberg.io")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
 
 
 def _address(name: str) -> tuple[str, Callable[[], Any]]:
