@@ -76,19 +76,20 @@ class IdIndexCheck:
 
     def confirm_new(self, session: Session, owners: DigestArray, identities: DigestArray) -> None:
         """Refuse incoming rows that the vault holds already; their owners are in the same order."""
-        tallied = 0 if self.is_done else tables.sum_of_tallies(session, owners)
-        if not tallied:
+        if self.is_done:
             return
-        scan = self._held // session.dialect.rows_scanned_per_lookup  # costs as much as so many look-ups
-        self._left -= min(tallied, scan)
+        # Costs as much as so many look-ups, of which each row needs one for every record of its owner.
+        scan = max(1, self._held // session.dialect.rows_scanned_per_lookup)
+        looked_up = len(owners) if len(owners) >= scan else tables.sum_of_tallies(session, owners)
+        self._left -= min(looked_up, scan)
         if self.is_done:
             refuse_first(self._index_problems(session), "{}; nothing was ingested: run armnesia rebuild")
-        elif scan < tallied:
+        elif looked_up >= scan:
             if tables.count_records_by_scan(session, identities):
                 raise _hidden_records("ingested")
-        else:
+        elif looked_up:
             found, doubled = tables.count_of_owners(session, owners, identities)
-            if found != tallied:
+            if found != looked_up:
                 raise damaged()
             if doubled:
                 raise _hidden_records("ingested")

@@ -92,7 +92,7 @@ DIALECT = Dialect(
         "ALTER TABLE record DROP CONSTRAINT record_pkey",
     ),
     create_record_indexes=("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX.statement),
-    rows_scanned_per_lookup=30,
+    rows_scanned_per_lookup=100,
     # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
     rebuild_indexes=tuple(
         f"REINDEX TABLE {table.name}"
