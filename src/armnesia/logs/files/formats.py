@@ -5,8 +5,9 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
@@ -61,6 +62,8 @@ class LogFiles:
     """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
     parts: tuple["LogFiles", ...] = ()
     """Each file for itself, if there are several."""
+    largest_chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """By column of a single Parquet file: the most bytes that it has in a row group, uncompressed."""
 
     @property
     def table(self) -> str:
@@ -87,6 +90,19 @@ class LogFiles:
             options += ", strict_mode = false"
         rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
         return f"read_csv(${parameter}, {rules_of_csv}, {options}, columns = {{{types}}})"
+
+    @property
+    def position(self) -> str:
+        """The position of a row of Parquet files, in SQL; of several files, with the parameter $first_rows.
+
+        Unlike numbering, this leaves it to DuckDB which parts of the files are read.
+        """
+        return "file_row_number" + (" + $first_rows[file_index + 1]" if self.parts else "")
+
+    @property
+    def first_rows(self) -> list[int]:
+        """The position of the first row of each file."""
+        return list(accumulate((part.n_rows for part in self.parts[:-1]), initial=0))
 
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
@@ -210,20 +226,30 @@ def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFil
 
     columns = ask("DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)")
     ((n_rows,),) = ask("SELECT num_rows FROM parquet_file_metadata($file)")
-    expanding = ask(
-        "SELECT row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
-        f" FROM parquet_metadata($file) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
+    expanding = (
+        f"total_uncompressed_size > {LARGEST_EXPANDED}"
         f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
     )
-    for row_group, column, compressed, size in expanding:
-        if wanted is None or column in wanted:
+    chunks = ask(
+        "SELECT path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size),"
+        f" bool_or({expanding}), min({{'group': row_group_id, 'compressed': total_compressed_size,"
+        f" 'size': total_uncompressed_size}}) FILTER ({expanding})"
+        " FROM parquet_metadata($file) GROUP BY column_id, path_in_schema"
+    )
+    for column, _, _, expands, first in chunks:
+        if expands and (wanted is None or column in wanted):
             raise _unreadable(
                 path,
-                f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
-                f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
-                f" {MOST_EXPANSION}-fold",
+                f"column {column!r} of row group {first['group']} expands from {first['compressed']:,} to"
+                f" {first['size']:,} bytes; more than {LARGEST_EXPANDED:,} bytes are accepted if they are"
+                f" compressed at most {MOST_EXPANSION}-fold",
             )
-    return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
+    largest = {column: size for column, _, size, *_ in chunks}
+    named = tuple((name, type_) for name, type_, *_ in columns)
+    opened_file = LogFiles((path,), format_, named, n_rows, (stamp,), largest_chunks=largest)
+    for _, n_in_groups, *_ in chunks:
+        opened_file.check_count(n_in_groups)
+    return opened_file
 
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
