@@ -11,8 +11,6 @@ from armnesia.logs.files.duckdb_values import FLOATS, INTEGERS, FileColumn
 
 _OWN_TYPES = INTEGERS | FLOATS | {"VARCHAR", "DECIMAL", "UUID"}
 """Types whose text reads as the same value. Not BLOB: some versions of DuckDB misread its bloom filters."""
-MOST_LISTED = 1000
-"""How many labels stand in a query one by one, to be compared with the statistics of each row group."""
 
 
 class Lookup(NamedTuple):
@@ -30,24 +28,26 @@ def look_up(column: FileColumn, texts: Collection[str]) -> Lookup:
     """Find labels by their texts.
 
     >>> look_up(FileColumn("c0", "BIGINT", is_text=False), ["7"])
-    Lookup(condition='c0 = TRY_CAST($label_0 AS BIGINT)', parameters={'label_0': '7'})
+    Lookup(condition='c0 = TRY_CAST($label AS BIGINT)', parameters={'label': '7'})
     >>> look_up(FileColumn("c0", "VARCHAR", is_text=False), ["ann", "bob"]).condition
-    'c0 IN ($label_0, $label_1)'
+    'c0 IN (SELECT unnest(CAST($labels AS VARCHAR[])))'
     >>> look_up(FileColumn("c0", "DATE", is_text=False), ["2026-01-31"]).condition
-    'CAST(c0 AS VARCHAR) IN (SELECT unnest(CAST($labels AS VARCHAR[])))'
+    'CAST(c0 AS VARCHAR) = $label'
     """
     wanted = sorted(filter(_is_unicode, texts))
-    if not wanted:
-        return Lookup("false", {})
-    if not finds_by_value(column, wanted):
-        return Lookup(f"{column.text()} IN (SELECT unnest(CAST($labels AS VARCHAR[])))", {"labels": wanted})
-    if len(wanted) > MOST_LISTED:
-        value = _as_own_type(column, "unnest(CAST($labels AS VARCHAR[]))")
-        return Lookup(f"{column.name} IN (SELECT {value})", {"labels": wanted})
-    values = [_as_own_type(column, f"$label_{place}") for place in range(len(wanted))]
-    compared = f"= {values[0]}" if len(values) == 1 else f"IN ({', '.join(values)})"
-    parameters = {f"label_{place}": text for place, text in enumerate(wanted)}
-    return Lookup(f"{column.name} {compared}", parameters)
+    by_value = finds_by_value(column, wanted)
+    compared = column.name if by_value else column.text()
+
+    def of_own_type(text: str) -> str:
+        return f"TRY_CAST({text} AS {column.full_type})" if by_value and column.type != "VARCHAR" else text
+
+    match wanted:
+        case []:
+            return Lookup("false", {})
+        case [label]:
+            return Lookup(f"{compared} = {of_own_type('$label')}", {"label": label})
+    values = of_own_type("unnest(CAST($labels AS VARCHAR[]))")
+    return Lookup(f"{compared} IN (SELECT {values})", {"labels": wanted})
 
 
 def finds_by_value(column: FileColumn, texts: Collection[str]) -> bool:
@@ -60,10 +60,6 @@ def finds_by_value(column: FileColumn, texts: Collection[str]) -> bool:
     (True, False)
     """
     return column.type in _OWN_TYPES and not (column.type in FLOATS and "0" in texts)
-
-
-def _as_own_type(column: FileColumn, text: str) -> str:
-    return text if column.type == "VARCHAR" else f"TRY_CAST({text} AS {column.full_type})"
 
 
 def _is_unicode(text: str) -> bool:

@@ -19,6 +19,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.files.conditions import FileConditions
 from armnesia.logs.files.decisions import interval_sql
+from armnesia.logs.files.duckdb_engine import copies_compared_texts
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import open_files
 from armnesia.logs.files.label_lookup import Lookup, finds_by_value, look_up
@@ -245,11 +246,8 @@ class FileSource(Source):
         self._files.check_count(n_rows)
 
     def _look_up(self, role: str, name: str, texts: Collection[str]) -> Lookup:
-        """Find labels in a column that has this name in the query.
-
-        A comparison with several texts may copy the texts of all rows, so they must be short.
-        """
-        if len(texts) > 1:
+        """Find labels in a column that has this name in the query."""
+        if len(texts) > 1 and copies_compared_texts():
             self.check_sizes(role)
         return look_up(replace(self._column_of[role], name=name), texts)
 
