@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
-from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.logs.limits import in_chunks
 
 _SETTINGS = {
@@ -23,6 +23,9 @@ _SETTINGS = {
 }
 _PIECE = 256
 """How many rows become Python values at a time."""
+MEMORY_LIMIT = "2GB"
+"""How much memory a `ScratchDatabase` uses if nothing else is said."""
+_MEMORY = re.compile(r"[0-9]+ ?[MG]B")
 
 
 def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
@@ -39,6 +42,17 @@ def stream(
     with _connected(unreadable(shown, format_name), partial(_shared, one_by_one=True)) as connection:
         connection.execute(sql, parameters)
         yield from in_chunks(iter(lambda: connection.fetchmany(_PIECE), []), size)
+
+
+def checked_memory_limit(limit: str) -> str:
+    """Refuse what is not a number of megabytes or gigabytes.
+
+    >>> checked_memory_limit("800MB")
+    '800MB'
+    """
+    if not isinstance(limit, str) or not _MEMORY.fullmatch(limit):
+        raise InvalidInputError(f"memory_limit must be a size such as 800MB or 4GB; got {limit!r}")
+    return limit
 
 
 class ScratchDatabase:
