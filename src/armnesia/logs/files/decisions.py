@@ -32,7 +32,7 @@ class KeyedFiles(Protocol):
         """The text of decisions that are grouped by `action_value` or `user_value`, in SQL."""
 
     def of_users(self, texts: Collection[str]) -> Lookup:
-        """A condition that all rows of these users satisfy; the text must be compared, too."""
+        """A condition that the rows of these users satisfy."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +93,6 @@ class FileDecisions(Decisions):
         user_of = {label_text(user): user for user in users}
         lookup = self.files.of_users([text for text in user_of if text is not None])
         found = self._tallies("decisions", "user", lookup.condition, **lookup.parameters)
-        found = [row for row in found if row[0] in user_of]
         known = {text for text, *_ in found}
         if len(known) < len(user_of):
             raise rules.unknown_users(user for text, user in user_of.items() if text not in known)

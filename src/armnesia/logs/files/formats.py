@@ -97,7 +97,8 @@ class LogFiles:
 
         Unlike numbering, this leaves it to DuckDB which parts of the files are read.
         """
-        return "file_row_number" + (" + $first_rows[file_index + 1]" if self.parts else "")
+        first = "CAST($first_rows AS BIGINT[])[CAST(file_index AS BIGINT) + 1]"
+        return f"{first} + file_row_number" if self.parts else "file_row_number"
 
     @property
     def first_rows(self) -> list[int]:

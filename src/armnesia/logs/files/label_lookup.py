@@ -5,6 +5,7 @@ cannot hold them. It cannot do so with texts that it has to make of the values f
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from armnesia.logs.files.duckdb_values import FLOATS, INTEGERS, FileColumn
@@ -14,11 +15,7 @@ _OWN_TYPES = INTEGERS | FLOATS | {"VARCHAR", "DECIMAL", "UUID"}
 
 
 class Lookup(NamedTuple):
-    """A condition in SQL that all rows with given labels satisfy, and the values of its parameters.
-
-    A few other rows may satisfy it as well: 7 is found for the text "7.0", which is not how 7 is written. So
-    the text of what was found is compared, too.
-    """
+    """A condition in SQL that the rows with given labels satisfy and no others, and its parameters."""
 
     condition: str
     parameters: dict[str, Any]
@@ -27,27 +24,34 @@ class Lookup(NamedTuple):
 def look_up(column: FileColumn, texts: Collection[str]) -> Lookup:
     """Find labels by their texts.
 
-    >>> look_up(FileColumn("c0", "BIGINT", is_text=False), ["7"])
-    Lookup(condition='c0 = TRY_CAST($label AS BIGINT)', parameters={'label': '7'})
-    >>> look_up(FileColumn("c0", "VARCHAR", is_text=False), ["ann", "bob"]).condition
-    'c0 IN (SELECT unnest(CAST($labels AS VARCHAR[])))'
-    >>> look_up(FileColumn("c0", "DATE", is_text=False), ["2026-01-31"]).condition
-    'CAST(c0 AS VARCHAR) = $label'
+    A text that reads as a value of the column, but is not the text of this value, names nobody: 7 is the
+    label "7", not "7.0".
+
+    >>> look_up(FileColumn("c0", "VARCHAR", is_text=False), ["ann"])
+    Lookup(condition='c0 = $label', parameters={'label': 'ann'})
+    >>> print(look_up(FileColumn("c0", "BIGINT", is_text=False), ["7"]).condition)
+    c0 = CASE WHEN CAST(TRY_CAST($label AS BIGINT) AS VARCHAR) = $label THEN TRY_CAST($label AS BIGINT) END
+    >>> print(look_up(FileColumn("c0", "DATE", is_text=False), ["2026-01-31", "2026-02-01"]).condition)
+    CAST(c0 AS VARCHAR) IN (SELECT label FROM (SELECT unnest(CAST($labels AS VARCHAR[])) AS label))
     """
     wanted = sorted(filter(_is_unicode, texts))
     by_value = finds_by_value(column, wanted)
     compared = column.name if by_value else column.text()
 
-    def of_own_type(text: str) -> str:
-        return f"TRY_CAST({text} AS {column.full_type})" if by_value and column.type != "VARCHAR" else text
+    def value(label: str) -> str:
+        """The value whose text is the label; NULL if there is none."""
+        if not by_value or column.type == "VARCHAR":
+            return label
+        read = replace(column, name=f"TRY_CAST({label} AS {column.full_type})")
+        return f"CASE WHEN {read.text()} = {label} THEN {read.name} END"
 
     match wanted:
         case []:
             return Lookup("false", {})
         case [label]:
-            return Lookup(f"{compared} = {of_own_type('$label')}", {"label": label})
-    values = of_own_type("unnest(CAST($labels AS VARCHAR[]))")
-    return Lookup(f"{compared} IN (SELECT {values})", {"labels": wanted})
+            return Lookup(f"{compared} = {value('$label')}", {"label": label})
+    labels = "SELECT unnest(CAST($labels AS VARCHAR[])) AS label"
+    return Lookup(f"{compared} IN (SELECT {value('label')} FROM ({labels}))", {"labels": wanted})
 
 
 def finds_by_value(column: FileColumn, texts: Collection[str]) -> bool:

@@ -60,16 +60,16 @@ class FileLog(Log):
         user_of = {label_text(user): user for user in users}
         lookup = self.source.of_users([text for text in user_of if text is not None])
         found = self._query(
-            f"SELECT {self.source.text_of('user')}, {self.source.label_of('action')}, {_COUNT_SUM_BINARY}"
-            f" FROM decisions WHERE {lookup.condition} GROUP BY user_value, action_value",
+            f"SELECT grouping(user_value), {self.source.text_of('user')}, {self.source.label_of('action')},"
+            f" {_COUNT_SUM_BINARY} FROM decisions WHERE {lookup.condition}"
+            " GROUP BY GROUPING SETS ((user_value), (action_value))",
             **lookup.parameters,
         )
-        found = [row for row in found if row[0] in user_of]
-        known = {text for text, *_ in found}
+        known = {text for of_action, text, *_ in found if not of_action}
         if len(known) < len(user_of):
             unknown = [user for text, user in user_of.items() if text not in known]
             raise rules.unknown_users(unknown, self._spelled_otherwise(unknown))
-        return self._request(sums for _, *sums in found)
+        return self._request(sums for of_action, _, *sums in found if of_action)
 
     def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
         """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
@@ -80,7 +80,7 @@ class FileLog(Log):
             f"SELECT DISTINCT user_text FROM decisions WHERE {lookup.condition} ORDER BY 1",
             **lookup.parameters,
         )
-        return [text for (text,) in found if text in texts]
+        return [text for (text,) in found]
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(

@@ -327,7 +327,7 @@ class FileSource(Source):
         return self._of_decisions(role).text()
 
     def of_users(self, texts: Collection[str]) -> Lookup:
-        """A condition on decisions that all rows of these users satisfy; the text must be compared, too."""
+        """A condition on decisions that the rows of these users satisfy."""
         return self._look_up("user", "user_value", texts)
 
     def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
