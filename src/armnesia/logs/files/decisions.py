@@ -25,14 +25,16 @@ class KeyedFiles(Protocol):
 
     where: tuple[Condition, ...]
 
-    def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
+    def query(
+        self, sql: str, reward_range: tuple[float, float], *, found: Lookup | None = None, **parameters: Any
+    ) -> list[tuple[Any, ...]]:
         """Run SQL over the decisions; `key_0`, `key_1`, … are the keys of a row, NULL where it has none."""
 
     def text_of(self, role: str) -> str:
         """The text of decisions that are grouped by `action_value` or `user_value`, in SQL."""
 
     def of_users(self, texts: Collection[str]) -> Lookup:
-        """A condition that the rows of these users satisfy."""
+        """The rows of these users, for `query`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +94,7 @@ class FileDecisions(Decisions):
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}
         lookup = self.files.of_users([text for text in user_of if text is not None])
-        found = self._tallies("decisions", "user", lookup.condition, **lookup.parameters)
+        found = self._tallies("decisions", "user", "true", found=lookup)
         known = {text for text, *_ in found}
         if len(known) < len(user_of):
             raise rules.unknown_users(user for text, user in user_of.items() if text not in known)

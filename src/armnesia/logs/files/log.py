@@ -58,12 +58,10 @@ class FileLog(Log):
 
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}
-        lookup = self.source.of_users([text for text in user_of if text is not None])
         found = self._query(
             f"SELECT grouping(user_value), {self.source.text_of('user')}, {self.source.label_of('action')},"
-            f" {_COUNT_SUM_BINARY} FROM decisions WHERE {lookup.condition}"
-            " GROUP BY GROUPING SETS ((user_value), (action_value))",
-            **lookup.parameters,
+            f" {_COUNT_SUM_BINARY} FROM decisions GROUP BY GROUPING SETS ((user_value), (action_value))",
+            found=self.source.of_users([text for text in user_of if text is not None]),
         )
         known = {text for of_action, text, *_ in found if not of_action}
         if len(known) < len(user_of):
@@ -75,10 +73,8 @@ class FileLog(Log):
         """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
         integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
         texts = {text for integer in integers for text in (integer, f"{integer}.0")}
-        lookup = self.source.of_users(texts)
         found = self._query(
-            f"SELECT DISTINCT user_text FROM decisions WHERE {lookup.condition} ORDER BY 1",
-            **lookup.parameters,
+            "SELECT DISTINCT user_text FROM decisions ORDER BY 1", found=self.source.of_users(texts)
         )
         return [text for (text,) in found]
 

@@ -113,8 +113,10 @@ class FileSource(Source):
     @property
     def _table(self) -> str:
         """The rows that are read, in SQL."""
-        table = self._files.table
-        return f"(SELECT * FROM {table} WHERE {self._kept})" if self.where else table
+        return self._table_where(self._kept) if self.where else self._files.table
+
+    def _table_where(self, condition: str) -> str:
+        return f"(SELECT * FROM {self._files.table} WHERE {condition})"
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
         """The same files with key columns; refuse files that have changed."""
@@ -229,7 +231,7 @@ class FileSource(Source):
 
     def _rows_by_value(self, chunk: int, selection: Selection) -> Iterator[RawRows]:
         """Read what the statistics of Parquet files do not rule out, and give the rows of a selection."""
-        found = self._look_up(selection.role, self._column_of[selection.role].name, selection.texts)
+        found = self._look_up(selection.role, selection.texts)
         columns = ", ".join(self._streamed(bounded=True))
         sql = (
             f"SELECT {columns}, position FROM (SELECT *, {self._files.position} AS position"
@@ -244,12 +246,6 @@ class FileSource(Source):
                 yield raw
         ((n_rows,),) = self._files.query(f"SELECT count(*) FROM {self._files.table}")
         self._files.check_count(n_rows)
-
-    def _look_up(self, role: str, name: str, texts: Collection[str]) -> Lookup:
-        """Find labels in a column that has this name in the query."""
-        if len(texts) > 1 and copies_compared_texts():
-            self.check_sizes(role)
-        return look_up(replace(self._column_of[role], name=name), texts)
 
     def user_texts(self) -> Iterator[list[str | None]]:
         """Stream the user column, without the rest of long names: they are no integers."""
@@ -327,17 +323,25 @@ class FileSource(Source):
         return self._of_decisions(role).text()
 
     def of_users(self, texts: Collection[str]) -> Lookup:
-        """A condition on decisions that the rows of these users satisfy."""
-        return self._look_up("user", "user_value", texts)
+        """The rows of these users, for `query`."""
+        return self._look_up("user", texts)
 
-    def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
+    def _look_up(self, role: str, texts: Collection[str]) -> Lookup:
+        if len(texts) > 1 and copies_compared_texts():
+            self.check_sizes(role)
+        return look_up(self._column_of[role], texts)
+
+    def query(
+        self, sql: str, reward_range: tuple[float, float], *, found: Lookup | None = None, **parameters: Any
+    ) -> list[tuple[Any, ...]]:
         """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
 
         A decision has action_value (as it is in the file), action_text, reward, reward_text, units and, if
         there is a user column, user_value and user_text; with key columns also key_0, key_0_text, key_1, ….
         A text is NULL where the label is missing; `units` is NULL where the reward is not a number of the
         range. A text is made row by row: group by values, and make `text_of` or `label_of` of the groups.
-        Numbering reads the files in order; leave it out where order does not matter.
+        Numbering reads the files in order; leave it out where order does not matter. With `found`, the
+        decisions are those rows only.
         """
         reward = self._column_of["reward"]
         refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
@@ -357,8 +361,12 @@ class FileSource(Source):
             in_order = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
             chosen = f"SELECT {columns}, position FROM ({in_order}) WHERE {self._kept}"
             numbered = f"SELECT *, {_UNITS} AS units FROM ({chosen})"
+        table = self._table
+        if found is not None:  # before anything is made of the rows
+            table = self._table_where(f"{found.condition} AND {self._kept}")
+            parameters |= found.parameters
         return self._files.query(
-            f"WITH parsed AS (SELECT {columns} FROM {self._table}),"
+            f"WITH parsed AS (SELECT {columns} FROM {table}),"
             f" decisions AS (SELECT *, {_UNITS} AS units FROM parsed), numbered AS ({numbered}) {sql}",
             low=low,
             high=high,
