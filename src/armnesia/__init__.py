@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Imitation,
         Learner,
     )
-    from armnesia.logs import Condition, Decisions, KeyColumn, Log, read_log
+    from armnesia.logs import Condition, Decisions, KeyColumn, LaidOut, Log, layout_log, read_log
     from armnesia.privacy import (
         Budget,
         Guarantee,
@@ -79,7 +79,7 @@ else:
         "armnesia.core.statistics": "ArmStatistics",
         "armnesia.joining": "Joined join_metrics",
         "armnesia.learners": "KLLCB LCB LEARNERS ConfidenceLearner Decision FrozenPenalty Imitation Learner",
-        "armnesia.logs": "Condition Decisions KeyColumn Log read_log",
+        "armnesia.logs": "Condition Decisions KeyColumn LaidOut Log layout_log read_log",
         "armnesia.privacy": "Budget Guarantee JointLoss Level PrivacyCurve calibrate composed_delta"
         " hockey_stick privacy_curve smallest_epsilon split_budget",
         "armnesia.unlearners": "UNLEARNERS Adaptive Branch CentredGaussian FrozenRollback Gaussian"
@@ -133,6 +133,7 @@ __all__ = [
     "JointLoss",
     "JointRelease",
     "KeyColumn",
+    "LaidOut",
     "Learner",
     "Level",
     "Log",
@@ -156,6 +157,7 @@ __all__ = [
     "feasible_reference",
     "hockey_stick",
     "join_metrics",
+    "layout_log",
     "privacy_curve",
     "read_log",
     "release_jointly",

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from armnesia.cli.app import COMMANDS
@@ -87,6 +88,7 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
         "",
         ("--exposures", "shown.csv", "--metric", "bought.csv", "--window", "14d", "--out", "log.csv"),
     ),
+    ("layout", "", ("clicks.parquet", "by-person.parquet", "--user-column", "person")),
     ("init", "", ("--actions", "A,B")),
     ("ingest", "", INGEST[1:]),
     ("decide", " without `LOG`", ()),
@@ -134,6 +136,7 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
 def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> None:
     write_clicks(folder / "clicks.csv")
     write_exposures(folder)
+    duckdb.read_csv(str(folder / "clicks.csv")).write_parquet(str(folder / "clicks.parquet"))
     for command, variant, arguments in EXAMPLES:
         done = run(*command.split(), *arguments, "--json")
         assert done.code == 0, done.err

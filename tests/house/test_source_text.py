@@ -27,6 +27,7 @@ NEED_NO_EXAMPLE = {
     "JointAudit": "a result: shown where `audit_jointly` is",
     "JointComparison": "a result: shown where `compare_jointly` is",
     "JointRelease": "a result: shown where `release_jointly` is",
+    "LaidOut": "a result: shown where `layout_log` is",
     "Learner": "abstract: shown by its subclasses",
     "Level": "an enumeration",
     "Comparison": "a result: shown where `compare` is",

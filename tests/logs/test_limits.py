@@ -66,8 +66,59 @@ def test_longer_labels_are_refused(role: str, name: str, stored: Store) -> None:
     source = stored(with_label(name, LONG + "x"))
     expected = f"{role} column '{name}' must hold labels of at most 65,536 bytes; got a longer one at row 1"
     assert refusal(lambda: read_rows(source.open(**COLUMNS))) == expected
-    if role != "id":
-        assert refusal(lambda: source.log(user="user", actions=["A", "B", LONG])) == expected
+    if role != "id":  # of a Parquet file, read_log reads no users
+        assert refusal(lambda: source.log(user="user", actions=["A", "B", LONG]).users()) == expected
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_long_users_of_a_parquet_file_are_refused_by_what_reads_them(
+    copies: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of given users are found without reading those of others, if DuckDB copies no texts."""
+    monkeypatch.setattr("armnesia.logs.files.source.copies_compared_texts", lambda: copies)
+    path = write_parquet(tmp_path / "log.parquet", with_label("user", LONG + "x"))
+    log = read_log(path, user="user", actions=["A", "B"])
+    assert log.statistics().counts.tolist() == [2, 1]
+    assert log.request(user="u").counts.tolist() == [1, 0]
+    assert log.request(user=LONG + "x").counts.tolist() == [0, 1]
+    expected = "user column 'user' must hold labels of at most 65,536 bytes; got a longer one at row 1"
+
+    def rows_of(*users: str) -> list[int]:
+        found = open_source(path, **COLUMNS).rows(["A", "B"], (0, 1), users=users)
+        return [position for rows in found for position in rows.positions]
+
+    both: list[Callable[[], Any]] = [lambda: log.request(users=["u", LONG + "x"]), lambda: rows_of("u", "v")]
+    if copies:
+        assert [refusal(reading) for reading in both] == [expected] * 2
+    else:
+        assert both[0]().counts.tolist() == [1, 1]
+        assert both[1]() == rows_of("u") == [0]
+    assert refusal(log.users) == expected
+    assert refusal(lambda: rows_of(LONG + "x")) == expected
+    assert refusal(lambda: list(open_source(path, **COLUMNS).user_texts())) == expected
+
+
+def test_of_chosen_rows_no_more_is_read_than_is_refused(tmp_path: Path) -> None:
+    """In Parquet files, the rows of one person are found without a look at the texts of all others."""
+    long = {"action": "A" * (LONGEST_TEXT + 1), "key": "ä" * LONGEST_TEXT, "page": "x" * (LONGEST_TEXT + 1)}
+    table = {name: [LABELS.get(name, ["1"])[0], text] for name, text in long.items()}
+    table |= {"reward": [1, 1], "user": ["u", "v"]}
+    path = write_parquet(tmp_path / "log.parquet", table)
+    by_key: Any = open_source(path, **COLUMNS)
+    by_key_alone = open_source(path, **COLUMNS | {"action": "reward"})
+    by_content = open_source(path, action="reward", reward="reward", user="user")
+    for source in (by_key, by_key_alone, by_content):
+        assert [rows.positions for rows in source.rows(["A", 1], (0, 1), users={"u"})] == [[0]]
+
+    def refusal_of_v(source: Source) -> str:
+        return refusal(lambda: list(source.rows(["A", 1], (0, 1), users={"v"})))
+
+    assert "action column 'action' must hold labels of at most 65,536 bytes" in refusal_of_v(by_key)
+    assert "id column 'key' must hold labels of at most 65,536 bytes" in refusal_of_v(by_key_alone)
+    assert "rows without an id are known by all their columns" in refusal_of_v(by_content)
+    columns = ", ".join(by_key._streamed(bounded=True))
+    ((action, _, _, _, key),) = by_key._files.query(f"SELECT {columns} FROM {by_key._files.table} OFFSET 1")
+    assert (len(action), len(key)) == (LONGEST_TEXT + 1, LONGEST_TEXT)
 
 
 @pytest.mark.parametrize("type_", ["text", "varchar", "bytea", "jsonb"])
@@ -131,7 +182,8 @@ def test_the_row_of_a_long_text_counts_on_from_file_to_file(files: int, tmp_path
         write_parquet(tmp_path / f"{number}.parquet", LABELS)
     other = dict(reversed(with_label("user", LONG + "x").items()))
     write_parquet(tmp_path / "9.parquet", other)
-    assert refusal(lambda: read_log(tmp_path / "*.parquet", user="user")) == (
+    log = read_log(tmp_path / "*.parquet", user="user", actions=["A", "B"])
+    assert refusal(log.users) == (
         "user column 'user' must hold labels of at most 65,536 bytes; got a longer one at row"
         f" {3 * files + 1}"
     )
@@ -182,6 +234,7 @@ def test_a_small_file_with_a_long_text_in_every_row_takes_no_memory(tmp_path: Pa
     plain = {"action": dictionary("A", n), "reward": pa.array(np.ones(n, np.int8))}
     pq.write_table(pa.table(plain | {"id": dictionary(text, n)}), tmp_path / "id.parquet")
     pq.write_table(pa.table(plain | {"action": dictionary(text, n)}), tmp_path / "action.parquet")
+    pq.write_table(pa.table(plain | {"user": dictionary(text, n)}), tmp_path / "user.parquet")
     many = {f"c{number}": dictionary(text[:60_000], n) for number in range(20)}
     pq.write_table(pa.table(plain | many), tmp_path / "many.parquet")
     assert run(MEASURED, "init", "--actions", "A", cwd=tmp_path).returncode == 0
@@ -197,6 +250,12 @@ def test_a_small_file_with_a_long_text_in_every_row_takes_no_memory(tmp_path: Pa
         assert len(message) == 1
         assert "at most 65,536 bytes" in message[0]
         assert int(peak) < 300
+    some = ["--user", "u", "--user", "v", "--actions", "A", "--unlearner", "rollback"]
+    done = run(MEASURED, "unlearn", "user.parquet", *some, cwd=tmp_path)
+    *message, peak = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert "user 'u', 'v'" in message[-1] or "at most 65,536 bytes" in message[-1]
+    assert int(peak) < 300
 
 
 WITHOUT_MEMORY = """

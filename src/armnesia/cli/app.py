@@ -25,6 +25,7 @@ COMMANDS = {
         "audit": "log.audit",
         "compare": "log.compare",
         "join": "log.join",
+        "layout": "log.layout",
         "demo": "demo",
     },
     _VAULT: {

@@ -75,6 +75,7 @@ Over = Annotated[
         "--over", metavar="touched|all", help="With --by: the decisions that the budget is split over."
     ),
 ]
+MemoryLimit = Annotated[str, typer.Option(help="How much memory DuckDB uses.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 

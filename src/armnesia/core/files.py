@@ -125,6 +125,26 @@ def atomic_write(path: str | PathLike[str], *, mode: int = 0o666, replace: bool 
     _sync_folder(path.parent)
 
 
+@contextmanager
+def output_file(path: str | PathLike[str], *, replace: bool) -> Iterator[Path]:
+    """The same for a file that a command writes: what is in the way is said in one sentence.
+
+    >>> with output_file("no-such-folder/new", replace=False):
+    ...     pass
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: the folder of 'no-such-folder/new' does not exist
+    """
+    try:
+        with atomic_write(path, replace=replace) as temporary:
+            yield temporary
+    except FileExistsError:
+        raise InvalidInputError(
+            f"{str(path)!r} exists already; choose another file, or replace it with --replace (replace=True)"
+        ) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInputError(f"the folder of {str(path)!r} does not exist") from None
+
+
 def _rename_unless_exists(temporary: Path, path: Path) -> None:
     """Rename a file; unlike `os.rename`, this fails if the new name exists."""
     try:

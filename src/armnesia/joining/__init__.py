@@ -1,6 +1,6 @@
 """Logs as experimentation platforms keep them: exposures and metrics in separate tables, joined to a log."""
 
-from armnesia.joining.join import MEMORY_LIMIT, join_metrics
+from armnesia.joining.join import join_metrics
 from armnesia.joining.options import AGGREGATES, TIME_UNITS
 from armnesia.joining.presets import PRESETS, Preset
 from armnesia.joining.results import (
@@ -15,7 +15,6 @@ from armnesia.joining.results import (
 
 __all__ = [
     "AGGREGATES",
-    "MEMORY_LIMIT",
     "PRESETS",
     "TIME_UNITS",
     "ExperimentCount",

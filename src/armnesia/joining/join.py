@@ -3,15 +3,14 @@
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
-from armnesia.core.files import atomic_write
+from armnesia.core.files import output_file
 from armnesia.core.messages import counted, listed
 from armnesia.joining import options, statements
 from armnesia.joining.event_table import EventTable
@@ -26,7 +25,7 @@ from armnesia.joining.results import (
     equal_shares_p_value,
 )
 from armnesia.logs.conditions import Where
-from armnesia.logs.files.duckdb_engine import ScratchDatabase
+from armnesia.logs.files.duckdb_engine import MEMORY_LIMIT, ScratchDatabase, checked_memory_limit
 from armnesia.logs.limits import LONGEST_TEXT
 
 _OUT_FORMATS = {
@@ -35,7 +34,6 @@ _OUT_FORMATS = {
     ".csv": "FORMAT csv, HEADER",
     ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
 }
-MEMORY_LIMIT = "2GB"
 
 
 def join_metrics(
@@ -105,7 +103,7 @@ def join_metrics(
         options.checked_time_unit(time_unit, "time_unit"),
         options.checked_time_unit(metric_time_unit, "metric_time_unit"),
         options.checked_time_zone(time_zone),
-        options.checked_memory_limit(memory_limit),
+        checked_memory_limit(memory_limit),
         options.checked_keep(keep, statements.LOG_COLUMNS),
     )
     if experiment is not None and experiment_column is not None:
@@ -170,7 +168,7 @@ class _Join:
         self, exposures: str | os.PathLike[str], metric: str | os.PathLike[str], *, replace: bool
     ) -> Joined:
         """Read both tables, write the log, and count."""
-        with _new_file(self.out, replace=replace) as temporary:
+        with output_file(self.out, replace=replace) as temporary:
             shown = EventTable.open(exposures, "exposures", self._wanted_exposures())
             measured = EventTable.open(metric, "metric", self._wanted_metric())
             _refuse_own_input(self.out, [*shown.files.paths, *measured.files.paths])
@@ -419,17 +417,3 @@ def _refuse_own_input(out: Path, paths: Iterable[str]) -> None:
                 f"out must not be a file that is read: {str(out)!r} is {path!r} of the exposures or the"
                 " metric; choose another file; nothing was written"
             )
-
-
-@contextmanager
-def _new_file(path: Path, *, replace: bool) -> Iterator[Path]:
-    """Lend a file that takes the name `path` in one step; say what is in the way."""
-    try:
-        with atomic_write(path, replace=replace) as temporary:
-            yield temporary
-    except FileExistsError:
-        raise InvalidInputError(
-            f"{str(path)!r} exists already; choose another file, or replace it with --replace (replace=True)"
-        ) from None
-    except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInputError(f"the folder of {str(path)!r} does not exist") from None

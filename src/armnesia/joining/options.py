@@ -15,7 +15,6 @@ TIME_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _WINDOW = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|min|h|d|w)")
 _LONGEST_WINDOW = timedelta(days=36_525)
-_MEMORY = re.compile(r"[0-9]+ ?[MG]B")
 
 
 def window_in_microseconds(window: str | timedelta) -> int:
@@ -87,17 +86,6 @@ def checked_time_zone(name: str) -> str:
     except KeyError:
         pass
     raise InvalidInputError(f"time_zone must be a name such as UTC or Europe/Berlin; got {name!r}")
-
-
-def checked_memory_limit(limit: str) -> str:
-    """Refuse what is not a number of megabytes or gigabytes.
-
-    >>> checked_memory_limit("800MB")
-    '800MB'
-    """
-    if not isinstance(limit, str) or not _MEMORY.fullmatch(limit):
-        raise InvalidInputError(f"memory_limit must be a size such as 800MB or 4GB; got {limit!r}")
-    return limit
 
 
 def checked_keep(keep: str | Iterable[str], taken: Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from armnesia.logs.columns import IF_PRESENT, Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions
 from armnesia.logs.experiments import warn_of_experiments
+from armnesia.logs.files.layout import LaidOut, layout_log
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
@@ -25,10 +26,12 @@ __all__ = [
     "Condition",
     "Decisions",
     "KeyColumn",
+    "LaidOut",
     "Log",
     "Rows",
     "Source",
     "label_text",
+    "layout_log",
     "open_source",
     "read_log",
     "read_opened",

@@ -58,6 +58,53 @@ def test_rounding_is_bit_for_bit_that_of_to_units(
     assert log.statistics() == read_log(frame, actions=[0], reward_range=reward_range).statistics()
 
 
+ENDS_AND_TIES = [0.0, -0.0, 1.0, 0.1 + 0.2, 0.3, 0.5, 5e-10, 1.5e-9, 2.5e-9, 1 - 2**-53, 5e-324, 1 - 5e-10]
+REWARDS_OF_TYPES: dict[str, tuple[Any, list[Any]]] = {
+    "double": (pa.float64(), ENDS_AND_TIES),
+    "float": (pa.float32(), ENDS_AND_TIES),
+    "decimal": (pa.decimal128(11, 10), [Decimal("0.3"), Decimal("0.0000000005"), Decimal("0.0000000015"), 1]),
+    "wide decimal": (pa.decimal128(38, 30), [Decimal("0.3"), Decimal(1) / 2**30, Decimal("2.5e-9"), 0]),
+    "integer": (pa.int64(), [0, 1, 1, 0]),
+    "unsigned": (pa.uint8(), [0, 1]),
+    "boolean": (pa.bool_(), [True, False, True]),
+}
+
+
+@pytest.mark.parametrize("reward_range", [(0.0, 1.0), (-0.1, 1.1), (0.0, 3.0)])
+@pytest.mark.parametrize("kind", REWARDS_OF_TYPES)
+def test_the_sums_of_the_group_by_are_those_of_to_units(
+    kind: str, reward_range: tuple[float, float], tmp_path: Path
+) -> None:
+    """By every action and for every person, in the types that a reward may have."""
+    type_, values = REWARDS_OF_TYPES[kind]
+    rewards = pa.array(values * 3, type_)
+    n = len(rewards)
+    actions, users = np.arange(n) % 3, np.arange(n) % 4
+    table = pa.table({"action": actions, "reward": rewards, "user": users})
+    pq.write_table(table, tmp_path / "log.parquet", row_group_size=5)
+    log = read_log(tmp_path / "log.parquet", actions=range(3), reward_range=reward_range)
+    units = to_units([float(reward) for reward in rewards.to_pylist()], reward_range)
+    assert log.statistics().sums.tolist() == [int(units[actions == arm].sum()) for arm in range(3)]
+    for user in range(4):
+        chosen = [int(units[(actions == arm) & (users == user)].sum()) for arm in range(3)]
+        assert log.request(user=user).records.sums.tolist() == chosen
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf"), None])
+@pytest.mark.parametrize("type_", [pa.float64(), pa.float32()], ids=str)
+def test_what_is_no_finite_number_is_refused_whatever_the_statistics_of_the_file_say(
+    type_: Any, wrong: float | None, tmp_path: Path
+) -> None:
+    rewards = pa.array([0.5] * 5000 + [wrong] + [0.5] * 5000, type_)
+    table = pa.table({"action": ["A"] * len(rewards), "reward": rewards})
+    for dictionary in (True, False):
+        pq.write_table(table, tmp_path / "log.parquet", row_group_size=3000, use_dictionary=dictionary)
+        with pytest.raises(
+            InvalidLogError, match=r"must hold a finite number in every row; got .* at row 5000$"
+        ):
+            read_log(tmp_path / "log.parquet", actions=["A"])
+
+
 def test_long_decimals_are_rounded_correctly(tmp_path: Path) -> None:
     random = np.random.default_rng(8)
     texts = ["0." + "".join(map(str, random.integers(0, 10, 37))) for _ in range(2_000)]
@@ -259,6 +306,32 @@ def test_the_millionth_row_is_named(tmp_path: Path) -> None:
 
 def part(first: int, last: int) -> Table:
     return {name: column[first:last] for name, column in ROWS.items()}
+
+
+def test_people_in_several_parquet_files_are_found_by_position(tmp_path: Path) -> None:
+    users = np.random.default_rng(11).integers(0, 40, 1_000)
+    for number, (first, last) in enumerate([(0, 10), (10, 10), (10, 700), (700, 1_000)]):
+        names = {
+            "user": users[first:last],
+            "action": ["A"] * (last - first),
+            "reward": [1.0] * (last - first),
+        }
+        columns = pa.table(
+            names,
+            schema=None
+            if last > first
+            else pa.schema([("user", pa.int64()), ("action", pa.string()), ("reward", pa.float64())]),
+        )
+        order = ["user", "action", "reward"] if number % 2 else ["reward", "user", "action"]
+        pq.write_table(columns.select(order), tmp_path / f"{number}.parquet", row_group_size=50)
+    source = open_source(tmp_path / "*.parquet", action="action", reward="reward", user="user", id=None)
+    for wanted in ({0}, {7, 39}, {39, 100}):
+        found = source.rows(["A"], (0, 1), users=set(map(str, wanted)), chunk=7)
+        positions = [position for rows in found for position in rows.positions]
+        assert positions == np.flatnonzero(np.isin(users, list(wanted))).tolist()
+    (tmp_path / "2.parquet").unlink()
+    with pytest.raises(InvalidLogError, match="No such file"):
+        list(source.rows(["A"], (0, 1), users={"7"}))
 
 
 def test_rows_of_a_glob_follow_each_other(tmp_path: Path) -> None:

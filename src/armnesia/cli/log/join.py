@@ -10,7 +10,8 @@ from armnesia.cli.interrupts import Interrupted, import_before_work
 from armnesia.cli.output import counting_seconds, print_result, table
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
-from armnesia.joining import AGGREGATES, MEMORY_LIMIT, PRESETS, TIME_UNITS, Joined, join_metrics
+from armnesia.joining import AGGREGATES, PRESETS, TIME_UNITS, Joined, join_metrics
+from armnesia.logs.files.duckdb_engine import MEMORY_LIMIT
 
 _MOST_VARIANTS = 100
 _MISMATCH = 0.001
@@ -56,7 +57,7 @@ def join(
     metric_time_unit: Unit = None,
     metric_where: Where = None,
     time_zone: Annotated[str, typer.Option(help="The zone of times that have none.")] = "UTC",
-    memory_limit: Annotated[str, typer.Option(help="How much memory DuckDB uses.")] = MEMORY_LIMIT,
+    memory_limit: opt.MemoryLimit = MEMORY_LIMIT,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file of --out.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:

@@ -1,6 +1,6 @@
 """Decisions of a log in CSV or Parquet files: one group-by for the statistics, and one for a request."""
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions, part_rows, summed_by_decision
+from armnesia.logs.files.label_lookup import Lookup
 from armnesia.logs.key_columns import KeyColumn, missing_keys, too_many_keys
 from armnesia.logs.values import arm_of_text, label_text
 
@@ -24,8 +25,16 @@ class KeyedFiles(Protocol):
 
     where: tuple[Condition, ...]
 
-    def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
+    def query(
+        self, sql: str, reward_range: tuple[float, float], *, found: Lookup | None = None, **parameters: Any
+    ) -> list[tuple[Any, ...]]:
         """Run SQL over the decisions; `key_0`, `key_1`, … are the keys of a row, NULL where it has none."""
+
+    def text_of(self, role: str) -> str:
+        """The text of decisions that are grouped by `action_value` or `user_value`, in SQL."""
+
+    def of_users(self, texts: Collection[str]) -> Lookup:
+        """The rows of these users, for `query`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +66,8 @@ class FileDecisions(Decisions):
         if number > at_most:
             raise too_many_keys(columns, number, at_most)
         found = files.query(
-            f"SELECT {names}, action_text, {_TALLY} FROM decisions GROUP BY {names}, action_text",
+            f"SELECT {names}, {files.text_of('action')}, {_TALLY} FROM decisions"
+            f" GROUP BY {names}, action_value",
             totals.reward_range,
         )
         *texts, actions, counts, sums, _ = zip(*found, strict=True)
@@ -83,12 +93,8 @@ class FileDecisions(Decisions):
 
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}
-        found = self._tallies(
-            "decisions",
-            "user_text",
-            "user_text IN (SELECT unnest($texts))",
-            texts=[text for text in user_of if text is not None],
-        )
+        lookup = self.files.of_users([text for text in user_of if text is not None])
+        found = self._tallies("decisions", "user", "true", found=lookup)
         known = {text for text, *_ in found}
         if len(known) < len(user_of):
             raise rules.unknown_users(user for text, user in user_of.items() if text not in known)
@@ -96,15 +102,15 @@ class FileDecisions(Decisions):
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(
-            self._tallies("numbered", "action_text", "position IN (SELECT unnest($rows))", rows=rows)
+            self._tallies("numbered", "action", "position IN (SELECT unnest($rows))", rows=rows)
         )
 
-    def _tallies(self, source: str, label: str, condition: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Count and add up the chosen rows by a label, the keys and the action."""
-        names = _names(self.columns)
+    def _tallies(self, source: str, role: str, condition: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Count and add up the chosen rows by a user or action, the keys and the action."""
+        names, label, action = _names(self.columns), self.files.text_of(role), self.files.text_of("action")
         return self.files.query(
-            f"SELECT {label}, {names}, action_text, {_TALLY} FROM {source} WHERE {condition}"
-            f" GROUP BY {label}, {names}, action_text",
+            f"SELECT {label}, {names}, {action}, {_TALLY} FROM {source} WHERE {condition}"
+            f" GROUP BY {role}_value, {names}, action_value",
             self.statistics.reward_range,
             **parameters,
         )

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
-from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.logs.limits import in_chunks
 
 _SETTINGS = {
@@ -24,6 +24,9 @@ _SETTINGS = {
 }
 _PIECE = 256
 """How many rows become Python values at a time."""
+MEMORY_LIMIT = "2GB"
+"""How much memory a `ScratchDatabase` uses if nothing else is said."""
+_MEMORY = re.compile(r"[0-9]+ ?[MG]B")
 
 
 def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str) -> list[tuple[Any, ...]]:
@@ -40,6 +43,17 @@ def stream(
     with _connected(unreadable(shown, format_name), partial(_shared, one_by_one=True)) as connection:
         connection.execute(sql, parameters)
         yield from in_chunks(iter(lambda: connection.fetchmany(_PIECE), []), size)
+
+
+def checked_memory_limit(limit: str) -> str:
+    """Refuse what is not a number of megabytes or gigabytes.
+
+    >>> checked_memory_limit("800MB")
+    '800MB'
+    """
+    if not isinstance(limit, str) or not _MEMORY.fullmatch(limit):
+        raise InvalidInputError(f"memory_limit must be a size such as 800MB or 4GB; got {limit!r}")
+    return limit
 
 
 class ScratchDatabase:
@@ -84,6 +98,16 @@ class ScratchDatabase:
     def _fetch(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._connection.execute(sql, parameters).fetchall()
         return rows
+
+
+def copies_compared_texts() -> bool:
+    """Whether DuckDB copies the texts of all rows to compare them with several others, as it did before 2.0.
+
+    A text that a Parquet file holds once for a million rows would then need memory for thousands of copies.
+    """
+    import duckdb  # noqa: PLC0415 (an extra)
+
+    return int(duckdb.__version__.partition(".")[0]) < 2
 
 
 @contextmanager

@@ -7,15 +7,15 @@ from armnesia.core.identifiers import LARGEST_EXACT
 from armnesia.logs.conditions import NUMBER, Condition
 
 _NOTHING = '"NULL"'  # the type of a Parquet column without any value
-_FLOATS = {"FLOAT", "DOUBLE"}
-_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+FLOATS = {"FLOAT", "DOUBLE"}
+INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _WIDE_NUMBERS = {"HUGEINT", "UHUGEINT", "DECIMAL"}
 _MOMENTS = {
     "TIMESTAMP WITH TIME ZONE": "make_timestamp(epoch_us({}))",
     "TIMESTAMPTZ_NS": "make_timestamp_ns(epoch_ns({}))",
 }
 """The types of times with a date and a zone, and the same moment in UTC."""
-_NUMBERS = _FLOATS | _INTEGERS | _WIDE_NUMBERS
+_NUMBERS = FLOATS | INTEGERS | _WIDE_NUMBERS
 _PYTHON_LABELS = _NUMBERS | {"VARCHAR", "ENUM", "BOOLEAN", "DATE", "UUID", _NOTHING}
 """Types whose values a log shows as Python values."""
 _TEXT_LABELS = {"BLOB", "TIME", "TIME_NS", "TIME WITH TIME ZONE", *_MOMENTS} | {
@@ -65,7 +65,7 @@ class FileColumn:
         """The label as a log shows it; NULL where it is missing."""
         if self.type in _TEXT_LABELS or (self.type == "DECIMAL" and self.decimals_as_written):
             return self.text()
-        if self.type in _FLOATS:
+        if self.type in FLOATS:
             return f"CASE WHEN NOT isnan({self.name}) THEN CAST({self.name} AS DOUBLE) END"
         return self.name
 
@@ -74,7 +74,7 @@ class FileColumn:
         plain = f"CAST({self.name} AS VARCHAR)"
         if self.type == "BOOLEAN":
             return f"CASE WHEN {self.name} THEN 'True' WHEN NOT {self.name} THEN 'False' END"
-        if self.type in _FLOATS:
+        if self.type in FLOATS:
             number = f"CAST({self.name} AS DOUBLE)"
             whole = f"{number} = trunc({number}) AND abs({number}) < {LARGEST_EXACT}"
             return (

@@ -5,8 +5,9 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
@@ -61,6 +62,8 @@ class LogFiles:
     """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
     parts: tuple["LogFiles", ...] = ()
     """Each file for itself, if there are several."""
+    largest_chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """By column of a single Parquet file: the most bytes that it has in a row group, uncompressed."""
 
     @property
     def shown(self) -> str:
@@ -92,6 +95,20 @@ class LogFiles:
             options += ", strict_mode = false"
         rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
         return f"read_csv(${parameter}, {rules_of_csv}, {options}, columns = {{{types}}})"
+
+    @property
+    def position(self) -> str:
+        """The position of a row of Parquet files, in SQL; of several files, with the parameter $first_rows.
+
+        Unlike numbering, this leaves it to DuckDB which parts of the files are read.
+        """
+        first = "CAST($first_rows AS BIGINT[])[CAST(file_index AS BIGINT) + 1]"
+        return f"{first} + file_row_number" if self.parts else "file_row_number"
+
+    @property
+    def first_rows(self) -> list[int]:
+        """The position of the first row of each file."""
+        return list(accumulate((part.n_rows for part in self.parts[:-1]), initial=0))
 
     def query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run SQL over the files; refuse files that have changed since the log was read."""
@@ -218,7 +235,16 @@ def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFil
     for _, column, reason in expanding_columns(ask, "file"):
         if wanted is None or column in wanted:
             raise _unreadable(path, reason)
-    return LogFiles((path,), format_, tuple((name, type_) for name, type_, *_ in columns), n_rows, (stamp,))
+    chunks = ask(
+        "SELECT path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size)"
+        " FROM parquet_metadata($file) GROUP BY column_id, path_in_schema"
+    )
+    largest = {column: size for column, _, size in chunks}
+    named = tuple((name, type_) for name, type_, *_ in columns)
+    opened_file = LogFiles((path,), format_, named, n_rows, (stamp,), largest_chunks=largest)
+    for _, n_in_groups, _ in chunks:
+        opened_file.check_count(n_in_groups)
+    return opened_file
 
 
 def expanding_columns(

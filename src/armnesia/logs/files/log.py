@@ -23,6 +23,12 @@ _COUNT_SUM_BINARY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
 class LogInFiles(KeyedFiles, Protocol):
     """Files that were opened: `FileSource`."""
 
+    def label_of(self, role: str) -> str:
+        """The label of decisions that are grouped by `action_value` or `user_value`, in SQL."""
+
+    def check_sizes(self, *roles: str) -> None:
+        """Refuse files with long texts in the columns of these roles."""
+
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> KeyedFiles:
         """The same files with key columns."""
 
@@ -53,42 +59,44 @@ class FileLog(Log):
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}
         found = self._query(
-            f"SELECT user_text, action_label, {_COUNT_SUM_BINARY} FROM decisions"
-            " WHERE user_text IN (SELECT unnest($texts)) GROUP BY user_text, action_label",
-            texts=[text for text in user_of if text is not None],
+            f"SELECT grouping(user_value), {self.source.text_of('user')}, {self.source.label_of('action')},"
+            f" {_COUNT_SUM_BINARY} FROM decisions GROUP BY GROUPING SETS ((user_value), (action_value))",
+            found=self.source.of_users([text for text in user_of if text is not None]),
         )
-        known = {text for text, *_ in found}
+        known = {text for of_action, text, *_ in found if not of_action}
         if len(known) < len(user_of):
             unknown = [user for text, user in user_of.items() if text not in known]
             raise rules.unknown_users(unknown, self._spelled_otherwise(unknown))
-        return self._request(sums for _, *sums in found)
+        return self._request(sums for of_action, _, *sums in found if of_action)
 
     def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
         """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
         integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
+        texts = {text for integer in integers for text in (integer, f"{integer}.0")}
         found = self._query(
-            "SELECT DISTINCT user_text FROM decisions WHERE user_text IN (SELECT unnest($texts)) ORDER BY 1",
-            texts=[text for integer in integers for text in (integer, f"{integer}.0")],
+            "SELECT DISTINCT user_text FROM decisions ORDER BY 1", found=self.source.of_users(texts)
         )
         return [text for (text,) in found]
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         return self._request(
             self._query(
-                f"SELECT action_label, {_COUNT_SUM_BINARY} FROM numbered"
-                " WHERE position IN (SELECT unnest($rows)) GROUP BY action_label",
+                f"SELECT {self.source.label_of('action')}, {_COUNT_SUM_BINARY} FROM numbered"
+                " WHERE position IN (SELECT unnest($rows)) GROUP BY action_value",
                 rows=rows,
             )
         )
 
     def _rows_of_each_user(self, action: Hashable) -> dict[Hashable, int]:
+        self.source.check_sizes("user")
         condition, parameters = "", {}
         if action is not None:
             condition, parameters = "AND action_text = $action", {"action": label_text(action)}
+        label = self.source.label_of("user")
         return dict(
             self._query(
-                "SELECT user_label, count(*) FROM decisions"
-                f" WHERE user_label IS NOT NULL {condition} GROUP BY user_label",
+                f"SELECT {label} AS label, count(*) FROM decisions"
+                f" WHERE {label} IS NOT NULL {condition} GROUP BY label",
                 **parameters,
             )
         )

@@ -6,7 +6,7 @@ addition, which differs from run to run when several threads read; a sum of inte
 
 import copy
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,9 +19,12 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.files.conditions import FileConditions
 from armnesia.logs.files.decisions import interval_sql
+from armnesia.logs.files.duckdb_engine import copies_compared_texts
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import LogFiles, open_files
+from armnesia.logs.files.label_lookup import Lookup, finds_by_value, look_up
 from armnesia.logs.files.log import FileLog, statistics_of_sums
+from armnesia.logs.files.text_sizes import check_text_sizes, content_size
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
 from armnesia.logs.log import Log
@@ -67,11 +70,7 @@ class FileSource(Source):
         in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
         others = [column for column in in_order if column != self._column_of["reward"]]
         self._others = others if self.reads_whole_rows else None
-        named = self.columns.named()
-        if not self._is_csv:
-            self._check_sizes(
-                {name: self.described(role) for role, name in named.items() if role != "reward"}
-            )
+        self._sizes_checked: set[str] = set()
         self._keys: tuple[tuple[FileColumn, KeyColumn], ...] = ()
         self._further: list[str] = []
         self._conditions = FileConditions()
@@ -129,8 +128,10 @@ class FileSource(Source):
     @property
     def _table(self) -> str:
         """The rows that are read, in SQL."""
-        table = self._files.table
-        return f"(SELECT * FROM {table} WHERE {self._kept})" if self.where else table
+        return self._table_where(self._kept) if self.where else self._files.table
+
+    def _table_where(self, condition: str) -> str:
+        return f"(SELECT * FROM {self._files.table} WHERE {condition})"
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
         """The same files with key columns; refuse files that have changed."""
@@ -141,7 +142,8 @@ class FileSource(Source):
         for column, key in zip(columns, keys, strict=True):
             column.check("reward" if key.edges else "key", key.described)
         keyed._keys, keyed._known_ranges = tuple(zip(columns, keys, strict=True)), {}
-        keyed._check_sizes({key.name: key.described for key in keys})
+        if not self._is_csv:
+            check_text_sizes(keyed._files, {key.name: key.described for key in keys})
         return keyed
 
     def _further_columns(self, role: str, wanted: Sequence[str]) -> list[FileColumn]:
@@ -177,6 +179,7 @@ class FileSource(Source):
 
     def distinct_actions(self) -> Iterable[Any]:
         """Ask DuckDB for the distinct actions, in an order that does not depend on its threads."""
+        self.check_sizes("action")
         label = self._column_of["action"].label()
         sql = f"SELECT DISTINCT {label} AS label FROM {self._table} ORDER BY label"
         return [label for (label,) in self._files.query(sql, **self._where_parameters)]
@@ -191,6 +194,13 @@ class FileSource(Source):
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows in the order of the files."""
+        if selection is not None and self._finds_by_value(selection):
+            return self._rows_by_value(chunk, selection)
+        return self._rows_in_order(chunk, selection)
+
+    def _rows_in_order(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
+        """Read every row, and give all or those of a selection."""
+        self.check_sizes(*self._column_of.keys() - {"reward"}, whole_rows=self.reads_whole_rows)
         columns = ", ".join([*self._streamed(), *([self._kept] if self.where else [])])
         if selection is None:
             first = 0
@@ -225,8 +235,37 @@ class FileSource(Source):
             ((n_read,),) = self._files.query(f"SELECT coalesce(max(position) + 1, 0) FROM ({numbered})")
         self._files.check_count(n_read)
 
+    def _finds_by_value(self, selection: Selection) -> bool:
+        """Whether the rows of a selection are found in the column's own type, in Parquet files.
+
+        That is so if a value has one text, which no other spelling of a name can be: numbers and UUIDs have
+        no leading zeros and no spaces.
+        """
+        column = self._column_of[selection.role]
+        one_spelling = selection.plain is None or column.type != "VARCHAR"
+        return not self._is_csv and one_spelling and finds_by_value(column, selection.texts)
+
+    def _rows_by_value(self, chunk: int, selection: Selection) -> Iterator[RawRows]:
+        """Read what the statistics of Parquet files do not rule out, and give the rows of a selection."""
+        found = self._look_up(selection.role, selection.texts)
+        columns = ", ".join(self._streamed(bounded=True))
+        sql = (
+            f"SELECT {columns}, position FROM (SELECT *, {self._files.position} AS position"
+            f" FROM {self._files.table}) WHERE {found.condition} AND {self._kept} ORDER BY position"
+        )
+        parameters = found.parameters | self._where_parameters
+        if "$first_rows" in sql:
+            parameters["first_rows"] = self._files.first_rows
+        for rows in self._files.stream(sql, chunk, **parameters):
+            raw = self._raw([row[-1] for row in rows], [row[:-1] for row in rows]).selected(selection)
+            if raw.positions:
+                yield raw
+        ((n_rows,),) = self._files.query(f"SELECT count(*) FROM {self._files.table}")
+        self._files.check_count(n_rows)
+
     def user_texts(self) -> Iterator[list[str | None]]:
         """Stream the user column, without the rest of long names: they are no integers."""
+        self.check_sizes("user")
         text = self._column_of["user"].text()
         sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._table}"
         for rows in self._files.stream(sql, CHUNK, **self._where_parameters):
@@ -241,15 +280,15 @@ class FileSource(Source):
         what = self.described("action")
         labels = [label for label, *_ in found if label is not None]
         if len(labels) < len(found):
-            offences = self._first_rows("NULL", "action_text IS NULL", reward_range)
-            raise rules.missing_actions(what, offences)
+            self._refuse_missing_actions(reward_range)
         if actions is None:
             actions = checked_actions(sorted_if_comparable(labels))
         arm_of = declared or arm_of_text(actions)
         undeclared = [text for text in map(label_text, labels) if text not in arm_of]
         if undeclared:
             condition = "action_text IN (SELECT unnest($texts))"
-            offences = self._first_rows("action_label", condition, reward_range, texts=undeclared)
+            label = self.label_of("action")
+            offences = self._first_rows(label, condition, reward_range, texts=undeclared)
             raise rules.undeclared_actions(what, offences, actions)
         if any(count > valid for _, count, _, valid in found):
             raise self._refused_rewards(reward_range)
@@ -258,13 +297,21 @@ class FileSource(Source):
 
     def _sums_of_actions(self, reward_range: tuple[float, float]) -> list[tuple[Any, int, int, int]]:
         """Per action: its label, its rows, the sum of their units, and the rows with a valid reward."""
-        # In Parquet files these were checked before.
+        # Of Parquet files, users are not read here. Long actions are left out, so that they take no memory,
+        # and missing ones with them: the number of rows shows that there are some.
         sized = [role for role in ("action", "user") if role in self._column_of and self._is_csv]
-        asked = ["action_label", "count(*)", "sum(units)", "count(units)"]
+        asked = [self.label_of("action"), "count(*)", "sum(units)", "count(units)"]
         asked += [f"max(strlen({role}_text))" for role in sized]
         asked += [f"min({name}), max({name})" for name in self._propensity_names().values()]
-        found = self.query(f"SELECT {', '.join(asked)} FROM decisions GROUP BY action_label", reward_range)
-        self._files.check_count(sum(count for _, count, *_ in found), self._n_rows)
+        size = None if self._is_csv else self._of_decisions("action").size()
+        short = "" if size is None else f"WHERE {size} <= {LONGEST_TEXT}"
+        sql = f"SELECT {', '.join(asked)} FROM decisions {short} GROUP BY action_value"
+        found = self.query(sql, reward_range)
+        n_read = sum(count for _, count, *_ in found)
+        if n_read < self._n_rows and short:
+            self.check_sizes("action")
+            self._refuse_missing_actions(reward_range)
+        self._files.check_count(n_read, self._n_rows)
         for at, role in enumerate(sized):
             if max((row[4 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
                 condition = f"strlen({role}_text) > {LONGEST_TEXT}"
@@ -274,19 +321,49 @@ class FileSource(Source):
             self._known_ranges[name] = [row[4 + len(sized) + 2 * at :][:2] for row in found]
         return [row[:4] for row in found]
 
-    def query(self, sql: str, reward_range: tuple[float, float], **parameters: Any) -> list[tuple[Any, ...]]:
+    def _refuse_missing_actions(self, reward_range: tuple[float, float]) -> None:
+        offences = self._first_rows("NULL", "action_text IS NULL", reward_range)
+        if offences:
+            raise rules.missing_actions(self.described("action"), offences)
+
+    def _of_decisions(self, role: str) -> FileColumn:
+        """The column of a role among the decisions of `query`."""
+        return replace(self._column_of[role], name=f"{role}_value")
+
+    def label_of(self, role: str) -> str:
+        """The label of a decision, in SQL, also of decisions that are grouped by `action_value`."""
+        return self._of_decisions(role).label()
+
+    def text_of(self, role: str) -> str:
+        """The text of a label, in SQL, also of decisions that are grouped by `user_value`."""
+        return self._of_decisions(role).text()
+
+    def of_users(self, texts: Collection[str]) -> Lookup:
+        """The rows of these users, for `query`."""
+        return self._look_up("user", texts)
+
+    def _look_up(self, role: str, texts: Collection[str]) -> Lookup:
+        if len(texts) > 1 and copies_compared_texts():
+            self.check_sizes(role)
+        return look_up(self._column_of[role], texts)
+
+    def query(
+        self, sql: str, reward_range: tuple[float, float], *, found: Lookup | None = None, **parameters: Any
+    ) -> list[tuple[Any, ...]]:
         """Run SQL that reads from `decisions`, or from `numbered`, which adds the position of a row.
 
-        A decision has action_label, action_text, reward, reward_text, units and, if there is a user column,
-        user_label and user_text; with key columns also key_0, key_0_text, key_1, …. A label is NULL where it
-        is missing; `units` is NULL where the reward is not a number of the range. Numbering
-        reads the files in order; leave it out where order does not matter.
+        A decision has action_value (as it is in the file), action_text, reward, reward_text, units and, if
+        there is a user column, user_value and user_text; with key columns also key_0, key_0_text, key_1, ….
+        A text is NULL where the label is missing; `units` is NULL where the reward is not a number of the
+        range. A text is made row by row: group by values, and make `text_of` or `label_of` of the groups.
+        Numbering reads the files in order; leave it out where order does not matter. With `found`, the
+        decisions are those rows only.
         """
         reward = self._column_of["reward"]
         refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
         expressions = {"reward": reward.reward(), "reward_text": refused}
         for role in self._column_of.keys() - {"reward"}:
-            expressions[f"{role}_label"] = self._column_of[role].label()
+            expressions[f"{role}_value"] = self._column_of[role].name
             expressions[f"{role}_text"] = self._column_of[role].text()
         for place, (column, key) in enumerate(self._keys):
             expressions[f"key_{place}_text"] = column.text()
@@ -300,8 +377,12 @@ class FileSource(Source):
             in_order = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
             chosen = f"SELECT {columns}, position FROM ({in_order}) WHERE {self._kept}"
             numbered = f"SELECT *, {_UNITS} AS units FROM ({chosen})"
+        table = self._table
+        if found is not None:  # before anything is made of the rows
+            table = self._table_where(f"{found.condition} AND {self._kept}")
+            parameters |= found.parameters
         return self._files.query(
-            f"WITH parsed AS (SELECT {columns} FROM {self._table}),"
+            f"WITH parsed AS (SELECT {columns} FROM {table}),"
             f" decisions AS (SELECT *, {_UNITS} AS units FROM parsed), numbered AS ({numbered}) {sql}",
             low=low,
             high=high,
@@ -330,39 +411,18 @@ class FileSource(Source):
         """The columns of propensities, and their names among the decisions."""
         return {name: f"propensity_{at}" for at, name in enumerate(self._propensities)}
 
-    def _check_sizes(self, described: Mapping[str, str]) -> None:
-        """Refuse Parquet files with long texts in these columns before any is read.
+    def check_sizes(self, *roles: str, whole_rows: bool = False) -> None:
+        """Refuse Parquet files with long texts before what reads them, once; CSV files have short lines.
 
-        A text that many rows share is in such a file once, but in every reading once per row.
+        `whole_rows` are all columns together.
         """
-        first = 0
-        for file in self._files.parts or (self._files,):
-            names = [name for name, _ in file.columns]
-            every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.columns)]
-            sizes = {what: every[names.index(name)].size() for name, what in described.items()}
-            if self.reads_whole_rows:  # not a sum, whose expression would be nested too deeply
-                content = ", ".join(filter(None, (column.size() for column in every)))
-                sizes["content"] = f"list_sum([{content}])" if content else None
-            found = self._long_text(file, {what: size for what, size in sizes.items() if size is not None})
-            if found is not None:
-                what, row = found
-                if what == "content":
-                    raise rules.long_content(first + row)
-                raise rules.long_label(what, first + row)
-            first += file.n_rows
-
-    @staticmethod
-    def _long_text(file: LogFiles, sizes: Mapping[str, str]) -> tuple[str, int] | None:
-        """Find what is too long in a file, and the first row where it is."""
-        for what, size in sizes.items():
-            # One query each: an expression that two of them share would make DuckDB copy the texts.
-            ((most,),) = file.query(f"SELECT max({size}) FROM {file.table}")
-            if most is not None and most > LONGEST_TEXT:
-                # Not by numbering rows in DuckDB, which would copy the texts, too.
-                chunks = file.stream(f"SELECT {size} FROM {file.table}", CHUNK)
-                lengths = enumerate(length for chunk in chunks for (length,) in chunk)
-                return what, next(row for row, length in lengths if length and length > LONGEST_TEXT)
-        return None
+        missing = {*roles, *(["content"] if whole_rows else [])} - self._sizes_checked
+        if self._is_csv or not missing:
+            return
+        named = self.columns.named()
+        described = {named[role]: self.described(role) for role in named if role in missing}
+        check_text_sizes(self._files, described, whole_rows="content" in missing)
+        self._sizes_checked |= missing
 
     def _refused_rewards(self, reward_range: tuple[float, float]) -> InvalidLogError:
         """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
@@ -377,21 +437,28 @@ class FileSource(Source):
         offences = self._first_rows("reward", "units IS NULL", reward_range)
         return rules.outside_range(what, offences, reward_range)
 
-    def _streamed(self) -> Iterator[str]:
-        """The columns of `_raw`, in SQL."""
-        reward = self._column_of["reward"]
-        yield self._column_of["action"].label()
+    def _streamed(self, *, bounded: bool = False) -> Iterator[str]:
+        """The columns of `_raw`, in SQL; if bounded, of a long text just enough to refuse it."""
+
+        def limited(column: FileColumn, text: str) -> str:
+            return f"left({text}, {LONGEST_TEXT + 1})" if bounded and column.size() else text
+
+        reward, action = self._column_of["reward"], self._column_of["action"]
+        yield limited(action, action.label())
         yield reward.reward()
         refused = f"left(CAST({reward.name} AS VARCHAR), {_LONGEST_REFUSED})"
         yield f"CASE WHEN {reward.reward()} IS NULL THEN {refused} END"
         for role in ("user", "id"):
-            text = self._column_of[role].text() if role in self._column_of else "NULL"
-            yield f"{text} AS {role}_text"
+            column = self._column_of.get(role)
+            yield f"{'NULL' if column is None else limited(column, column.text())} AS {role}_text"
         if self._others is not None:
             texts = [column.text() for column in self._others]
             # A missing value is left out by concat. Not an expression per column: each would be a copy.
             parts = ", ".join(f"coalesce(length({text}) || ':', '-'), {text}" for text in texts)
-            yield f"concat({parts})"
+            size = content_size(self._others) if bounded else None
+            content = f"concat({parts})"
+            too_long = f"WHEN {size} > {LONGEST_TEXT} THEN repeat('x', {LONGEST_TEXT + 1})"
+            yield content if size is None else f"CASE {too_long} ELSE {content} END"
         for column, key in self._keys:
             yield column.reward() if key.edges else column.text()
             yield f"CASE WHEN {column.reward()} IS NULL THEN {column.text()} END" if key.edges else "NULL"
