@@ -97,6 +97,11 @@ class LogFiles:
         return f"read_csv(${parameter}, {rules_of_csv}, {options}, columns = {{{types}}})"
 
     @property
+    def knows_positions(self) -> bool:
+        """Whether the position of a row is known without numbering all of them: in Parquet files."""
+        return self.format.delimiter is None
+
+    @property
     def position(self) -> str:
         """The position of a row of Parquet files, in SQL; of several files, with the parameter $first_rows.
 

@@ -243,7 +243,7 @@ class FileSource(Source):
         """
         column = self._column_of[selection.role]
         one_spelling = selection.plain is None or column.type != "VARCHAR"
-        return not self._is_csv and one_spelling and finds_by_value(column, selection.texts)
+        return self._files.knows_positions and one_spelling and finds_by_value(column, selection.texts)
 
     def _rows_by_value(self, chunk: int, selection: Selection) -> Iterator[RawRows]:
         """Read what the statistics of Parquet files do not rule out, and give the rows of a selection."""

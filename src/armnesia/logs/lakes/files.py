@@ -39,6 +39,11 @@ class LakeFiles(LogFiles):
         return self.location
 
     @property
+    def knows_positions(self) -> bool:
+        """Not across groups of files, of which rows may have been removed."""
+        return False
+
+    @property
     def table(self) -> str:
         """All groups as a table in SQL."""
         return f"({' UNION ALL '.join(self.selects)}) AS t"
