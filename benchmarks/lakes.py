@@ -112,6 +112,7 @@ ONCE = (
     + """
 import numpy
 bare, what = given["side"] == "bare", given["what"]
+before = peak_memory()
 if what == "request" and not bare:
     # The log was read before, in whatever memory that took: here only the request counts.
     from armnesia.core.statistics import ArmStatistics
@@ -122,7 +123,6 @@ if what == "request" and not bare:
     source = FileSource(path, columns, table=None, whole_rows=False)
     zeros = numpy.zeros(100, int)
     log = FileLog(tuple(names), (0.0, 1.0), True, source, ArmStatistics(tuple(names), zeros, zeros))
-before = peak_memory()
 if what == "read":
     bare_group_by() if bare else read().statistics()
 else:
