@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from armnesia.joining.event_table import VALUE_UNIT, EventTable, TimeColumn, ValueColumn
 from armnesia.joining.presets import ExposureColumns, MetricColumns
+from armnesia.logs.columns import quoted
 from armnesia.logs.files.conditions import FileConditions
 
 LOG_COLUMNS = ("experiment", "action", "reward", "user", "id", "first_exposure", "exposures", "metric_rows")
@@ -145,7 +146,7 @@ def written(rows_: str, path: str, options: str, keep: Sequence[str]) -> str:
 
     Without a temporary file of DuckDB's own, which a killed process would leave.
     """
-    kept = [f", first_values.keep{place} AS {_quoted(name)}" for place, name in enumerate(keep)]
+    kept = [f", first_values.keep{place} AS {quoted(name)}" for place, name in enumerate(keep)]
     return f"""
         COPY (
             SELECT experiment, action, reward, person AS "user",
@@ -153,11 +154,6 @@ def written(rows_: str, path: str, options: str, keep: Sequence[str]) -> str:
                 make_timestamptz(first) AS first_exposure, exposures, metric_rows{"".join(kept)}
             FROM ({rows_})
         ) TO '{path.replace("'", "''")}' ({options}, USE_TMP_FILE false)"""
-
-
-def _quoted(name: str) -> str:
-    """The name of a column in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 class ExposureCounts(NamedTuple):

@@ -86,3 +86,12 @@ class Columns:
     def described(self, role: str) -> str:
         """Name a column in a message."""
         return rules.described(role, self.named()[role])
+
+
+def quoted(name: str) -> str:
+    """Quote an identifier for SQL.
+
+    >>> print(quoted('my "own" table'))
+    "my ""own"" table"
+    """
+    return '"' + name.replace('"', '""') + '"'

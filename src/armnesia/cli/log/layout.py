@@ -33,7 +33,7 @@ def layout(
     except KeyboardInterrupt:
         raise Interrupted("interrupted; nothing was written") from None
     print_result(
-        done.to_dict(),
+        done.to_dict,
         as_json,
         f"{done.out}: {counted(done.rows, 'row')} of {counted(done.files, 'file')}, sorted by"
         f" {done.user_column}, in {counted(done.row_groups, 'row group')} and {done.bytes:,} bytes",

@@ -12,6 +12,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import output_file
 from armnesia.core.messages import listed
 from armnesia.logs import rules
+from armnesia.logs.columns import quoted
 from armnesia.logs.files.duckdb_engine import (
     MEMORY_LIMIT,
     ScratchDatabase,
@@ -127,7 +128,7 @@ class _Layout:
         failed = f"{str(self.out)!r} cannot be written"
         # COPY takes no parameter for its target, so a quote in the path is doubled, as in any SQL string.
         target = str(temporary).replace("'", "''")
-        names = ", ".join(f"c{at} AS {_quoted(name)}" for at, (name, _) in enumerate(self.files.columns))
+        names = ", ".join(f"c{at} AS {quoted(name)}" for at, (name, _) in enumerate(self.files.columns))
         parameters: dict[str, Any] = {"files": self.files.escaped_paths()}
         if self.files.parts:
             parameters["first_rows"] = self.files.first_rows
@@ -226,7 +227,3 @@ def _matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
     if pattern[0] == "**":
         return any(_matches(path[at:], pattern[1:]) for at in range(len(path) + 1))
     return fnmatch.fnmatchcase(path[0], pattern[0]) and _matches(path[1:], pattern[1:])
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -61,12 +61,8 @@ _OTHER_ACTIONS = {"commitInfo", "metaData", "protocol", "txn", "cdc", "domainMet
 class DeltaSource(LakeSource):
     """A Delta table in a folder, or in an object store that deltalake reads."""
 
-    def _load(self, name: str) -> TableSnapshot:
-        self._log = DeltaLog(name)
-        return self._log.snapshot()
-
-    def _commits_since(self, version: int | None) -> list[Commit] | None:
-        return self._log.commits_since(version)
+    def _open(self, name: str) -> "DeltaLog":
+        return DeltaLog(name)
 
 
 class DeltaLog:

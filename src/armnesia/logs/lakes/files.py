@@ -11,7 +11,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.logs.files.formats import Format, LogFiles
-from armnesia.logs.lakes.layout import FileGroup, SnapshotLayout, stamp_of
+from armnesia.logs.lakes.file_groups import FileGroup, GroupedFiles, stamp_of
 from armnesia.logs.lakes.snapshot import TableColumn, TableSnapshot
 from armnesia.logs.lakes.storage import RemoteStorage
 from armnesia.logs.lakes.types import converted
@@ -64,7 +64,7 @@ class LakeFiles(LogFiles):
                 )
 
 
-def open_columns(layout: SnapshotLayout, wanted: set[str] | None) -> LakeFiles:
+def open_columns(layout: GroupedFiles, wanted: set[str] | None) -> LakeFiles:
     """The files with the columns of the table; refuse a `wanted` column that not all files can give.
 
     None stands for all columns. Other columns that cannot be read have no values.
@@ -118,7 +118,7 @@ def _null(type_: str) -> str:
     return "NULL" if type_ == _NOTHING else f"CAST(NULL AS {type_})"
 
 
-def _read_column(place: int, layout: SnapshotLayout, wanted: set[str] | None) -> _ReadColumn:
+def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None) -> _ReadColumn:
     """Find a column in all groups; refuse a wanted one that cannot be read from one of them."""
     column, snapshot = layout.snapshot.columns[place], layout.snapshot
     is_wanted = wanted is None or column.name in wanted
@@ -194,7 +194,7 @@ def _check_may_be_missing(group: FileGroup, column: TableColumn) -> None:
         raise _UnreadableColumnError(f"{why}, and is not in file {group.files[0].path!r}")
 
 
-def _refuse_expansion(layout: SnapshotLayout, names: set[str]) -> None:
+def _refuse_expansion(layout: GroupedFiles, names: set[str]) -> None:
     """Refuse files with wanted columns that expand too much."""
     path_of = {file.location: file.path for file in layout.files}
     for location, column, reason in layout.expanding:

@@ -62,12 +62,8 @@ _PARTITION_VALUES: Mapping[str, Callable[[Any], Any]] = {
 class IcebergSource(LakeSource):
     """An Iceberg table of a catalog, or one file of metadata."""
 
-    def _load(self, name: str) -> TableSnapshot:
-        self._metadata = IcebergMetadata(name)
-        return self._metadata.snapshot()
-
-    def _commits_since(self, version: int | None) -> list[Commit] | None:
-        return self._metadata.commits_since(version)
+    def _open(self, name: str) -> "IcebergMetadata":
+        return IcebergMetadata(name)
 
 
 class IcebergMetadata:

@@ -3,17 +3,27 @@
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.files.source import FileSource
+from armnesia.logs.lakes.file_groups import GroupedFiles
 from armnesia.logs.lakes.files import LakeFiles, open_columns
-from armnesia.logs.lakes.layout import SnapshotLayout
 from armnesia.logs.lakes.manifest import Commit, TableChanges, TableManifest, changes_between
 from armnesia.logs.lakes.snapshot import TableSnapshot
+
+
+class TableLog(Protocol):
+    """What a table says of itself, at the version that was the last when it was opened."""
+
+    def snapshot(self) -> TableSnapshot:
+        """The columns and the files; refuse a table with features that are not known here."""
+
+    def commits_since(self, version: int | None) -> list[Commit] | None:
+        """The commits from a version to the one that was opened; None if they are not known."""
 
 
 class LakeSource(FileSource):
@@ -21,21 +31,18 @@ class LakeSource(FileSource):
 
     def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
-        self._snapshot = self._load(name)
-        self._layout = SnapshotLayout.of(self._snapshot)
+        self._log = self._open(name)
+        self._snapshot = self._log.snapshot()
+        self._grouped = GroupedFiles.of(self._snapshot)
         super().__init__(name, columns, table=None, whole_rows=whole_rows)
         self._location = self._snapshot.location
 
     @abstractmethod
-    def _load(self, name: str) -> TableSnapshot:
-        """Read the last version of the table from its log."""
-
-    @abstractmethod
-    def _commits_since(self, version: int | None) -> list[Commit] | None:
-        """The commits from a version to the one that was opened; None if they are not known."""
+    def _open(self, name: str) -> TableLog:
+        """Open the log of the table."""
 
     def _opened(self, path: Any, wanted: set[str] | None) -> LakeFiles:
-        return open_columns(self._layout, wanted)
+        return open_columns(self._grouped, wanted)
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -57,7 +64,7 @@ class LakeSource(FileSource):
         if manifest.version == now.version:
             commits: Sequence[Commit] | None = ()
         else:
-            commits = self._commits_since(manifest.version) if manifest.table_id == now.table_id else None
+            commits = self._log.commits_since(manifest.version) if manifest.table_id == now.table_id else None
         return changes_between(manifest, now, commits)
 
     def reading_only(self, paths: Iterable[str]) -> Self:
@@ -71,7 +78,7 @@ class LakeSource(FileSource):
             )
         part = copy.copy(self)
         part._snapshot = self._snapshot.only(chosen)
-        part._layout = SnapshotLayout.of(part._snapshot)
+        part._grouped = GroupedFiles.of(part._snapshot)
         names = {*self.columns.wanted(), *self._further}
         part._files = part._opened(None, None if self.reads_whole_rows else names)
         part.where, part._known_ranges, part._n_rows = (), {}, part._files.n_rows

@@ -7,11 +7,11 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
-from armnesia.logs.columns import Columns
+from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables.source import TableSource, no_table, quoted
+from armnesia.logs.tables.source import TableSource, no_table
 from armnesia.logs.urls import without_password
 
 _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed
-from armnesia.logs.columns import Columns
+from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition, rows_that_satisfy
 from armnesia.logs.limits import CHUNK, in_chunks
 from armnesia.logs.propensities import Ranges
@@ -182,15 +182,6 @@ class TableSource(Source):
 
         An index can answer it, unless other spellings of users are selected too.
         """
-
-
-def quoted(name: str) -> str:
-    """Quote an identifier for SQL.
-
-    >>> print(quoted('my "own" table'))
-    "my ""own"" table"
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def no_table(table: str, location: str, existing: Iterable[str]) -> InvalidLogError:

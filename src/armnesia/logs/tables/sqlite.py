@@ -9,10 +9,10 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
-from armnesia.logs.columns import Columns
+from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables.source import TableSource, no_table, quoted
+from armnesia.logs.tables.source import TableSource, no_table
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000

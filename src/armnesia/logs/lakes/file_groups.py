@@ -69,7 +69,7 @@ class FileGroup:
 
 
 @dataclass(frozen=True)
-class SnapshotLayout:
+class GroupedFiles:
     """A version of a table, and what its files look like."""
 
     snapshot: TableSnapshot
@@ -85,7 +85,7 @@ class SnapshotLayout:
     """Files and columns that expand too much, and why they are refused."""
 
     @classmethod
-    def of(cls, snapshot: TableSnapshot) -> "SnapshotLayout":
+    def of(cls, snapshot: TableSnapshot) -> "GroupedFiles":
         """Look into the files; refuse those that are not what the table's log says."""
         files = tuple(sorted(snapshot.files, key=lambda file: file.path))
         stamps = tuple(_checked_stamp(snapshot, file) for file in files)
