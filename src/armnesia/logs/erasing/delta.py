@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.erasing.delta_files import DeltaFolder
 from armnesia.logs.erasing.eraser import rows_changed, rows_left
@@ -160,7 +161,8 @@ class DeltaEraser:
         oldest = folder.oldest_commit()
         if commit is not None and oldest <= commit:
             remains.append(
-                f"the log still has version {oldest} and later ones, whose statistics of files may name people"
+                f"the log still has version {oldest} and later ones, whose statistics of files may name"
+                " people"
             )
         remains += _spoken(actions)
         state = SourceState.LOGICALLY_DELETED if unlisted else SourceState.PURGED
@@ -183,8 +185,8 @@ def _of_kind(actions: Sequence[dict[str, Any]], kind: str, name: str) -> list[An
 def _unlisted(files: Sequence[str]) -> Iterator[str]:
     if files:
         yield (
-            f"{len(files)} files that the present version of the table does not have are in its folder; earlier"
-            " versions of rows are in them until the table is vacuumed"
+            f"{counted(len(files), 'file')} that the present version of the table does not have are in its"
+            " folder; deleted rows are in them until the table is vacuumed"
         )
 
 
@@ -223,5 +225,3 @@ def retention_of(text: str) -> timedelta | None:
     if found is None or found[2].lower() not in _UNITS:
         return None
     return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
-
-

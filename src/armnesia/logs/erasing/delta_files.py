@@ -61,7 +61,9 @@ class DeltaFolder:
         table.create_checkpoint()
         entries = self._log_entries()
         if not any(number == version and ".checkpoint" in path for number, path in entries):
-            raise InvalidLogError(f"the log of {self._log.location!r} cannot be shortened: no checkpoint was made")
+            raise InvalidLogError(
+                f"the log of {self._log.location!r} cannot be shortened: no checkpoint was made"
+            )
         for _, path in sorted(each for each in entries if each[0] < version):
             self._files.delete_file(path)
 
