@@ -1,6 +1,7 @@
 """The files of a Delta table that its present version does not need: old data files, and its log."""
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
@@ -51,7 +52,8 @@ class DeltaFolder:
     def remove_log_entries(self) -> None:
         """Remove the entries of the log before the present version, whose checkpoint replaces them.
 
-        Not if the table declares that its log is never cleaned up. The oldest are removed first, so that what is left after an interruption is a log without gaps.
+        Not if the table declares that its log is never cleaned up. The oldest are removed first, so that what
+        is left after an interruption is a log without gaps.
         """
         table = self._log.table
         if table.metadata().configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "false":
@@ -65,6 +67,10 @@ class DeltaFolder:
                 f"the log of {self._log.location!r} cannot be shortened: no checkpoint was made"
             )
         for _, path in sorted(each for each in entries if each[0] < version):
+            self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        with suppress(FileNotFoundError):
             self._files.delete_file(path)
 
     def _log_entries(self) -> list[tuple[int, str]]:

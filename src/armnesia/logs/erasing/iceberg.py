@@ -38,8 +38,8 @@ class IcebergEraser:
         self._columns = Columns(**source.description["columns"])
         if self._name.endswith(_STATIC):
             raise UnsupportedError(
-                f"rows of {self._name!r} cannot be erased: a file of metadata is one version for good; name the"
-                " table by its catalog, iceberg:CATALOG.NAMESPACE.TABLE"
+                f"rows of {self._name!r} cannot be erased: a file of metadata is one version for good; name"
+                " the table by its catalog, iceberg:CATALOG.NAMESPACE.TABLE"
             )
 
     def plan(self, people: People) -> ErasurePlan | None:
@@ -79,8 +79,8 @@ class IcebergEraser:
         table = self._metadata().table
         if table.properties.get("gc.enabled", "true").lower() == "false":
             raise UnsupportedError(
-                f"files of {self._name!r} cannot be removed: the table declares gc.enabled=false, as tables do"
-                " that share files with others"
+                f"files of {self._name!r} cannot be removed: the table declares gc.enabled=false, as tables"
+                " do that share files with others"
             )
         with self._failures_in_words():
             current = table.current_snapshot()
@@ -135,12 +135,13 @@ class IcebergEraser:
             import pyarrow  # noqa: F401, PLC0415 (an extra)
         except ImportError as error:
             raise MissingExtraError.naming("Erasing rows of Iceberg tables", "erase") from error
-        from pyiceberg.expressions import In  # noqa: PLC0415 (an extra)
+        from pyiceberg import expressions  # noqa: PLC0415 (an extra)
 
         column, values = source.columns.named()[role], values_of(source, role, names)
+        is_in: Any = expressions.In
         with self._failures_in_words():
             _metadata_of(source).table.delete(
-                In(column, set(values)), snapshot_properties={_TOKEN: plan.token}
+                is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token}
             )
         made = self._snapshots_of(plan)
         if not made:
@@ -190,8 +191,8 @@ def _sentences(
     """Where rows or names remain."""
     if n_snapshots:
         yield (
-            f"{counted(n_snapshots, 'earlier snapshot')} of the table, with the files that only they have, are"
-            " there until they expire"
+            f"{counted(n_snapshots, 'earlier snapshot')} of the table, with the files that only they have,"
+            " are there until they expire"
         )
     others = sorted(name for name, each in table.metadata.refs.items() if each.snapshot_id != current)
     if others:

@@ -1,8 +1,8 @@
 """The files of an Iceberg table that nothing refers to any more, found by its log of metadata files.
 
 pyiceberg takes snapshots out of the table's metadata without removing a file. The files of metadata before
-that, which the present one lists, still name the snapshots; so they are removed last, and what was interrupted
-is found again.
+that, which the present one lists, still name the snapshots; so they are removed last, and what was
+interrupted is found again.
 """
 
 from collections.abc import Iterator

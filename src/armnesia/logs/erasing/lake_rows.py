@@ -55,6 +55,6 @@ def marked_rows(source: LakeSource) -> tuple[str, ...]:
     if not marked:
         return ()
     return (
-        f"{marked} of the table's files hold rows that an earlier deletion has only marked (deletion vectors or"
-        " position deletes); these may be of the same people, and stay until the files are written again",
+        f"{marked} of the table's files hold rows that an earlier deletion has only marked (deletion vectors"
+        " or position deletes); these may be of the same people, and stay until the files are written again",
     )

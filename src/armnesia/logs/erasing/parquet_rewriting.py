@@ -81,21 +81,24 @@ def without_dictionaries(schema: Any) -> Any:
     """
     import pyarrow  # noqa: PLC0415 (an extra)
 
+    is_a = pyarrow.types
+
     def plain(type_: Any) -> Any:
-        is_a = pyarrow.types
         if is_a.is_dictionary(type_):
             return type_.value_type
         if is_a.is_struct(type_):
             return pyarrow.struct([plain_field(each) for each in type_.fields])
         if is_a.is_map(type_):
             return pyarrow.map_(plain_field(type_.key_field), plain_field(type_.item_field))
-        if is_a.is_list(type_):
-            return pyarrow.list_(plain_field(type_.value_field))
-        if is_a.is_large_list(type_):
-            return pyarrow.large_list(plain_field(type_.value_field))
-        if is_a.is_fixed_size_list(type_):
-            return pyarrow.list_(plain_field(type_.value_field), type_.list_size)
+        if is_a.is_list(type_) or is_a.is_large_list(type_) or is_a.is_fixed_size_list(type_):
+            return plain_list(type_)
         return type_
+
+    def plain_list(type_: Any) -> Any:
+        values = plain_field(type_.value_field)
+        if is_a.is_fixed_size_list(type_):
+            return pyarrow.list_(values, type_.list_size)
+        return pyarrow.list_(values) if is_a.is_list(type_) else pyarrow.large_list(values)
 
     def plain_field(field: Any) -> Any:
         return field.with_type(plain(field.type))
@@ -192,5 +195,5 @@ def _has_dictionary(chunk: Any) -> bool:
 
 
 def _sorting(group: Any) -> list[tuple[int, bool, bool]]:
-    """By which columns the rows of a group are sorted: place, whether descending, whether NULL comes first."""
+    """By which columns the rows of a group are sorted: place, is it descending, does NULL come first."""
     return [(each.column_index, each.descending, each.nulls_first) for each in group.sorting_columns or ()]

@@ -20,13 +20,19 @@ from armnesia.logs.values import label_text
 
 _KIND = "postgresql"
 _TEXTS = {"text", "varchar"}
-_INDEXED = {"text", "varchar", "int2", "int4", "int8", "uuid"}
-"""Types whose text reads as the same value, so that an index finds it."""
+_INDEXED = {"text": "text", "varchar": "text", "int2": "int8", "int4": "int8", "int8": "int8", "uuid": "uuid"}
+"""Types whose text reads as the same value, so that an index finds it, and the type to compare with."""
 _TABLE = "SELECT relkind, relispartition FROM pg_class WHERE oid = %s::regclass"
 _OLDER_VIEWS = """
-    SELECT count(*) FROM pg_stat_activity
-    WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
+    SELECT count(*) FROM (
+        SELECT greatest(age(backend_xid), age(backend_xmin)) FROM pg_stat_activity
+        WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
+        UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+        UNION ALL SELECT age(xmin) FROM pg_replication_slots
+    ) AS view (age)
+    WHERE age > age(%s::xid)
 """
+"""How many transactions, prepared transactions and standbys still see the state before a given one."""
 _DEAD = "deleted rows are in the table's files until it is purged"
 _SEEN = "deleted rows are in the table's files: other transactions could still see them when it was purged"
 _COPIES = (
@@ -77,7 +83,8 @@ class PostgresEraser:
         """Write the table again, without the space of deleted rows; it is locked meanwhile."""
         plan.check(_KIND, self._location)
         with self._connected(autocommit=True) as connection:
-            ((viewers,),) = connection.execute(_OLDER_VIEWS).fetchall()
+            (now,) = connection.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
+            (viewers,) = connection.execute(_OLDER_VIEWS, (now,)).fetchone()
             connection.execute(f"VACUUM (FULL, ANALYZE) {self._source.quoted_table}")
         if viewers:
             return Erasure(SourceState.LOGICALLY_DELETED, remains=(_SEEN, *_COPIES))
@@ -108,7 +115,7 @@ class PostgresEraser:
             return "true"
         _, parameters = self._source.condition(people.selection)  # only values that the type can have
         self._copy(connection, "armnesia_wanted", map(str, parameters[0]))
-        condition = f"{quoted(name)} IN (SELECT key::{type_} FROM pg_temp.armnesia_wanted)"
+        condition = f"{quoted(name)} IN (SELECT key::{_INDEXED[type_]} FROM pg_temp.armnesia_wanted)"
         if people.selection.plain is not None and type_ in _TEXTS:
             condition += f" OR {quoted(name)}::text !~ '\\A({people.selection.plain})\\Z'"
         return condition
@@ -121,7 +128,7 @@ class PostgresEraser:
         # By bytes: two names that a collation takes for equal are two people.
         condition = f'{column}::text COLLATE "C" IN ({wanted})'
         if type_ in _INDEXED:
-            condition += f" AND {column} IN (SELECT key::{type_} FROM pg_temp.armnesia_erased)"
+            condition += f" AND {column} IN (SELECT key::{_INDEXED[type_]} FROM pg_temp.armnesia_erased)"
         (before,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         (expected,) = connection.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchone()
         connection.execute(f"DELETE FROM {table} WHERE {condition}")
