@@ -32,7 +32,8 @@ def write_without(path: str, target: str, positions: IntArray) -> None:
             with parquet.ParquetWriter(target, schema, **layout.options(parquet)) as writer:
                 for rows in _kept_rows(file, positions):
                     writer.write_table(rows.cast(schema), row_group_size=len(rows))
-                writer.add_key_value_metadata(layout.metadata)
+                if layout.metadata:
+                    writer.add_key_value_metadata(layout.metadata)
         with parquet.ParquetFile(target) as written:
             layout.check(_Layout(written))
     except _ChangedLayoutError as change:
