@@ -73,7 +73,9 @@ def main(kind: str, folder: str, plan_file: str, step: str, schema: str = "") ->
         place = _found(owner)
         kept = vars(place)[name] if isinstance(place, type) else getattr(place, name)
         plain = kept.__func__ if isinstance(kept, staticmethod) else kept
-        setattr(place, name, staticmethod(counted(plain)) if isinstance(kept, staticmethod) else counted(plain))
+        setattr(
+            place, name, staticmethod(counted(plain)) if isinstance(kept, staticmethod) else counted(plain)
+        )
     erase(store, Path(plan_file))
     print(count)
 

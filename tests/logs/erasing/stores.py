@@ -230,7 +230,9 @@ def catalog_properties(folder: Path) -> dict[str, str]:
 
 def iceberg_variables(folder: Path) -> dict[str, str]:
     """What names the catalog of a store to pyiceberg, which reads it when it is imported."""
-    named = {f"PYICEBERG_CATALOG__LAKE__{name.upper()}": text for name, text in catalog_properties(folder).items()}
+    named = {
+        f"PYICEBERG_CATALOG__LAKE__{name.upper()}": text for name, text in catalog_properties(folder).items()
+    }
     return {**named, "PYICEBERG_CATALOG__LAKE__TYPE": "sql"}
 
 

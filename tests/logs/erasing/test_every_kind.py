@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,17 @@ from armnesia.logs import open_source
 from armnesia.logs.conditions import conditions
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from tests.databases import postgres_url
-from tests.logs.erasing.stores import Row, Store, arrow_rows, found_in, in_order, made_rows, name_of, needles
+from tests.logs.erasing.stores import (
+    ParquetStore,
+    Row,
+    Store,
+    arrow_rows,
+    found_in,
+    in_order,
+    made_rows,
+    name_of,
+    needles,
+)
 
 
 def of(people: Sequence[str], rows: Sequence[Row]) -> list[Row]:
@@ -105,7 +116,7 @@ def test_records_are_erased_by_their_ids(store: Store) -> None:
     rows = [(name_of(place), "A", place / 16, f"id-{place}") for place in range(10)]
     store.append(rows)
     description = store.open().description
-    columns = {"action": "action", "reward": "reward", "user": "user", "id": "page"}
+    columns: dict[str, Any] = {"action": "action", "reward": "reward", "user": "user", "id": "page"}
     location = postgres_url() if description["location"].startswith("postgres") else description["location"]
     source = open_source(location, table=description["table"], **columns)
     people = People.named(["id-3", "id-4"], role="id")
@@ -152,12 +163,13 @@ def test_rows_that_come_in_after_the_plan_are_noticed(store: Store) -> None:
     assert plan is not None
     store.append(made_rows(7))
     rows += made_rows(7)
-    try:
-        store.eraser().apply(plan, people)
-    except InvalidLogError as refusal:
-        assert "still has rows of the people" in str(refusal)
-        assert found_in([str(refusal).encode()], needles(rows)) == set()
+    if isinstance(store, ParquetStore):
+        with pytest.raises(InvalidLogError, match="still has rows of the people") as refusal:
+            store.eraser().apply(plan, people)
+        assert found_in([str(refusal.value).encode()], needles(rows)) == set()
         erase(store, people)
+    else:
+        store.eraser().apply(plan, people)
     assert in_order(store.rows()) == others(names, rows)
 
 
@@ -181,7 +193,7 @@ def test_a_plan_of_another_source_is_refused(store: Store) -> None:
 
 def test_a_source_with_conditions_is_refused(store: Store) -> None:
     store.with_parts(1)
-    with pytest.raises(UnsupportedError, match="rows of the same people that do not satisfy .*page-1"):
+    with pytest.raises(UnsupportedError, match=r"rows of the same people that do not satisfy .*page-1"):
         open_eraser(store.open().filtered(conditions("page = page-1")))
 
 

@@ -35,7 +35,16 @@ def killed(store: Store, kind: str, plan_file: Path, step: int) -> int | None:
     if kind == "postgresql":
         variables[SERVER] = postgres_url()
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.logs.erasing.interrupted", kind, store.folder, plan_file, str(step), *schema],
+        [
+            sys.executable,
+            "-m",
+            "tests.logs.erasing.interrupted",
+            kind,
+            store.folder,
+            plan_file,
+            str(step),
+            *schema,
+        ],
         env=variables,
         capture_output=True,
         text=True,

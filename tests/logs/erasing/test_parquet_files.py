@@ -34,7 +34,7 @@ TABLE = pa.table(
 
 
 def eraser_of(path: Path, **columns: str) -> SourceEraser:
-    names = {"action": "action", "reward": "reward", **columns}
+    names: dict[str, Any] = {"action": "action", "reward": "reward", **columns}
     return open_eraser(open_source(path, whole_rows=False, **names))
 
 
@@ -76,7 +76,7 @@ def described(path: Path) -> dict[str, Any]:
 
 def by_pyarrow(path: Path) -> None:
     codecs = {"action": "none", "user": "zstd", "reward": "brotli"}
-    compression = codecs | {name: "gzip" for name in ("seen", "words.list.element", "place.x", "place.y")}
+    compression = codecs | dict.fromkeys(("seen", "words.list.element", "place.x", "place.y"), "gzip")
     fields = [
         each.with_metadata({b"PARQUET:field_id": str(7 + at).encode(), b"of": b"field"})
         for at, each in enumerate(TABLE.schema)
@@ -241,7 +241,7 @@ def test_types_that_would_change_are_refused(tmp_path: Path) -> None:
             f" TO '{path}' (FORMAT parquet)"
         )
     content = path.read_bytes()
-    with pytest.raises(InvalidLogError, match="column 'stay' would become .* where it is .* Interval"):
+    with pytest.raises(InvalidLogError, match=r"column 'stay' would become .* where it is .* Interval"):
         eraser_of(path).plan(People.named(["ann"]))
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["log.parquet"]
@@ -255,7 +255,7 @@ def test_a_file_that_somebody_has_changed_is_refused(tmp_path: Path) -> None:
     plan = eraser.plan(people)
     assert plan is not None
     pq.write_table(TABLE.slice(0, 500), tmp_path / "b.parquet")
-    with pytest.raises(InvalidLogError, match="b.parquet' cannot be erased: the file has changed"):
+    with pytest.raises(InvalidLogError, match=r"b\.parquet' cannot be erased: the file has changed"):
         eraser.apply(plan, people)
     assert pq.ParquetFile(tmp_path / "a.parquet").metadata.num_rows == 1000, "not even the first one"
     eraser.undo(plan)
@@ -273,7 +273,7 @@ def test_a_prepared_file_that_is_gone_is_refused(tmp_path: Path) -> None:
     os.unlink(plan.files[0].staged)
     with pytest.raises(InvalidLogError, match="the new file that was prepared is gone"):
         eraser.apply(plan, people)
-    with pytest.raises(InvalidInputError, match="apply it first|gone"):
+    with pytest.raises(InvalidInputError, match="that was prepared is gone"):
         eraser.purge(plan)
     assert pq.ParquetFile(tmp_path / "a.parquet").read().equals(TABLE)
 
@@ -315,7 +315,7 @@ def write_with_fault(change: Callable[[pa.Table], pa.Table]) -> Callable[..., No
     [
         lambda rows: rows.slice(1),
         lambda rows: rows.take(list(reversed(range(len(rows))))),
-        lambda rows: rows.set_column(2, "reward", [rows["reward"].to_pylist()[:-1] + [0.75]]),
+        lambda rows: rows.set_column(2, "reward", [[*rows["reward"].to_pylist()[:-1], 0.75]]),
         lambda rows: pa.concat_tables([rows.slice(0, len(rows) - 1), rows.slice(0, 1)]),
     ],
     ids=["a row less", "another order", "another value", "a row twice"],
@@ -341,9 +341,7 @@ def test_an_eraser_that_leaves_rows_is_caught(tmp_path: Path, monkeypatch: pytes
         eraser_of(tmp_path / "*.parquet").plan(people)
     monkeypatch.undo()
     positions = parquet_files.ParquetEraser._positions
-    monkeypatch.setattr(
-        parquet_files.ParquetEraser, "_positions", lambda *given: list(positions(*given))[:1]
-    )
+    monkeypatch.setattr(parquet_files.ParquetEraser, "_positions", lambda *given: list(positions(*given))[:1])
     plan = eraser_of(tmp_path / "*.parquet").plan(people)
     assert plan is not None
     with pytest.raises(InvalidLogError, match="still has rows of the people to be erased"):
