@@ -104,7 +104,7 @@ def erase(store: Store, plan_file: Path) -> None:
         new.rename(plan_file)
     assert plan is not None
     store.eraser().apply(plan, people)
-    store.eraser().purge(plan, ignore_retention=True)
+    store.eraser().purge(plan, people, ignore_retention=True)
     plan_file.unlink()
 
 

@@ -66,15 +66,16 @@ def test_after_a_purge_no_file_has_a_name_or_a_reward(store: Store, number: int)
     names = [*names[:number], *names[-number:]]
     gone = needles(of(names, rows))
     assert found_in(store.contents(), gone) >= {name.encode() for name in names}
-    plan, applied = erase(store, People.named(names))
+    people = People.named(names)
+    plan, applied = erase(store, people)
     if found_in(store.contents(), gone):
         assert applied.source == SourceState.LOGICALLY_DELETED
         assert applied.remains
-    erasure = store.eraser().purge(plan, ignore_retention=True)
+    erasure = store.eraser().purge(plan, people, ignore_retention=True)
     assert erasure.source == SourceState.PURGED
     assert found_in(store.contents(), gone) == set()
     assert in_order(store.rows()) == others(names, rows)
-    assert store.eraser().purge(plan, ignore_retention=True).source == SourceState.PURGED
+    assert store.eraser().purge(plan, people, ignore_retention=True).source == SourceState.PURGED
     assert found_in(store.contents(), needles(others(names, rows)[:50])), "the search finds what is there"
 
 
@@ -152,6 +153,16 @@ def test_a_plan_changes_no_rows_and_can_be_undone(store: Store) -> None:
     store.eraser().undo(plan)
     assert in_order(store.rows()) == in_order(rows)
     assert found_in(store.contents(), needles(rows)) == before
+
+
+def test_a_purge_before_the_erasure_is_refused(store: Store) -> None:
+    rows = store.with_parts(1)
+    people = People.named([name_of(1)])
+    plan = store.eraser().plan(people)
+    assert plan is not None
+    with pytest.raises(InvalidInputError, match="purged after it was applied; apply it first"):
+        store.eraser().purge(plan, people, ignore_retention=True)
+    assert in_order(store.rows()) == in_order(rows)
 
 
 def test_rows_that_come_in_after_the_plan_are_noticed(store: Store) -> None:

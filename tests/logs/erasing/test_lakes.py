@@ -103,7 +103,7 @@ def test_what_remains_of_a_delta_erasure(table: DeltaStore) -> None:
     assert "the log still has version 0 and later ones" in erasure.remains[1]
     assert erasure.due is not None
     assert timedelta(days=6.9) < erasure.due - datetime.now(UTC) < timedelta(days=7.1)
-    again = table.eraser().purge(plan)
+    again = table.eraser().purge(plan, PEOPLE)
     assert (again.source, again.due) == (SourceState.LOGICALLY_DELETED, erasure.due)
     assert len(list(table.folder.glob("*.parquet"))) == 4, "the retention of the table is respected"
     with pytest.raises(InvalidInputError, match="an erasure that was applied cannot be undone"):
@@ -117,17 +117,9 @@ def test_a_retention_that_is_over_lets_files_go(table: DeltaStore) -> None:
     plan, erasure = erase(table)
     assert erasure.due is not None
     assert erasure.due <= datetime.now(UTC) + timedelta(seconds=1)
-    purged = table.eraser().purge(plan)
+    purged = table.eraser().purge(plan, PEOPLE)
     assert purged.source == SourceState.PURGED
     assert "the log still has version 0" in purged.remains[0], "statistics stay in the log"
-
-
-def test_a_purge_before_the_erasure_is_refused(table: DeltaStore) -> None:
-    table.with_parts(1)
-    plan = table.eraser().plan(PEOPLE)
-    assert plan is not None
-    with pytest.raises(InvalidInputError, match="apply it first"):
-        table.eraser().purge(plan, ignore_retention=True)
 
 
 def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
@@ -138,7 +130,7 @@ def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
     plan, erasure = erase(table)
     assert list((table.folder / "_change_data").glob("*.parquet"))
     assert erasure.remains[0].startswith("2 files that")
-    assert table.eraser().purge(plan, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
     assert in_order(table.rows()) == others(rows)
 
@@ -149,7 +141,7 @@ def test_checkpoints_and_earlier_compactions_are_purged(table: DeltaStore) -> No
     deltalake.DeltaTable(str(table.folder)).optimize.compact()
     deltalake.DeltaTable(str(table.folder)).create_checkpoint()
     plan, _ = erase(table)
-    assert table.eraser().purge(plan, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
     assert in_order(table.rows()) == others(rows)
     table.append(made_rows(5))
@@ -160,7 +152,7 @@ def test_a_log_that_is_never_cleaned_up_stays(table: DeltaStore) -> None:
     kept = {"delta.enableExpiredLogCleanup": "false"}
     deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0)), configuration=kept)
     plan, _ = erase(table)
-    erasure = table.eraser().purge(plan, ignore_retention=True)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
     assert erasure.source == SourceState.PURGED
     assert "the log still has version 0" in erasure.remains[0]
     assert (table.folder / "_delta_log" / f"{0:020}.json").exists()
@@ -171,7 +163,7 @@ def test_a_delta_table_that_is_partitioned_by_another_column(table: DeltaStore) 
     deltalake.write_deltalake(str(table.folder), arrow_rows(rows), partition_by=["page"])
     plan, _ = erase(table)
     assert in_order(table.rows()) == others(rows)
-    assert table.eraser().purge(plan, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
 
 
@@ -230,7 +222,7 @@ def test_rows_that_are_only_marked_as_deleted_remain(table: DeltaStore) -> None:
     plan = table.eraser().plan(people)
     assert plan is not None
     table.eraser().apply(plan, people)
-    erasure = table.eraser().purge(plan, ignore_retention=True)
+    erasure = table.eraser().purge(plan, people, ignore_retention=True)
     assert any(
         "1 of the table's files hold rows that an earlier deletion has only marked" in each
         for each in erasure.remains
@@ -301,12 +293,12 @@ def test_what_remains_of_an_iceberg_erasure(lake: IcebergStore) -> None:
     assert erasure.due is not None
     assert timedelta(days=4.9) < erasure.due - datetime.now(UTC) < timedelta(days=5.1)
     assert any("lowest and highest values may name people" in each for each in erasure.remains)
-    purged = lake.eraser().purge(plan, ignore_retention=True)
+    purged = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
     assert purged.source == SourceState.LOGICALLY_DELETED, "the tag keeps a snapshot"
     assert "branches or tags keep earlier snapshots: 'audit'" in purged.remains
     assert found_in(lake.contents(), gone(rows))
     lake.table().manage_snapshots().remove_tag("audit").commit()
-    assert lake.eraser().purge(plan, ignore_retention=True).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
     assert in_order(lake.rows()) == others(rows)
     lake.append(made_rows(5))
@@ -316,12 +308,12 @@ def test_what_remains_of_an_iceberg_erasure(lake: IcebergStore) -> None:
 def test_a_purge_within_the_age_of_snapshots_keeps_them(lake: IcebergStore) -> None:
     rows = lake.with_parts()
     plan, _ = erase(lake)
-    assert lake.eraser().purge(plan).source == SourceState.LOGICALLY_DELETED
+    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.LOGICALLY_DELETED
     assert found_in(lake.contents(), gone(rows)) >= {name.encode() for name in ERASED}
     lake.table().transaction().set_properties(
         {"history.expire.max-snapshot-age-ms": "0"}
     ).commit_transaction()
-    assert lake.eraser().purge(plan).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
 
 
@@ -330,7 +322,7 @@ def test_iceberg_tables_that_are_refused(lake: IcebergStore) -> None:
     lake.table().transaction().set_properties({"gc.enabled": "false"}).commit_transaction()
     plan, _ = erase(lake)
     with pytest.raises(UnsupportedError, match=r"declares gc\.enabled=false"):
-        lake.eraser().purge(plan, ignore_retention=True)
+        lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
     with pytest.raises(InvalidInputError, match="an erasure that was applied cannot be undone"):
         lake.eraser().undo(plan)
     static = f"iceberg:{lake.table().metadata_location.removeprefix('file://')}"
@@ -360,7 +352,7 @@ def test_an_iceberg_table_that_is_partitioned_by_users(
             lake.eraser().plan(PEOPLE)
         return
     plan, _ = erase(lake)
-    assert lake.eraser().purge(plan, ignore_retention=True).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
     assert in_order(lake.rows()) == others(rows)
     assert found_in(lake.contents(), gone(rows)) == set()
 

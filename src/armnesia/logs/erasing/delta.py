@@ -6,14 +6,21 @@ only which columns were compared.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidInputError,
+    InvalidLogError,
+    MissingExtraError,
+    UnsupportedError,
+)
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.erasing.delta_files import DeltaFolder
-from armnesia.logs.erasing.eraser import rows_changed, rows_left
+from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import names_in
 from armnesia.logs.erasing.lake_rows import check_type, marked_rows, other_rows_stayed, values_of
 from armnesia.logs.erasing.people import People
@@ -64,19 +71,18 @@ class DeltaEraser:
         if self._commit_of(plan) is not None:
             raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
 
-    def purge(self, plan: ErasurePlan, *, ignore_retention: bool = False) -> Erasure:
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Remove files and entries of the log that only earlier versions need.
 
         Otherwise only what is older than the retention that the table declares is removed. At once means:
         readers of earlier versions, and writers that are about to commit, fail.
         """
         plan.check(_KIND, self._name)
+        if names_in(self._opened(), people):
+            raise not_applied()
         commit = self._commit_of(plan)
-        log = DeltaLog(self._name)
-        folder = DeltaFolder(log)
-        if commit is None and folder.oldest_commit() <= (plan.version or 0):
-            raise InvalidInputError("an erasure is purged after it was applied; apply it first")
-        with log.failures_in_words():
+        folder = DeltaFolder(DeltaLog(self._name))
+        with self._failures_in_words():
             folder.remove_data_files(at_once=ignore_retention)
             if ignore_retention:
                 folder.remove_log_entries()
@@ -84,6 +90,20 @@ class DeltaEraser:
 
     def _opened(self) -> DeltaSource:
         return DeltaSource(self._name, self._columns, table=None, whole_rows=False)
+
+    @contextmanager
+    def _failures_in_words(self, names: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Refuse the erasure if deltalake fails, which passes on what object stores raise."""
+        try:
+            yield
+        except ArmnesiaError:
+            raise
+        except Exception as error:
+            raise failed(self._name, "deltalake", error, names) from None
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+                raise
+            raise failed(self._name, "deltalake", error, names) from None
 
     def _check_table(self, source: DeltaSource, people: People) -> None:
         """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
@@ -113,7 +133,7 @@ class DeltaEraser:
         log, column = _log_of(source), source.columns.named()[role]
         table = log.table
         values = values_of(source, role, names)
-        with log.failures_in_words():
+        with self._failures_in_words(names):
             type_ = pyarrow.schema(table.schema().to_arrow()).field(column).type
             wanted = pyarrow.table({"name": pyarrow.array(values, type_)})
             # Streamed: otherwise the lowest and highest name would be in the predicate, and in the log.
@@ -138,7 +158,7 @@ class DeltaEraser:
         log = DeltaLog(self._name)
         if log.table.version() != commit:
             return rows_changed(self._name, f"version {commit} was not taken back, others have followed it")
-        with log.failures_in_words():
+        with self._failures_in_words():
             log.table.restore(commit - 1)
         return rows_changed(self._name, f"version {commit - 1} was restored")
 

@@ -9,10 +9,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidInputError,
+    InvalidLogError,
+    MissingExtraError,
+    UnsupportedError,
+)
 from armnesia.core.messages import all_of, counted
 from armnesia.logs.columns import Columns
-from armnesia.logs.erasing.eraser import rows_changed, rows_left
+from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import names_in
 from armnesia.logs.erasing.iceberg_files import has_deleted_entries, remove_unreferenced, unreferenced_files
 from armnesia.logs.erasing.lake_rows import check_type, marked_rows, other_rows_stayed, values_of
@@ -69,13 +75,15 @@ class IcebergEraser:
         if self._snapshots_of(plan):
             raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
 
-    def purge(self, plan: ErasurePlan, *, ignore_retention: bool = False) -> Erasure:
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Let earlier snapshots expire, and remove the files that nothing refers to any more.
 
         Otherwise only snapshots expire that are older than the age that the table declares. At once means:
         readers of earlier snapshots fail.
         """
         plan.check(_KIND, self._name)
+        if names_in(self._opened(), people):
+            raise not_applied()
         table = self._metadata().table
         if table.properties.get("gc.enabled", "true").lower() == "false":
             raise UnsupportedError(
@@ -99,17 +107,15 @@ class IcebergEraser:
         return IcebergMetadata(self._name)
 
     @contextmanager
-    def _failures_in_words(self) -> Iterator[None]:
+    def _failures_in_words(self, names: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Refuse the erasure if pyiceberg fails, which passes on what catalogs and storages raise."""
         try:
             with without_remarks():
                 yield
-        except (InvalidInputError, UnsupportedError, MissingExtraError):
+        except ArmnesiaError:
             raise
-        except Exception as error:  # catalogs and storages pass on what they like
-            # Not its message, which may quote a name.
-            raise InvalidLogError(
-                f"rows of {self._name!r} cannot be erased: pyiceberg failed ({type(error).__name__})"
-            ) from None
+        except Exception as error:
+            raise failed(self._name, "pyiceberg", error, names) from None
 
     def _check_table(self, source: IcebergSource, people: People) -> None:
         """Refuse a table in which names stand outside of its rows."""
@@ -139,7 +145,7 @@ class IcebergEraser:
 
         column, values = source.columns.named()[role], values_of(source, role, names)
         is_in: Any = expressions.In
-        with self._failures_in_words():
+        with self._failures_in_words(names):
             _metadata_of(source).table.delete(
                 is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token}
             )

@@ -13,7 +13,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError, Unsupported
 from armnesia.core.files import sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
-from armnesia.logs.erasing.eraser import rows_changed, rows_left
+from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in, of_names
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from armnesia.logs.erasing.people import People
@@ -23,6 +23,12 @@ from armnesia.logs.files.formats import LogFiles
 from armnesia.logs.files.source import FileSource
 
 _KIND = "parquet"
+_TABLES = {
+    "a Delta": ("_delta_log", "*.json"),
+    "an Iceberg": ("metadata", "*.metadata.json"),
+    "a Hudi": (".hoodie", "hoodie.properties"),
+}
+"""Kinds of tables, and what is in the folder of one."""
 _REMAINS = (
     "the file system may keep blocks of the old files until they are overwritten",
     "copies of the files remain: snapshots of the file system, versions of an object store, backups",
@@ -66,6 +72,7 @@ class ParquetEraser:
         waiting = [swap for swap in plan.files if not _is_done(swap)]  # all are checked before the first
         for swap in waiting:
             if not _is_done(swap):
+                _remove(_checksum_path(swap.path))
                 os.replace(swap.staged, swap.path)
                 sync_folder(os.path.dirname(swap.path))
         if names_in(self._reopened(), people):
@@ -84,11 +91,11 @@ class ParquetEraser:
         for swap in plan.files:
             _remove(swap.staged)
 
-    def purge(self, plan: ErasurePlan, *, ignore_retention: bool = False) -> Erasure:
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Nothing is left to do: files have no earlier versions."""
         plan.check(_KIND, self._location)
-        if not all(_is_done(swap) for swap in plan.files):
-            raise InvalidInputError("an erasure is purged after it was applied; apply it first")
+        if names_in(self._reopened(), people):
+            raise not_applied()
         return _purged(plan)
 
     def _reopened(self) -> FileSource:
@@ -113,6 +120,7 @@ class ParquetEraser:
         """Write one file again, and check that it has the other rows, in their order, and nothing else."""
         part = self._part(place)
         path = _real_path(part.paths[0])
+        _refuse_described(path)
         old, staged = _stamp_of(path), _staged_path(path, token)
         write_without(path, staged, positions)
         _copy_access(path, staged)
@@ -153,6 +161,31 @@ def _real_path(path: str) -> str:
     return real
 
 
+def _refuse_described(path: str) -> None:
+    """Refuse a file whose content other files describe: a table of a lake, or statistics of a folder."""
+    folder = os.path.dirname(path)
+    if os.path.exists(os.path.join(folder, "_metadata")):
+        raise InvalidLogError(
+            f"rows of {path!r} cannot be erased: a file _metadata beside it has statistics of all files,"
+            " which may name people; remove it"
+        )
+    while True:
+        for kind, (inside, pattern) in _TABLES.items():
+            if glob(os.path.join(escape(folder), inside, pattern)):
+                raise InvalidLogError(
+                    f"rows of {path!r} cannot be erased: the file belongs to {kind} table, which would lose"
+                    " it; erase them from the table"
+                )
+        if os.path.dirname(folder) == folder:
+            return
+        folder = os.path.dirname(folder)
+
+
+def _checksum_path(path: str) -> str:
+    """Where Hadoop keeps the checksums of a file; a file without them is read too."""
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.crc")
+
+
 def _staged_path(path: str, token: str) -> str:
     """Beside the file, so that it can take its place in one step; the name is found again by the file's."""
     digest = hashlib.sha256(os.path.basename(path).encode(errors="surrogateescape")).hexdigest()[:16]
@@ -161,8 +194,8 @@ def _staged_path(path: str, token: str) -> str:
 
 def _copy_access(path: str, staged: str) -> None:
     """Let the same people read the new file as the old one."""
-    status = os.stat(path)
-    if os.name == "posix" and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+    status, new = os.stat(path), os.stat(staged)
+    if (status.st_uid, status.st_gid) != (new.st_uid, new.st_gid):
         try:
             os.chown(staged, status.st_uid, status.st_gid)
         except OSError:

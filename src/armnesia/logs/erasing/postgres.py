@@ -10,7 +10,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.columns import quoted
-from armnesia.logs.erasing.eraser import rows_changed, rows_left
+from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.limits import CHUNK
@@ -79,9 +79,11 @@ class PostgresEraser:
         """Nothing was prepared."""
         plan.check(_KIND, self._location)
 
-    def purge(self, plan: ErasurePlan, *, ignore_retention: bool = False) -> Erasure:
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Write the table again, without the space of deleted rows; it is locked meanwhile."""
         plan.check(_KIND, self._location)
+        if self.plan(people) is not None:
+            raise not_applied()
         with self._connected(autocommit=True) as connection:
             (now,) = connection.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
             (viewers,) = connection.execute(_OLDER_VIEWS, (now,)).fetchone()

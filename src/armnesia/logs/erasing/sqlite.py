@@ -8,7 +8,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.columns import quoted
-from armnesia.logs.erasing.eraser import rows_changed, rows_left
+from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.limits import CHUNK
@@ -61,10 +61,12 @@ class SqliteEraser:
         """Nothing was prepared."""
         plan.check(_KIND, self._location)
 
-    def purge(self, plan: ErasurePlan, *, ignore_retention: bool = False) -> Erasure:
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Write the whole database again, without unused space."""
         plan.check(_KIND, self._location)
         with self._connected() as connection:
+            if self._names(connection, people):
+                raise not_applied()
             connection.execute("VACUUM")
             ((busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
