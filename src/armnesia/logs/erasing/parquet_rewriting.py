@@ -78,7 +78,7 @@ def without_dictionaries(schema: Any) -> Any:
     >>> import pyarrow
     >>> names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     >>> without_dictionaries(pyarrow.schema({"user": names, "seen": pyarrow.list_(names)})).types
-    [DataType(string), ListType(list<element: string>)]
+    [DataType(string), ListType(list<item: string>)]
     """
     import pyarrow  # noqa: PLC0415 (an extra)
 
