@@ -23,6 +23,9 @@ from armnesia.logs.erasing import (
     lake_rows,
     open_eraser,
 )
+from armnesia.logs.lakes import delta as delta_reading
+from armnesia.logs.lakes import iceberg as iceberg_reading
+from armnesia.logs.lakes.snapshot import table_address
 from tests.logs.erasing.conftest import make_store
 from tests.logs.erasing.stores import (
     DeltaStore,
@@ -368,3 +371,36 @@ def test_position_deletes_of_an_iceberg_table(lake: IcebergStore, tmp_path: Path
     assert plan is not None
     lake.eraser().apply(plan, PEOPLE)
     assert in_order(lake.rows()) == others(before)
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_tables_elsewhere(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data files are read through the library of the table, as they are in an object store."""
+    monkeypatch.setattr(delta_reading, "table_address", lambda *name: (*table_address(*name)[:2], False))
+    monkeypatch.setattr(iceberg_reading, "local_path", lambda _: None)
+    store = make_store(kind, tmp_path / "my log", monkeypatch)
+    rows = store.with_parts(2)
+    plan, erasure = erase(store)
+    assert erasure.source == SourceState.LOGICALLY_DELETED
+    assert store.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert in_order(store.rows()) == others(rows)
+    assert found_in(store.contents(), gone(rows)) == set()
+
+
+def test_paths_that_a_delta_log_encodes(table: DeltaStore) -> None:
+    """A file that the present version has is not taken for an old one."""
+    days = ["a/b", "ü", "x y", "%", "a=b", "100%25"]
+    rows = [(*row[:3], days[place % 6]) for place, row in enumerate(made_rows(0))]
+    deltalake.write_deltalake(str(table.folder), arrow_rows(rows), partition_by=["page"])
+    people = People.named([row[0] for row in rows if row[3] == "%" and row[0]][:1])
+    plan = table.eraser().plan(people)
+    assert plan is not None
+    erasure = table.eraser().apply(plan, people)
+    assert erasure.after is not None
+    removed = [
+        line for line in commit_text(table, erasure.after).splitlines() if line.startswith('{"remove"')
+    ]
+    assert 1 <= len(removed) < len(days)
+    assert erasure.remains[0].startswith(f"{len(removed)} file")
+    assert table.eraser().purge(plan, people, ignore_retention=True).source == SourceState.PURGED
+    assert len(table.rows()) < len(rows)
