@@ -52,6 +52,11 @@ class TableManifest:
         files = tuple(sorted(map(CountedFile.of, snapshot.files)))
         return cls(snapshot.kind, snapshot.table_id, snapshot.version, snapshot.schema, files)
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """The table."""
+        return frozenset([f"{self.kind}:{self.table_id}"])
+
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
         return {**vars(self), "files": [list(file) for file in self.files]}
