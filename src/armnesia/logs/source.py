@@ -271,6 +271,11 @@ class Source(ABC):
             f" themselves what is new: leave it out; got {column!r}"
         )
 
+    @property
+    def needs_order(self) -> bool:
+        """Whether `ordered_by` has to be said before there is a manifest."""
+        return False
+
     def manifest(self) -> Manifest:
         """What is counted when all rows are; refused by kinds that cannot tell later what has changed."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")

@@ -59,6 +59,7 @@ class TableSource(Source):
             "table": self._table,
             "columns": vars(self.columns),
             **self.described_filter(),
+            **({} if self._order is None else {"ordered_by": self._order}),
         }
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
@@ -76,6 +77,11 @@ class TableSource(Source):
         ordered = copy.copy(self)
         ordered._order, ordered._highest_known = column, None
         return ordered
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether nothing says which rows are new."""
+        return self._order is None
 
     def manifest(self) -> TableRange:
         """The highest value of the column that rows are ordered by, when it is first asked for."""
