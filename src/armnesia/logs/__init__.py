@@ -13,6 +13,7 @@ from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.opening import (
+    has_new_files,
     manifest_of,
     open_source,
     reopen_counted,
@@ -37,6 +38,7 @@ __all__ = [
     "Log",
     "Rows",
     "Source",
+    "has_new_files",
     "label_text",
     "layout_log",
     "manifest_of",

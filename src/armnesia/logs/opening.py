@@ -8,7 +8,7 @@ from typing import Any
 from armnesia.core.errors import ChangedSourceError, InvalidInputError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.manifests import FileManifest, Manifest, SourceChanges, TableRange
+from armnesia.logs.manifests import FileManifest, Manifest, TableRange
 from armnesia.logs.source import IN_MEMORY, Source
 from armnesia.logs.urls import redacted
 
@@ -128,22 +128,33 @@ def manifest_of(description: Mapping[str, Any], values: Mapping[str, Any]) -> Ma
 
 def reopen_counted(
     description: Mapping[str, Any], manifest: Manifest, *, decimals_as_written: bool = False
-) -> tuple[Source, SourceChanges]:
-    """Open what was counted of a source, and say what has changed since.
+) -> tuple[Source, bool]:
+    """Open what was counted of a source; also, whether there is more, as far as that is known.
 
-    Files that were not counted are not looked at. If the changes need a recount, the source is not to be
-    read: it may lack what was counted.
+    Files that were not counted are not looked at: `has_new_files` tells of them. Refused with
+    `ChangedSourceError` if anything that was counted has changed or is gone.
     """
     only = None
     if isinstance(manifest, FileManifest):
-        only, changes = manifest.paths, manifest.changes_to(manifest.now())
-        if changes.recount:
+        now, only = manifest.now(), manifest.paths
+        changes = manifest.changes_to(now)
+        if changes.recount and now.files:
             raise ChangedSourceError(changes.recount)
+        only = only if now.files else None  # nothing is there: opening says so
     source = reopen_source(description, whole_rows=False, decimals_as_written=decimals_as_written, only=only)
     since = source.changes_since(manifest)
     if since.recount:
         raise ChangedSourceError(since.recount)
-    return source.counted_part(manifest, since), since
+    return source.counted_part(manifest, since), since.kind == "added"
+
+
+def has_new_files(description: Mapping[str, Any], manifest: Manifest) -> bool:
+    """Whether a path or glob stands for files that are not in a manifest; False of other kinds."""
+    if not isinstance(manifest, FileManifest):
+        return False
+    from armnesia.logs.files.formats import find_paths  # noqa: PLC0415 (with an extra)
+
+    return not set(manifest.paths).issuperset(find_paths(description["location"]))
 
 
 def source_address(description: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ def upgrade(options: VaultOptions, as_json: opt.AsJson = False) -> None:
     before, now = done.from_version, done.to_version
     text = f"Schema version {now}, as before." if before == now else f"Schema version {before} → {now}."
     recount = [
-        f"Source {name} has to be counted again, by armnesia ingest or armnesia rebuild: until then nobody can"
-        " be forgotten."
+        f"Source {name} has to be counted again, by armnesia ingest or armnesia rebuild: until then nobody"
+        " can be forgotten."
         for name in done.to_recount
     ]
     print_result(done.to_dict, as_json, text, *recount)

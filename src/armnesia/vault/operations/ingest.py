@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -105,7 +106,8 @@ def ingest(
     remarks = SourceRemarks(state, source, names)
     if not isinstance(records, ManagedRecords):
         found = SourceIngest(connection, source, actions, user_type, names)
-        result = _count_at_source(found, result, batch_rows)
+        with _saying_remedy():
+            result = _count_at_source(found, result, batch_rows)
         if progress is not None:
             progress(result.rows)
         remarks.warn(result)
@@ -216,8 +218,14 @@ class _Batches:
 
 def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:
     """The rows of a source; say how an action that the vault does not have comes in."""
-    try:
+    with _saying_remedy():
         yield from chunks
+
+
+@contextmanager
+def _saying_remedy() -> Iterator[None]:
+    try:
+        yield
     except UndeclaredActionError as error:
         raise InvalidLogError(
             f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"

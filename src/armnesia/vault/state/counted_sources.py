@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
-from armnesia.logs import Source, manifest_of, reopen_counted, reopen_source, source_address, source_name
+from armnesia.logs import (
+    Source,
+    has_new_files,
+    manifest_of,
+    reopen_counted,
+    reopen_source,
+    source_address,
+    source_name,
+)
 from armnesia.logs.manifests import Manifest
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
@@ -96,7 +104,7 @@ class CountedSource:
         if self.counted is None:
             raise ChangedSourceError(self.recount)
         try:
-            part, changes = reopen_counted(
+            part, has_more = reopen_counted(
                 self.address, self.counted.manifest, decimals_as_written=not configuration.plain_decimals
             )
         except ChangedSourceError:
@@ -105,7 +113,7 @@ class CountedSource:
             raise self._unavailable(error) from None
         except (LookupError, TypeError):
             raise changed_values() from None
-        return part.keyed_by(configuration.key_columns), changes.kind == "added"
+        return part.keyed_by(configuration.key_columns), has_more
 
     def to_look_up(self, configuration: Configuration) -> Source:
         """Open the part that was counted, to look people up; say what to do if it has changed."""
@@ -116,6 +124,10 @@ class CountedSource:
                 f"source {self.name!r} has changed since it was counted ({error}): run armnesia ingest"
                 f" {self.name}, which counts it again; nothing was changed"
             ) from None
+
+    def has_new_files(self) -> bool:
+        """Whether there are files that are not counted yet."""
+        return self.counted is not None and has_new_files(self.address, self.counted.manifest)
 
     def _unavailable(self, error: ArmnesiaError) -> VaultError:
         return VaultError(

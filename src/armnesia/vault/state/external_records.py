@@ -203,7 +203,7 @@ class ExternalRecords(Records):
                 continue
             counter.add(counted.n_rows)
             sums.append(counted.sums)
-            if has_more:
+            if has_more or each.has_new_files():
                 notes.append(f"{where}: there are rows that are not counted yet: run armnesia ingest")
             if counted.n_left_out:
                 notes.append(

@@ -134,7 +134,7 @@ class _Lookup:
         if hidden:
             raise VaultError(
                 f"{len(hidden)} of the {len(missing)} names that a look-up did not find are in the sources"
-                " nevertheless: an index of a source is damaged, or a file is not what its own statistics say;"
+                " nevertheless: an index of a source is damaged, or a file is not what its statistics say;"
                 " nothing was changed: write the source again, and run armnesia ingest"
             )
 
