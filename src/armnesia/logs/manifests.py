@@ -23,6 +23,9 @@ class Manifest(Protocol):
     def parts(self) -> frozenset[str]:
         """What must not be counted a second time by way of another source: files, or a table."""
 
+    def is_table_of(self, other: "Manifest") -> bool:
+        """Whether both are of the same table, which has an identity of its own, by whatever name."""
+
 
 class SourceChanges(Protocol):
     """What has changed at a source since a manifest of it."""
@@ -78,6 +81,10 @@ class FileManifest:
             for path in self.paths
         )
 
+    def is_table_of(self, other: Manifest) -> bool:
+        """Files have no identity but their paths."""
+        return False
+
     def changes_to(self, now: "FileManifest") -> FileChanges:
         """What has changed between this manifest and a later one."""
         before, after = {each[0]: each for each in self.files}, {each[0]: each for each in now.files}
@@ -132,6 +139,10 @@ class TableRange:
     def parts(self) -> frozenset[str]:
         """The table."""
         return frozenset([self.table])
+
+    def is_table_of(self, other: Manifest) -> bool:
+        """A table of a database has no identity but its name."""
+        return False
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""

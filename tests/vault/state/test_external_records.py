@@ -12,7 +12,7 @@ import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, SimilarNameError, VaultError
 from armnesia.logs.counting import FoundRows
-from armnesia.logs.files import formats
+from armnesia.logs.files import duckdb_engine, formats
 from armnesia.logs.files.source import FileSource
 from armnesia.logs.manifests import FileManifest
 from armnesia.vault import Configuration, Vault
@@ -348,7 +348,7 @@ def test_what_was_counted_is_not_counted_by_another_way(place: Place, source: Pa
 def test_a_file_that_is_exchanged_while_it_is_read_is_refused(
     place: Place, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = formats.query
+    original = duckdb_engine.query
 
     def exchanging(sql: str, *others: Any, **options: Any) -> list[tuple[Any, ...]]:
         found = original(sql, *others, **options)

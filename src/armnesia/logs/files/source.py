@@ -159,7 +159,7 @@ class FileSource(Source):
         """The same files with key columns; refuse files that have changed."""
         if not keys:
             return self
-        keyed = super().with_keys(tuple(key.name for key in keys))
+        keyed = super().keyed_by(keys)
         columns = keyed._further_columns("key", [key.name for key in keys])
         for column, key in zip(columns, keys, strict=True):
             column.check("reward" if key.edges else "key", key.described)

@@ -84,6 +84,11 @@ class CountedSource:
         """Whether this is the source, whatever its rows are ordered by."""
         return {**self.address, "ordered_by": None} == {**address_of(source), "ordered_by": None}
 
+    def is_same_table(self, source: Source, manifest: Manifest) -> bool:
+        """Whether this is the table of a source by another name, with the same columns and conditions."""
+        mine, other = {**self.address, "location": None}, {**address_of(source), "location": None}
+        return self.counted is not None and mine == other and manifest.is_table_of(self.counted.manifest)
+
     def reopened(self, configuration: Configuration) -> Source:
         """Open all of the source again; say what to do if it cannot be opened."""
         try:

@@ -83,8 +83,10 @@ class SourceIngest:
                 self._fixed(state).configuration, transaction.keyring, suppressed, self.names
             )
         known = next((each for each in sources if each.is_at(self.source)), None)
-        source, others = self._ordered(known), [each for each in sources if each is not known]
+        source = self._ordered(known)
         manifest = source.manifest()
+        known = known or next((each for each in sources if each.is_same_table(source, manifest)), None)
+        others = [each for each in sources if each is not known]
         _refuse_overlaps(manifest, others)
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
