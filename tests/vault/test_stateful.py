@@ -26,6 +26,7 @@ from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
+from tests.vault.external_machine import ExternalMachine
 from tests.vault.keyed_machine import KeyedMachine
 from tests.vault.living_machine import LivingMachine
 from tests.vault.machine import VaultMachine
@@ -55,6 +56,7 @@ def test_a_vault_is_what_the_plain_one_is(
     kind: type[RuleBasedStateMachine], database: str, mode: str
 ) -> None:
     """With one decision; with many; and with corrections, successors and backups."""
+    kind = ExternalMachine if (kind, mode) == (VaultMachine, "external") else kind
     machine = type("Machine", (kind,), {"database": database, "mode": mode})
     run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=EXAMPLES[mode]))
 
