@@ -34,7 +34,7 @@ from tests.vault.machine import VaultMachine
 LONG = "ARMNESIA_HARD_TEST" in os.environ
 ONLY_HARD = pytest.mark.skipif(not LONG, reason="a long search; make hard-test runs it")
 # An external vault reads its files at every step.
-EXAMPLES = {"managed": 150, "external": 60} if LONG else {"managed": 10, "external": 5}
+EXAMPLES = {"managed": 150, "external": 60} if LONG else {"managed": 10, "external": 8}
 SETTINGS = settings(
     stateful_step_count=40 if LONG else 16,
     derandomize=not LONG,
