@@ -16,7 +16,7 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.counted_sources import READMITTED, put_sources, read_sources
+from armnesia.vault.state.counted_sources import READMITTED, checked_sources, put_sources, read_sources
 from armnesia.vault.state.decisions import FIRST, VaultDecision, count_in_decisions
 from armnesia.vault.state.records import (
     DecisionSums,
@@ -240,7 +240,7 @@ class ExternalRecords(Records):
 
     def readmit(self, transaction: Transaction, state: State) -> State:
         """Count all sources again with the next ingest: they may have rows of people who are readmitted."""
-        before = read_sources(transaction.session)
+        before = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
         after = [each.to_recount(READMITTED) for each in before]
         digests, statements = put_sources(before, after, transaction.keyring, state.digests)
         transaction.add(*statements)
