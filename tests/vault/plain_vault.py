@@ -143,6 +143,8 @@ class PlainVault:
     kinds: list[str] = field(default_factory=lambda: ["init"])
     served_by: str = "default"
     retired: set[str] = field(default_factory=set)
+    counted: set[int] = field(default_factory=set)
+    """The numbers of the sources that were counted, where that is noted."""
     listed: dict[tuple[str, str], tuple[int, int | None]] = field(default_factory=dict)
     """Since which entry a name is forgotten, and which readmitted it; not of names that were erased."""
 

@@ -27,7 +27,7 @@ from armnesia.vault.state.counted_sources import (
 )
 from armnesia.vault.state.decision_table import read_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
-from armnesia.vault.state.record_loader import with_actions, with_user_type
+from armnesia.vault.state.first_source import with_actions, with_user_type
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import SourceCounter
 from armnesia.vault.state.source_statistics import (
