@@ -294,8 +294,13 @@ class Source(ABC):
 
     # What a vault without rows asks; kinds that can do better than reading all rows override it.
 
-    def count_rows(self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT) -> CountedRows:
-        """Check every row that is not left out, and add them up by key and arm."""
+    def count_rows(
+        self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT, *, checked_before: bool = False
+    ) -> CountedRows:
+        """Check every row that is not left out, and add them up by key and arm.
+
+        Of rows that were `checked_before`, names and ids need not be looked at again.
+        """
         n_read: list[int] = []
         chunks = self._raw_and_checked(row_rules, None, left_out, n_read)
         return count_chunks(chunks, self.key_columns, n_read, self.columns.user is not None)

@@ -331,13 +331,15 @@ class FileSource(Source):
         ((part._n_rows,),) = counted
         return part
 
-    def count_rows(self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT) -> CountedRows:
+    def count_rows(
+        self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT, *, checked_before: bool = False
+    ) -> CountedRows:
         """Check every row and add them up by one group-by."""
         part = self.without(left_out)
         totals = ArmStatistics.empty(row_rules.actions, row_rules.reward_range)
         if part._n_rows:
             totals = part.read(row_rules.actions, row_rules.reward_range).statistics()
-        return count_files(part, totals, row_rules, self._n_rows)
+        return count_files(part, totals, row_rules, self._n_rows, checked_before=checked_before)
 
     def found_rows(
         self, role: str, texts: Collection[str], row_rules: RowRules, *, every_spelling: bool, with_ids: bool
@@ -352,12 +354,16 @@ class FileSource(Source):
     def distinct_labels(self, role: str) -> Iterator[Collection[str]]:
         """Ask DuckDB for the distinct users or ids."""
         self.check_sizes(role)
-        return self.stream_texts("SELECT DISTINCT label FROM labels", role=role)
+        column = self._column_of[role]
+        # A text is made of each value once, not of each row.
+        sql = f"SELECT {column.text()} FROM (SELECT DISTINCT {column.name} FROM {self._table})"
+        for rows in self._files.stream(sql, CHUNK, in_order=False, **self._where_parameters):
+            yield [label for (label,) in rows if label is not None]
 
     def stream_texts(self, sql: str, *, role: str, **parameters: Any) -> Iterator[list[str]]:
         """Run SQL with one column over `labels`, the texts `label` of a column that are not missing."""
         sql = f"{self._labels(role)} {sql}"
-        for rows in self._files.stream(sql, CHUNK, **self._where_parameters, **parameters):
+        for rows in self._files.stream(sql, CHUNK, in_order=False, **self._where_parameters, **parameters):
             yield [label for (label,) in rows]
 
     def query_texts(self, sql: str, *, role: str, **parameters: Any) -> list[tuple[Any, ...]]:

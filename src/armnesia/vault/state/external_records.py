@@ -198,7 +198,7 @@ class ExternalRecords(Records):
                 continue
             try:
                 part, has_more = each.reopened_counted(state.configuration)
-                counted = counting.count(part)
+                counted = counting.count(part, checked_before=True)
                 has_more = has_more or each.has_new_files()
             except ChangedSourceError as error:
                 complete = False
