@@ -460,14 +460,11 @@ def test_a_file_whose_statistics_hide_somebody_is_not_certified(
         assert vault.ingest(str(path), user="who").added == 4
         before = dumped(vault)
         for request in ([hidden], [first, hidden]):
-            try:
-                found = vault.preview(users=request)
-            except ArmnesiaError as error:
-                assert "statistics" in str(error)
-                with pytest.raises(ArmnesiaError, match="statistics"):
-                    vault.forget(users=request)
-            else:
-                assert (request, found.records) == ([first, hidden], 2)  # a set is compared otherwise
+            if isinstance(hidden, str) and len(request) > 1:  # DuckDB compares a set of texts otherwise
+                assert vault.preview(users=request).records == 2
+                continue
+            with pytest.raises(ArmnesiaError, match="statistics"):
+                vault.forget(users=request)
         assert dumped(vault) == before
         assert vault.forget(users=[first]).records == 1
         assert vault.forget(users=["8"], exactly=True).records == 0

@@ -106,10 +106,10 @@ class ExternalRecords(Records):
         return DeletedRecords(self.find(transaction, target, lookup), [], set(lookup.held), [])
 
     def current(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None, *, exactly: bool
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup, *, exactly: bool
     ) -> SourceLookup:
         """Look again if the sources, or who is forgotten, have changed since."""
-        if lookup is not None and lookup.still_true(transaction):
+        if lookup.still_true(transaction):
             return lookup
         return look_up_people(lambda: nullcontext(transaction), target, exactly=exactly)
 
