@@ -64,4 +64,4 @@ def spark_type(values: list[Any]) -> str:
     """The type of a column of Python values."""
     kinds = {type(value) for value in values if value is not None}
     names = {str: "string", int: "bigint", bool: "boolean", float: "double"}
-    return "double" if kinds == {int, float} else names[kinds.pop() if len(kinds) == 1 else str]
+    return "double" if kinds == {int, float} else names.get(kinds.pop() if len(kinds) == 1 else str, "string")

@@ -1,6 +1,8 @@
 """The Spark session in which tables are read: the one that is active, or a new one, without its messages."""
 
+import atexit
 import os
+import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -11,9 +13,7 @@ from armnesia.core.errors import InvalidInputError, MissingExtraError
 
 _LOCAL = "local[*]"
 _JAVA = "JAVA_GATEWAY_EXITED"
-_QUIET = {"spark.ui.showConsoleProgress": "false"}
-_ALONE = {"spark.ui.enabled": "false"}
-"""Of a session that nobody else uses."""
+_NO_PROGRESS = {"spark.ui.showConsoleProgress": "false"}
 
 
 def spark_session() -> Any:
@@ -43,10 +43,18 @@ def _configured(builder: Any) -> Any:
     remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER")
     if remote:
         return builder.remote(remote)
-    options = _QUIET if master else _QUIET | _ALONE
+    master = master or _LOCAL
+    options = _NO_PROGRESS | _of_this_process() if master.startswith("local") else _NO_PROGRESS
     for name, value in options.items():
         builder = builder.config(name, value)
-    return builder.master(master or _LOCAL).appName("armnesia")
+    return builder.master(master).appName("armnesia")
+
+
+def _of_this_process() -> dict[str, str]:
+    """The options of a session that nobody else uses: no web page, no folder in the working folder."""
+    folder = tempfile.mkdtemp(prefix="armnesia-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": folder}
 
 
 def _not_started(error: Any) -> Exception:
