@@ -290,7 +290,7 @@ def test_a_request_is_refused_once_the_table_has_changed() -> None:
 def test_a_vault_takes_a_table_of_spark(tmp_path: Path) -> None:
     table: dict[str, list[Any]] = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "n": [1, 2, 3]}
     table["user"] = ["ann", "bob", "ann"]
-    names = {"action": "action", "reward": "reward", "user": "user", "id": "n"}
+    names: dict[str, Any] = {"action": "action", "reward": "reward", "user": "user", "id": "n"}
     with fresh_place("sqlite", tmp_path).create(Configuration(actions=None)) as vault:
         assert vault.ingest(stored(table), **names).added == 3
         assert vault.forget(users=["ann"]).records == 2
