@@ -278,6 +278,23 @@ def test_long_texts_are_refused() -> None:
         read_log(stored(table), actions=["A"])
 
 
+def test_a_sum_that_is_too_large_is_refused_and_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    from armnesia.logs.tables.spark import SparkSource
+
+    monkeypatch.setattr(SparkSource, "_rounded", lambda self, number: "9000000000000000000")
+    name, before = (
+        stored({"action": ["A"] * 3, "reward": [1.0] * 3}),
+        spark().conf.get("spark.sql.ansi.enabled"),
+    )
+    for ansi in ("true", "false"):
+        spark().conf.set("spark.sql.ansi.enabled", ansi)
+        with pytest.raises(
+            UnsupportedError, match="the rewards of 3 rows are more than the database adds up"
+        ):
+            read_log(name, actions=["A"])
+    spark().conf.set("spark.sql.ansi.enabled", before)
+
+
 def test_a_request_is_refused_once_the_table_has_changed() -> None:
     log = read_log(stored({"action": ["A", "A"], "reward": [1, 0], "user": ["u", "v"]}), actions=["A"])
     spark().sql("CREATE OR REPLACE TEMP VIEW grown AS SELECT 'A' AS action, 1 AS reward, 'u' AS user")

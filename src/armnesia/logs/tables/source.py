@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
@@ -164,7 +164,7 @@ class TableSource(Source):
         )
         names = ", ".join(f"g{at}" for at in range(len(groups)))
         sql = (
-            f"SELECT {names}, count(*), sum(units), count(units),"
+            f"SELECT {names}, count(*), {self._sum('units')}, count(units),"
             f" sum(CASE WHEN units = 0 OR units = {UNIT} THEN 1 ELSE 0 END), max(size)"
             f" FROM (SELECT {names}, size, {self._units()} AS units FROM ({inner}) AS valued) AS rounded"
             f" GROUP BY {names}"
@@ -205,6 +205,11 @@ class TableSource(Source):
             for place in places:
                 row = [column[place] for column in columns]
                 n_rows, units, valid, binary = map(int, (value or 0 for value in row[-5:-1]))
+                if valid and row[-4] is None:
+                    raise UnsupportedError(
+                        f"the rewards of {valid:,} rows are more than the database adds up exactly: choose"
+                        " parts of the log with where (--where)"
+                    )
                 user = None if len(row) == n_groups + len(compared) + 5 else label_text(row[-6])
                 yield Tally(
                     row[0],
@@ -260,6 +265,10 @@ class TableSource(Source):
         """The number of bytes of a user, in SQL; NULL where a user is never long."""
         user = self.columns.named().get("user")
         return "NULL" if user is None else self._size(user)
+
+    def _sum(self, number: str) -> str:
+        """The exact sum of integers, in SQL; NULL if it is too large."""
+        return f"sum({number})"
 
     @abstractmethod
     def _mark(self, number: int, type_: str) -> str:

@@ -141,6 +141,9 @@ class SparkSource(TableSource):
     def _rounded(self, number: str) -> str:
         return f"CAST(rint({number}) AS BIGINT)"
 
+    def _sum(self, number: str) -> str:
+        return f"try_sum({number})"  # NULL, not a wrong number, if it is too large
+
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         numbered = {f"p{number}": value for number, value in enumerate(parameters, start=1)}
         frames = {name: value for name, value in numbered.items() if isinstance(value, type(self._frame))}
@@ -151,11 +154,15 @@ class SparkSource(TableSource):
                 yield piece
 
     def _selected_values(self, column: SparkColumn, texts: Iterable[str]) -> Any:
-        """A table of the values that have these texts, which Spark sends to every worker."""
+        """A table of the values that have these texts, which Spark sends to every worker.
+
+        It is told so: it does not know how small the table is, and would sort all rows of the log instead.
+        """
         values = {value for text in texts if (value := column.value_of(text)) is not None}
         _, type_ = column.compared()
         with self._readable():
-            return self._session.createDataFrame([(value,) for value in values], f"value {type_}")
+            frame = self._session.createDataFrame([(value,) for value in values], f"value {type_}")
+            return frame.hint("broadcast")
 
     def _user_if_selected(
         self, user: str, selection: Selection | None, parameter: int
