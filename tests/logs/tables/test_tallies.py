@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from decimal import Decimal
 from typing import Any
 
 import psycopg
@@ -137,6 +138,20 @@ def test_texts_that_a_collation_takes_for_equal_are_different(schema: Schema) ->
     assert log.statistics() == read_log(schema.url, table=table, actions=["A", "a"]).statistics()
     assert log.users() == {"ANN": 1, "Ann": 1, "ann": 1}
     assert log.request(user="ann").counts.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("reward_range", [(0.0, 1.0), (0.0, 1e-315), (-1e-320, 1e-310)])
+def test_decimals_that_are_tiny_floats_or_none_are_added_up(reward_range: Any, schema: Schema) -> None:
+    rewards = ["0", "1e-400", "2e-324", "3e-324", "4e-323", "3e-320", "1e-316"]
+    rows = [(f"a{at}", Decimal(reward)) for at, reward in enumerate(rewards)]
+    table = schema.create("log", {"action": "TEXT", "reward": "NUMERIC"}, rows)
+    actions = tuple(action for action, _ in rows)
+    source: Any = open_source(schema.url, table=table, action="action", reward="reward", whole_rows=False)
+    read = read_log(schema.url, table=table, actions=actions, reward_range=reward_range)
+    assert source.tallied_log(actions, reward_range).statistics() == read.statistics()
+    schema.connection.execute(f"INSERT INTO {table} VALUES ('a0', 1e400), ('a0', 'NaN')")
+    with pytest.raises(InvalidLogError, match="must hold a finite number in every row; got inf at row 7"):
+        source.tallied_log(actions, reward_range)
 
 
 def test_types_whose_values_are_compared_otherwise_are_refused(schema: Schema) -> None:

@@ -101,8 +101,10 @@ class PostgresSource(TableSource):
         type_, value = self._type_of[name], quoted(name)
         if type_ == "bool":
             return f"{value}::int::float8"
-        if type_ == "numeric":  # PostgreSQL refuses to round what is no float; Python's are inf and 0
-            return f"CASE WHEN {value} = 0 OR abs({value}) BETWEEN 1e-300 AND 1e300 THEN {value}::float8 END"
+        if type_ == "numeric":  # PostgreSQL refuses to round to 0 and to infinity
+            size = f"abs({value})"
+            nearest = f"WHEN {size} BETWEEN 2.5e-324 AND 1.7e308 THEN {value}::float8"
+            return f"CASE WHEN {size} < 2.4e-324 THEN 0::float8 {nearest} END"
         return f"nullif({value}::float8, 'NaN')" if type_ in _FLOATABLE else "NULL::float8"
 
     def _rounded(self, number: str) -> str:
