@@ -136,10 +136,12 @@ else:
 print(json.dumps({"before": before, "peak": peak_memory()}))
 """
 )
-OTHERS = """
-import json, os, statistics, sys, time
-given = json.loads(sys.argv[1])
-path, user, library = given["path"], given["users"][0], given["library"]
+OTHERS = (
+    BEGIN
+    + """
+import os
+users = given["users"][:1]
+user, library = users[0], given["library"]
 if "spark" in library:
     os.environ["SPARK_MASTER"] = "local[2]"
     from armnesia.logs.tables.spark_session import spark_session
@@ -164,21 +166,23 @@ elif library == "spark":
         return log.groupBy("action").agg(functions.count("*"), functions.sum("reward")).collect()
 else:
     from armnesia.logs import read_log
-    name, names = f"spark:parquet.`{os.path.abspath(path)}`", [f"arm-{arm}" for arm in range(100)]
+    name = f"spark:parquet.`{os.path.abspath(path)}`"
     log = read_log(name, user="user_id", actions=names)
     def run(lookup):
         if lookup:
             return log.request(user=user)
         return read_log(name, user="user_id", actions=names).statistics()
-for lookup in (False, True):
+for lookup, bare in ((False, bare_group_by), (True, bare_look_up)):
     run(lookup)
-    taken = []
+    taken = {"bare": [], "other": []}
     for _ in range(given["rounds"]):
-        start = time.perf_counter()
-        run(lookup)
-        taken.append(time.perf_counter() - start)
-    print(statistics.median(taken))
+        for side, call in (("bare", bare), ("other", lambda: run(lookup))):
+            start = time.perf_counter()
+            call()
+            taken[side].append(time.perf_counter() - start)
+    print(json.dumps([statistics.median(each) for each in taken.values()]))
 """
+)
 
 
 def run(code: str, *arguments: str) -> tuple[str, float]:
@@ -194,8 +198,8 @@ def run(code: str, *arguments: str) -> tuple[str, float]:
     return printed, usage.ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def compare(name: str, rounds: int, **given: Any) -> float:
-    """Print the time and memory of both sides, and their ratios; return the time of the bare side."""
+def compare(name: str, rounds: int, **given: Any) -> None:
+    """Print the time and memory of both sides, and their ratios."""
     printed, _ = run(COMPARE, json.dumps({**given, "rounds": rounds}))
     times = json.loads(printed.splitlines()[-1])
     (bare, bare_cpu), (ours, ours_cpu) = times["bare"], times["ours"]
@@ -210,11 +214,10 @@ def compare(name: str, rounds: int, **given: Any) -> float:
         line += f"   {whole[0]:6,.0f} MB {whole[1]:6,.0f} MB   ×{whole[1] / whole[0]:.2f}"
         line += f"   above imports {above[0]:6,.0f} {above[1]:6,.0f}"
     print(line, flush=True)
-    return float(bare)
 
 
-def compare_others(rows: int, rounds: int, path: str, users: list[Any], bare: tuple[float, float]) -> None:
-    """Print how long other libraries take, as ratios to the bare group-by and look-up."""
+def compare_others(rows: int, rounds: int, path: str, users: list[Any]) -> None:
+    """Print how long other libraries take, in turns with the bare group-by and look-up."""
     has_spark = importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
     left_out = {
         "pandas": rows > MOST_ROWS_OF_PANDAS and f"above {MOST_ROWS_OF_PANDAS:,} rows",
@@ -226,12 +229,11 @@ def compare_others(rows: int, rounds: int, path: str, users: list[Any], bare: tu
             print(f"{library:42} left out: {left_out[library]}")
             continue
         given = {"path": path, "users": users, "rounds": rounds, "library": library}
-        printed, memory = run(OTHERS, json.dumps(given))
-        group, look = map(float, printed.splitlines()[-2:])
-        of_python = "" if "spark" in library else f", {memory:,.0f} MB"
+        printed, _ = run(OTHERS, json.dumps(given))
+        (bare_group, group), (bare_look, look) = map(json.loads, printed.splitlines()[-2:])
         print(
-            f"{library:42} group-by {1e3 * group:9.1f} ms   ×{group / bare[0]:.2f},"
-            f" one person {1e3 * look:9.1f} ms   ×{look / bare[1]:.2f}{of_python}",
+            f"{library:42} group-by {1e3 * group:9.1f} ms   ×{group / bare_group:.2f},"
+            f" one person {1e3 * look:9.1f} ms   ×{look / bare_look:.2f}",
             flush=True,
         )
 
@@ -250,15 +252,13 @@ def measure(users: str, rows: int, rounds: int) -> None:
     print(f"layout_log: {seconds:.1f} s, {memory:,.0f} MB of memory, {printed}")
     columns = f"{'':42} {'bare':>12} {'armnesia':>12}"
     print(columns, flush=True)
-    group_by = compare("read_log + statistics", rounds, what="read", path=scattered, users=named[:1])
+    compare("read_log + statistics", rounds, what="read", path=scattered, users=named[:1])
     compare("read_log + statistics, sorted", rounds, what="read", path=by_person, users=named[:1])
-    one_person = 0.0
     for number in (1, 2, 500):
         for path, order in ((scattered, "scattered"), (by_person, "sorted")):
             of = f"request of {number} {'person' if number == 1 else 'people'}, {order}"
-            looked_up = compare(of, rounds, what="request", path=path, users=named[:number])
-            one_person = looked_up if (number, order) == (1, "scattered") else one_person
-    compare_others(rows, rounds, scattered, named, (group_by, one_person))
+            compare(of, rounds, what="request", path=path, users=named[:number])
+    compare_others(rows, rounds, scattered, named)
 
 
 def machine() -> str:
