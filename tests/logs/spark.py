@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.tables.spark_session import _without_output
+from armnesia.logs.tables.spark_session import without_output
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -43,7 +43,7 @@ def spark() -> Any:
     for name, value in {**SETTINGS, "spark.sql.warehouse.dir": folder}.items():
         builder = builder.config(name, value)
     try:
-        with _without_output():
+        with without_output():
             session = builder.getOrCreate()
     except Exception as error:
         raise MissingExtraError("Java did not start") from error

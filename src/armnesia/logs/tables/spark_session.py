@@ -29,7 +29,7 @@ def spark_session() -> Any:
         if active is not None:
             return active
         try:
-            with _without_output():
+            with without_output():
                 return _configured(SparkSession.builder).getOrCreate()
         except ImportError as error:
             raise MissingExtraError(
@@ -70,7 +70,7 @@ def _not_started(error: Any) -> Exception:
 
 
 @contextmanager
-def _without_output() -> Iterator[None]:
+def without_output() -> Iterator[None]:
     """Start Java without the terminal: it inherits the two streams, and writes to them as long as it runs."""
     kept = [os.dup(number) for number in (1, 2)]
     with tempfile.TemporaryFile() as nowhere:
