@@ -195,6 +195,15 @@ class FileSource(Source):
         place = {"kind": "file", "location": self._location, "table": None}
         return {**place, "columns": vars(self.columns), **self.described_filter()}
 
+    @property
+    def files(self) -> LogFiles:
+        """The files, as they were when the source was opened."""
+        return self._files
+
+    def column_of(self, role: str) -> FileColumn:
+        """The column of a role among the columns of `files`."""
+        return self._column_of[role]
+
     def n_rows(self) -> int:
         """Take what was counted when the files were opened."""
         return self._n_rows

@@ -62,6 +62,19 @@ class PostgresSource(TableSource):
         if self._type_of.get(self.columns.named().get("user", "")) == "float4":
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
 
+    @property
+    def url(self) -> str:
+        """The address of the database, with the password if it was given."""
+        return self._url
+
+    def selected(self, name: str) -> str:
+        """A column in SQL, as it is read."""
+        return self._selected(name)
+
+    def type_of(self, name: str) -> str:
+        """The type of a column."""
+        return self._type_of[name]
+
     def _available(self) -> list[str]:
         with self._connected() as connection:
             try:

@@ -62,6 +62,16 @@ class TableSource(Source):
             **({} if self._order is None else {"ordered_by": self._order}),
         }
 
+    @property
+    def quoted_table(self) -> str:
+        """The table in SQL."""
+        return self._quoted
+
+    def condition(self, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+        """SQL that holds for every row of a selection, and for others, with its parameters."""
+        condition, parameters = self._condition(self.columns.named()[selection.role], selection)
+        return condition.removeprefix(" WHERE ") or "true", parameters
+
     def filtered(self, where: tuple[Condition, ...]) -> Self:
         """The same table without the rows that do not satisfy these conditions."""
         names = [condition.column for condition in where]

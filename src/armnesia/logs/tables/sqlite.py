@@ -42,6 +42,11 @@ class SqliteSource(TableSource):
         self._path = os.path.abspath(path)
         super().__init__(f"sqlite:///{self._path}", columns, table=table, whole_rows=whole_rows)
 
+    @property
+    def path(self) -> str:
+        """The file of the database."""
+        return self._path
+
     def _available(self) -> list[str]:
         with self._connected() as connection:
             try:

@@ -6,15 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from armnesia.core.arrays import IntArray
-from armnesia.vault.state.owner_tallies import damaged
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.digest_arrays import (
-    DIGEST,
     Columns,
     DigestArray,
     order_of,
-    packed,
     starts_of_groups,
     xor_of_groups,
 )
@@ -24,7 +21,7 @@ MOST_OWNERS = 1 << 20
 _RANGES = 16
 """Tallies are merged separately in so many ranges of owners: merging takes several times their memory."""
 _AT_ONCE = 50_000
-"""Tallies that are read and written at a time."""
+"""Tallies that one statement writes."""
 
 
 class _Tallies(NamedTuple):
@@ -91,8 +88,7 @@ class IncomingTallies:
             if self._table_is_empty:
                 tables.insert_tallies(session, some.columns())
             else:
-                stored = _checked(tables.read_tallies_of(session, some.owners))
-                tables.merge_tallies(session, _joined([some, stored]).columns())
+                tables.merge_tallies(session, some.columns())
 
 
 def _range_places(owners: DigestArray) -> list[slice]:
@@ -100,19 +96,6 @@ def _range_places(owners: DigestArray) -> list[slice]:
     first_bytes = np.ascontiguousarray(owners).view(np.uint8).reshape(-1, owners.itemsize)[:, 0]
     bounds = np.searchsorted(first_bytes, np.arange(0, 257, 256 // _RANGES)).tolist()
     return [slice(*pair) for pair in pairwise(bounds)]
-
-
-def _checked(stored: list[Row]) -> _Tallies:
-    """Tallies from the table; refuse what armnesia does not write."""
-    owners, records, digests = zip(*stored, strict=True) if stored else ((), (), ())
-    is_written = (
-        {*map(type, records)} <= {int}
-        and {*map(type, owners), *map(type, digests)} <= {bytes}
-        and {*map(len, owners), *map(len, digests)} <= {DIGEST.itemsize}
-    )
-    if not is_written:
-        raise damaged()
-    return _Tallies(packed(owners), np.array(records, np.int64), packed(digests))
 
 
 def _joined(parts: list[_Tallies]) -> _Tallies:

@@ -29,6 +29,8 @@ class Dialect:
 
     blob: str
     """The type of bytes."""
+    xor_of_digests: str
+    """The exclusive or of two digests."""
     drop_record_indexes: tuple[str, ...] = ()
     """The statements that drop the indexes of the records; none if a first load is not faster without."""
     create_record_indexes: tuple[str, ...] = ()
@@ -72,7 +74,7 @@ class Session(Protocol):
         """
 
     def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
-        """Many digests as a query in brackets that returns them, and its parameters."""
+        """Many digests as a query in brackets that returns them as `digest`, and its parameters."""
 
     def without_indexes(self) -> AbstractContextManager[str]:
         """Read tables without indexes; yields what a query writes after the name of a table."""

@@ -41,10 +41,16 @@ _OLDER_VIEWS = """SELECT count(*) FROM (
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(?::xid)"""
 """How many transactions, prepared transactions and standbys still see the state before a given one."""
-_FULL_SCANS = "; ".join(
-    f"SET LOCAL enable_{way} = {'on' if way in ('seqscan', 'hashjoin') else 'off'}"
-    for way in ("indexscan", "indexonlyscan", "bitmapscan", "nestloop", "mergejoin", "seqscan", "hashjoin")
-)
+_NO_INDEXES = {
+    **{
+        f"enable_{way}": "off"
+        for way in ("indexscan", "indexonlyscan", "bitmapscan", "nestloop", "mergejoin")
+    },
+    **{f"enable_{way}": "on" for way in ("seqscan", "hashjoin")},
+    # The digests of a batch fit; otherwise the server would write every row that it reads to a file.
+    "work_mem": "'64MB'",
+}
+_FULL_SCANS = "; ".join(f"SET LOCAL {name} = {value}" for name, value in _NO_INDEXES.items())
 """For queries that may use no index: each table is read once."""
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
 _REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "decision", "decision_node", "vault")
@@ -80,8 +86,15 @@ def _translated(sql: str) -> str:
     return sql.replace("?", "%s")
 
 
+def _half_of_xor(first_byte: int) -> str:
+    """Eight bytes of the exclusive or of two digests: PostgreSQL has it for integers only."""
+    halves = (f"('x' || encode(substring({{{n}}} FROM {first_byte} FOR 8), 'hex'))" for n in (0, 1))
+    return f"int8send({' # '.join(f'{half}::bit(64)::bigint' for half in halves)})"
+
+
 DIALECT = Dialect(
     blob="BYTEA",
+    xor_of_digests=f"{_half_of_xor(1)} || {_half_of_xor(9)}",
     drop_record_indexes=(
         f"DROP INDEX {OWNER_INDEX.name}",
         "ALTER TABLE record DROP CONSTRAINT record_pkey",
@@ -156,8 +169,8 @@ class PostgresSession:
     def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
         """Cut a blob into digests, which the planner counts."""
         size = digests.itemsize
-        cut = f"(SELECT substring(?::bytea FROM n * {size} + 1 FOR {size}) FROM generate_series(0, ?) AS n)"
-        return cut, (digests.tobytes(), len(digests) - 1)
+        digest = f"substring(?::bytea FROM n * {size} + 1 FOR {size}) AS digest"
+        return f"(SELECT {digest} FROM generate_series(0, ?) AS n)", (digests.tobytes(), len(digests) - 1)
 
     @contextmanager
     def without_indexes(self) -> Iterator[str]:

@@ -41,7 +41,7 @@ from armnesia.vault.storage.database import (
     database_error,
     invalid_address,
 )
-from armnesia.vault.storage.digest_arrays import Columns, DigestArray
+from armnesia.vault.storage.digest_arrays import DIGEST, Columns, DigestArray
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
@@ -84,6 +84,7 @@ _STATISTICS_HINT = " (made by ANALYZE; remove it by DROP TABLE {}, then run armn
 
 DIALECT = Dialect(
     blob="BLOB",
+    xor_of_digests="xor_of_digests({}, {})",  # a function of this module
     # Not the index of identities, which a first load fills in their order, many at a time.
     drop_record_indexes=(f"DROP INDEX {OWNER_INDEX.name}",),
     create_record_indexes=(OWNER_INDEX.statement,),
@@ -175,13 +176,22 @@ class SqliteSession:
     def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
         """Cut a blob into digests."""
         size = digests.itemsize
-        cut = f"(SELECT substr(?, key * {size} + 1, {size}) FROM json_each(?))"
+        cut = f"(SELECT substr(?, key * {size} + 1, {size}) AS digest FROM json_each(?))"
         return cut, (digests.tobytes(), _zeros(len(digests)))
 
     @contextmanager
     def without_indexes(self) -> Iterator[str]:
         """SQLite takes a hint in the query."""
         yield " NOT INDEXED"
+
+
+def _xor_of_digests(one: object, other: object) -> bytes | None:
+    """The exclusive or; NULL, which the tables do not take, if one of them is no digest."""
+    if not (
+        isinstance(one, bytes) and isinstance(other, bytes) and len(one) == len(other) == DIGEST.itemsize
+    ):
+        return None
+    return (int.from_bytes(one) ^ int.from_bytes(other)).to_bytes(DIGEST.itemsize)
 
 
 def _longest_number(values: Any) -> int:
@@ -226,6 +236,7 @@ class SqliteDatabase(Database):
                 self._uri = f"file:{urllib.parse.quote(self._path)}?mode=rw"
                 self._connection = sqlite3.connect(self._uri, uri=True, timeout=timeout, isolation_level=None)
                 undo.callback(self._connection.close)
+                self._connection.create_function("xor_of_digests", 2, _xor_of_digests, deterministic=True)
                 self._set_up(create)
             undo.pop_all()
 
