@@ -16,7 +16,7 @@ def names_in(source: FileSource, people: People) -> frozenset[str]:
     """The names of people as they are spelled in the files."""
     people.check_column(source)
     source.check_sizes(people.role)
-    return people.among_all(_labels(source.files, source.column_of(people.role), people.selection))
+    return people.among_all(_labels(source.files, source.named_column(people.role), people.selection))
 
 
 def _labels(files: LogFiles, column: FileColumn, selection: Selection | None) -> Iterator[list[str]]:

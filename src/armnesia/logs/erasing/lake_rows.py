@@ -21,7 +21,7 @@ _BY_VALUE = {
 
 def check_type(source: LakeSource, role: str) -> None:
     """Refuse a column of which values cannot be handed over to the table's library without doubt."""
-    type_ = source.column_of(role).type
+    type_ = source.named_column(role).type
     if type_ not in _BY_VALUE:
         raise InvalidLogError(
             f"{source.described(role)} must hold {', '.join(sorted(set(_BY_VALUE.values())))} for rows to be"
@@ -31,7 +31,7 @@ def check_type(source: LakeSource, role: str) -> None:
 
 def values_of(source: LakeSource, role: str, names: frozenset[str]) -> list[Any]:
     """The values of a column, in its own type, that have these names."""
-    column = source.column_of(role)
+    column = source.named_column(role)
     found = of_names(column, names)
     sql = f"SELECT DISTINCT {column.name} FROM {source.files.table} WHERE {found.condition}"
     return [value for (value,) in source.files.query(sql, **found.parameters)]
@@ -45,7 +45,7 @@ def other_rows_stayed(before: LakeSource, after: LakeSource, role: str, names: f
     old, new = set(before.manifest().files), set(after.manifest().files)
     replaced = before.reading_only(file.path for file in old - new)
     written = after.reading_only(file.path for file in new - old)
-    left_out = of_names(replaced.column_of(role), names)
+    left_out = of_names(replaced.named_column(role), names)
     return checksum(replaced.files, left_out) == checksum(written.files)
 
 

@@ -106,7 +106,7 @@ class ParquetEraser:
         """By the place of a file: which of its rows have the names."""
         if not names:
             return
-        found = of_names(self._source.column_of(role), names)
+        found = of_names(self._source.named_column(role), names)
         sql = (
             f"SELECT file_index, list(file_row_number) FROM {self._source.files.table}"
             f" WHERE {found.condition} GROUP BY file_index ORDER BY file_index"

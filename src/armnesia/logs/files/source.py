@@ -200,7 +200,7 @@ class FileSource(Source):
         """The files, as they were when the source was opened."""
         return self._files
 
-    def column_of(self, role: str) -> FileColumn:
+    def named_column(self, role: str) -> FileColumn:
         """The column of a role among the columns of `files`."""
         return self._column_of[role]
 
