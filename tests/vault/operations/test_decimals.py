@@ -69,7 +69,7 @@ def test_a_person_is_forgotten_with_every_number_of_zeros(
 ) -> None:
     log = stored(kind, tmp_path, NUMBERS)
     with sqlite_place.create(Configuration(actions=ACTIONS, mode=mode, by=("segment",))) as vault:
-        order = {"ordered_by": "segment"} if mode == EXTERNAL and "table" in log else {}
+        order: dict[str, Any] = {"ordered_by": "segment"} if mode == EXTERNAL and "table" in log else {}
         assert vault.ingest(user="user", **log, **order).added == 5
         assert {key["segment"] for key in vault.decisions().keys} == DISTINCT
         assert vault.forget(users=["1.5"]).records == 3
@@ -90,7 +90,7 @@ def test_an_older_vault_keeps_the_texts_that_it_holds(
     with sqlite_place.create(old_configuration(mode=mode, by=("segment",))) as vault:
         assert "plain_decimals" not in vault.configuration.to_dict()
         chosen: dict[str, Any] = log | {"where": "segment in ('1.5000', '2.2500', '3')"}
-        order = {"ordered_by": "segment"} if mode == EXTERNAL and "table" in log else {}
+        order: dict[str, Any] = {"ordered_by": "segment"} if mode == EXTERNAL and "table" in log else {}
         assert vault.ingest(user="user", **chosen, **order).added == 3
         assert [key["segment"] for key in vault.decisions().keys] == as_written
         with pytest.raises(
