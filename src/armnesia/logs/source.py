@@ -280,6 +280,11 @@ class Source(ABC):
         """What is counted when all rows are; refused by kinds that cannot tell later what has changed."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest of this kind of source from its JSON."""
+        raise UnsupportedError("this kind of source cannot tell what was counted of it")
+
     def changes_since(self, manifest: Manifest) -> SourceChanges:
         """Tell whether there are rows besides those of a manifest, or all must be counted again."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")

@@ -300,6 +300,11 @@ class FileSource(Source):
         files = zip(self._files.paths, self._files.stamps, strict=True)
         return FileManifest(tuple(sorted((path, *stamp) for path, stamp in files)))
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest from its JSON."""
+        return FileManifest.from_dict(values)
+
     def changes_since(self, manifest: Manifest) -> SourceChanges:
         """Compare the files with those of a manifest."""
         assert isinstance(manifest, FileManifest)

@@ -125,6 +125,11 @@ class TableSource(Source):
             self._highest_known = TableRange(name, self._order, self._highest(self._order))
         return self._highest_known
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest from its JSON."""
+        return TableRange.from_dict(values)
+
     def changes_since(self, manifest: Manifest) -> FileChanges:
         """Tell whether there are rows with greater values than were counted.
 
