@@ -13,7 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.errors import (
+    InvalidInputError,
+    InvalidLogError,
+    MissingExtraError,
+    UnsupportedError,
+    VaultError,
+)
 from armnesia.logs import open_source, read_log, reopen_source
 from armnesia.vault import Configuration
 from tests.conftest import Outcome
@@ -370,3 +376,41 @@ def test_a_missing_pyspark_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingExtraError, match=r'A table of Spark needs .* "armnesia\[spark\]"'):
         read_log("spark:log")
+
+
+def test_a_vault_without_rows_counts_and_looks_up_in_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of clean tables are added up by Spark; none is read."""
+    from armnesia.logs.tables.spark import SparkSource
+
+    def put(number: int) -> str:
+        rows = range(number)
+        table = {
+            "at": list(rows),
+            "action": ["AB"[row % 2] for row in rows],
+            "reward": [row % 4 / 4 for row in rows],
+            "user": [f"user-{row % 10}" for row in rows],
+        }
+        types = {name: spark_type(values) for name, values in table.items()}
+        return view(table, types, name="growing")
+
+    source = put(40)
+    with fresh_place("sqlite", tmp_path).create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        with pytest.raises(InvalidInputError, match="ordered_by"):
+            vault.ingest(source)
+        with monkeypatch.context() as patched:
+            patched.setattr(SparkSource, "raw_rows", lambda *_: pytest.fail("rows were read"))
+            assert vault.ingest(source, user="user", ordered_by="at").added == 40
+            put(50)
+            assert vault.ingest(source, user="user").added == 10
+            assert vault.ingest(source, user="user").added == 0
+        assert vault.forget(users=["user-3"]).records == 5
+        put(60)
+        assert (again := vault.ingest(source, user="user")).added == 9
+        assert again.suppressed == 1
+        assert vault.verify().holds
+        assert vault.n_records == 54
+        with pytest.raises(VaultError, match="user-4"):
+            vault.forget(users=["USER-4"])
+        assert vault.forget(users=["nobody"]).records == 0
