@@ -83,7 +83,8 @@ def test_a_new_kind_is_read_by_everything(mode: str, tmp_path: Any) -> None:
 @pytest.mark.usefixtures("countdown")
 def test_a_scheme_that_is_not_registered_is_refused_with_the_registered_ones() -> None:
     with pytest.raises(
-        InvalidInputError, match="sqlite://, postgresql://, postgres://, delta:, iceberg:, countdown://; got"
+        InvalidInputError,
+        match="sqlite://, postgresql://, postgres://, spark:, delta:, iceberg:, countdown://; got",
     ):
         open_source("countup://5", action="arm", reward="won")
     for kind in ("path", "object"):  # not schemes

@@ -18,6 +18,7 @@ SOURCES = {
     "sqlite://": ("armnesia.logs.tables.sqlite", "SqliteSource"),
     "postgresql://": ("armnesia.logs.tables.postgres", "PostgresSource"),
     "postgres://": ("armnesia.logs.tables.postgres", "PostgresSource"),
+    "spark:": ("armnesia.logs.tables.spark", "SparkSource"),
     "delta:": ("armnesia.logs.lakes.delta", "DeltaSource"),
     "iceberg:": ("armnesia.logs.lakes.iceberg", "IcebergSource"),
 }
@@ -45,8 +46,8 @@ def open_source(
     """Open decisions in a file, dataframe or database table, and check that the named columns are there.
 
     `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, the URL of a
-    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`, or a
-    table of a lake, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`.
+    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`, a table
+    of Spark, `spark:CATALOG.DATABASE.TABLE`, or of a lake, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`.
     `user` is by default the column named `user`, if there is one; None stands for no user column.
     `where` are conditions that the rows must satisfy to be read, such as "country = DE".
     `whole_rows` reads all columns of rows without an id, because they are told apart by their content.

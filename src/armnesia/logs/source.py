@@ -1,8 +1,8 @@
 """`Source`: where logged decisions are kept, read in chunks and checked by the rules of `rules.py`.
 
 One class per kind: `files.FileSource`, `frames.FrameSource`, `tables.SqliteSource`,
-`tables.PostgresSource`, `lakes.DeltaSource` and `lakes.IcebergSource`. `read_log` makes a `Log` of a
-source; a vault reads its rows.
+`tables.PostgresSource`, `tables.SparkSource`, `lakes.DeltaSource` and `lakes.IcebergSource`. `read_log` makes
+a `Log` of a source; a vault reads its rows.
 """
 
 import copy
