@@ -258,13 +258,15 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
+        rows: Any = None,
     ) -> Forgotten:
         """Forget people, or single records by their id, permanently, with a certificate.
 
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
-        `exactly` states that the names are meant as they are.
+        `exactly` states that the names are meant as they are. `rows` is a log of exactly their rows, as
+        another system has found them: an external vault then reads no source, and the certificate says so.
         """
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
         return forget(self._connection, ErasureTarget.of(users, records), asked)
 
     def preview(
@@ -277,9 +279,10 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
+        rows: Any = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

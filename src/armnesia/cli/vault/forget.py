@@ -44,6 +44,13 @@ def forget(
             "--exactly", help="Accept names without rows, though the vault has rows of similar ones."
         ),
     ] = False,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOG",
+            help="Their rows as another system found them, for an external vault: it reads no source then.",
+        ),
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     unlearner: Annotated[
         str | None,
@@ -68,6 +75,7 @@ def forget(
         "delta": delta,
         "unlearner_options": parameters or None,
         "exactly": exactly,
+        "rows": rows,
     }
     if certificate is not None:
         if dry_run:

@@ -62,6 +62,8 @@ class RequestOptions:
     delta: float | None = None
     exactly: bool = False
     """Whether the names are meant as they are, though the vault holds rows of similar ones."""
+    rows: Any = None
+    """A log of the rows of the request, as somebody else has found them; only for external vaults."""
 
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
@@ -102,7 +104,9 @@ class ResolvedRequest:
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
-    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
+    lookup = connection.records.look_up(
+        connection.reading, target, exactly=options.exactly, given=options.rows
+    )
     compared = None if options.exactly else records_compared_before(connection, target)
     with connection.writing() as transaction:
         before, keyring = transaction.state, transaction.keyring
@@ -140,7 +144,9 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
+    lookup = connection.records.look_up(
+        connection.reading, target, exactly=options.exactly, given=options.rows
+    )
     with connection.reading() as transaction:
         state = transaction.state
         resolved = options.resolve(state.configuration)
@@ -426,6 +432,8 @@ def _store(
     before, keyring = transaction.state, transaction.keyring
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
+    if deleted.given:
+        facts["lookup"] = "given"
     claims = claims_of(outcome.kind, facts)
     entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
     draft = CertificateDraft.of(entry, covers, claims)

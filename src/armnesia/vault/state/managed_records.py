@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,8 +60,14 @@ class ManagedRecords(Records):
         target: ErasureTarget,
         *,
         exactly: bool,
+        given: Any = None,
     ) -> None:
         """Nothing takes long: the rows are here."""
+        if given is not None:
+            raise VaultError(
+                "this vault holds the rows itself, so they are not given (--rows); only an external vault,"
+                " whose rows are at their sources, takes them"
+            )
 
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
