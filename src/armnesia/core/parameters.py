@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from armnesia.core.errors import InvalidInputError
@@ -71,6 +72,7 @@ def parameters_of(kind: type) -> tuple[Parameter, ...]:
     return tuple(_parameter(field, hints[field.name]) for field in declared)
 
 
+@cache
 def parameter_names(kind: type) -> tuple[str, ...]:
     """The names of the declared parameters of a dataclass in order.
 

@@ -333,4 +333,4 @@ def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities
 
 def decision_distribution(learner: Learner, statistics: ArmStatistics) -> FloatArray:
     """All probability on the arm that the learner serves."""
-    return one_hot(learner.decide(statistics).index, statistics.n_actions)
+    return one_hot(learner.best_arm(statistics, learner.unit_scores(statistics)), statistics.n_actions)

@@ -421,7 +421,8 @@ def _store(
     draft = CertificateDraft.of(entry, covers, claims)
     transaction.add(tables.put_certificate(entry.sequence, draft.text, keyring.seal(draft.text)))
     transaction.add(*deleted.to_tallies)
-    digests = outcome.state.digests.update(keyring, "record", deleted.rows)
+    identities = [row[0] for row in deleted.rows]
+    digests = outcome.state.digests.with_records(keyring, identities, deleted.texts)
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
         digests = digests.update(keyring, "tree", [tree])
