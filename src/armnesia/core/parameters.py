@@ -9,7 +9,6 @@ import types
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 from armnesia.core.errors import InvalidInputError
@@ -72,7 +71,6 @@ def parameters_of(kind: type) -> tuple[Parameter, ...]:
     return tuple(_parameter(field, hints[field.name]) for field in declared)
 
 
-@cache
 def parameter_names(kind: type) -> tuple[str, ...]:
     """The names of the declared parameters of a dataclass in order.
 
@@ -99,9 +97,8 @@ def build(kind: type[T], options: Mapping[str, Any]) -> T:
     Traceback (most recent call last):
     armnesia.core.errors.InvalidInputError: lottery has no option 'ratio'; it has 'keep'
     """
-    known = parameter_names(kind)
     for option in options:
-        if option not in known:
+        if option not in (known := parameter_names(kind)):
             name = getattr(kind, "name", kind.__name__)
             raise InvalidInputError(f"{name} has no option {option!r}; it has {listed(known) or 'none'}")
     return kind(**options)
