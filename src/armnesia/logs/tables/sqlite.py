@@ -1,18 +1,20 @@
 """Decisions in a table of an SQLite file."""
 
+import copy
 import os
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables.source import TableSource, no_table
+from armnesia.logs.rules import described
+from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
@@ -40,6 +42,11 @@ class SqliteSource(TableSource):
         self._path = os.path.abspath(path)
         super().__init__(f"sqlite:///{self._path}", columns, table=table, whole_rows=whole_rows)
 
+    @property
+    def path(self) -> str:
+        """The file of the database."""
+        return self._path
+
     def _available(self) -> list[str]:
         with self._connected() as connection:
             try:
@@ -53,8 +60,28 @@ class SqliteSource(TableSource):
     def _number(self, name: str) -> str:
         return f"CASE WHEN typeof({quoted(name)}) IN ('integer', 'real') THEN {quoted(name)} END"
 
+    def _mark(self, number: int, type_: str) -> str:
+        return f"?{number}"
+
+    def _float(self, name: str) -> str:
+        return (
+            f"CASE WHEN typeof({quoted(name)}) IN ('integer', 'real') THEN CAST({quoted(name)} AS REAL) END"
+        )
+
+    def _rounded(self, number: str) -> str:
+        # SQLite's own round takes ties away from 0. Numbers below 2**53 have an exact rest.
+        whole = f"CAST({number} AS INTEGER)"
+        rest = f"({number} - {whole})"
+        return (
+            f"CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {whole} % 2 = 1) THEN {whole} + 1 ELSE {whole} END"
+        )
+
+    def _size(self, name: str) -> str:
+        return f"length(CAST({quoted(name)} AS BLOB))"
+
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         n_read = 0
+        sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             try:
@@ -69,12 +96,50 @@ class SqliteSource(TableSource):
                     " name a column of ids with id=... (--id-column)"
                 ) from None
 
-    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+    def _bounded(self, sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+        """Put values in the place of those that bound the rows."""
+        for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):
+            if mark in sql:
+                parameters += (value,)
+                sql = sql.replace(mark, f"?{len(parameters)}")
+        return sql, parameters
+
+    def by_scan(self) -> Self:
+        """The same table, read without an index; a view is read as SQLite does it."""
+        with self._connected() as connection:
+            sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+            ((is_table,),) = connection.execute(sql, (self._table,))
+        other = copy.copy(self)
+        if is_table:
+            plain = quoted(self._table)
+            other._quoted = self._quoted.replace(f"FROM {plain}", f"FROM {plain} NOT INDEXED", 1)
+            if other._quoted == plain:
+                other._quoted = f"{plain} NOT INDEXED"
+        return other
+
+    def _highest(self, column: str) -> str | int | None:
+        name = quoted(column)
+        asked = f"max({name}), min(typeof({name})), max(typeof({name}))"
+        ((highest, first, last),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        if first is not None and (first != last or first not in ("integer", "text")):
+            raise no_order(
+                described("ordered-by", column),
+                "a missing value" if "null" in (first, last) else f"values of type {first}",
+            )
+        found: str | int | None = highest
+        return found
+
+    def _compared(self, column: str, operator: str, value: str) -> str:
+        return f"{column} {operator} {value}"
+
+    def _condition(
+        self, column: str, selection: Selection, parameter: int = 1
+    ) -> tuple[str, tuple[Any, ...]]:
         # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.
         alternatives = [value for text in selection.texts for value in _values_of(text)]
         if len(alternatives) > _MOST_PARAMETERS:
             return "", ()
-        marks = ", ".join("?" * len(alternatives))
+        marks = _marks(parameter, len(alternatives))
         name = quoted(column)
         others = ""
         if selection.plain is not None:
@@ -93,10 +158,10 @@ class SqliteSource(TableSource):
             if len(values) > _MOST_PARAMETERS // 10:
                 return present, refused, ()
             others = "" if condition.compares_numbers else f" OR {name} >= x''"
-            return f"({name} IN ({', '.join('?' * len(values))}){others})", refused, values
+            return f"({name} IN ({_marks(parameter, len(values))}){others})", refused, values
         if not condition.compares_numbers:
             return present, "", ()
-        return f"{name} {condition.operator} ?", refused, values
+        return f"{name} {condition.operator} ?{parameter}", refused, values
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -114,6 +179,15 @@ class SqliteSource(TableSource):
         finally:
             if connection is not None:
                 connection.close()
+
+
+def _marks(first: int, number: int) -> str:
+    """So many parameters, from the first on.
+
+    >>> _marks(6, 3)
+    '?6, ?7, ?8'
+    """
+    return ", ".join(f"?{at}" for at in range(first, first + number))
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
