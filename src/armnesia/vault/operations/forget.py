@@ -281,9 +281,9 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
             seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
             visible = joint_request(numbers, seen, state.configuration)
         return Touched(decisions, stream, request, visible)
-    stream = state.require_stream()
+    assert state.decision is not None  # it has the records
+    stream = state.decision.statistics.stream(state.configuration)
     alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
-    assert state.decision is not None  # which has the stream
     if alone is None:
         return None
     if stream.offered is None:
@@ -437,9 +437,11 @@ def _store(
     claims = claims_of(outcome.kind, facts)
     entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
     draft = CertificateDraft.of(entry, covers, claims)
-    transaction.add(tables.put_certificate(entry.sequence, draft.text, keyring.seal(draft.text)))
+    text = draft.text
+    transaction.add(tables.put_certificate(entry.sequence, text, keyring.seal(text)))
     transaction.add(*deleted.to_tallies)
-    digests = outcome.state.digests.update(keyring, "record", deleted.rows)
+    identities = [row[0] for row in deleted.rows]
+    digests = outcome.state.digests.with_records(keyring, identities, deleted.texts)
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
         digests = digests.update(keyring, "tree", [tree])

@@ -45,6 +45,8 @@ class DeletedRecords(NamedTuple):
     """The row keys of those names of the request that had records."""
     to_tallies: list[Statement]
     """What stores the tallies of their owners without them."""
+    texts: Sequence[bytes] = ()
+    """The rows as they are digested, in the same order."""
     given: bool = False
     """Whether they were given with the request, and not looked up."""
 
