@@ -12,7 +12,7 @@ import pytest
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.logs import open_source, read_log
-from armnesia.logs.files import formats
+from armnesia.logs.files import duckdb_engine, formats
 from tests.unprivileged import unprivileged
 
 # Faults that only the scan of a CSV file tells apart are in test_csv_records.py.
@@ -177,7 +177,7 @@ def test_many_parquet_files_are_opened_by_few_queries_and_a_broken_one_is_named(
         rows = f"SELECT 'A' AS action, {number % 2} AS reward, range AS user_id FROM range(3)"
         duckdb.execute(f"COPY ({rows}) TO '{tmp_path}/part-{number:02d}.parquet' (FORMAT parquet)")
     asked: list[str] = []
-    query = formats.query
+    query = duckdb_engine.query
 
     def counted(sql: str, *more: Any, **named: Any) -> list[tuple[Any, ...]]:
         asked.append(sql)
