@@ -6,12 +6,12 @@ compared as text, whatever an index or a file says of itself. The same reading f
 nearly alike.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidLogError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import counted
 from armnesia.logs import Source, open_source
@@ -97,19 +97,13 @@ class _Lookup:
         self._found: list[FoundRows] = []
         self._labels: set[str] = set()
 
-    def take(self, given: Any, sources: Iterable[CountedSource]) -> None:
-        """Take rows as they are given; refuse rows of others, and names without rows.
-
-        Their columns are named as those of the first source.
-        """
-        first = next(iter(sources), None)
-        if first is None:
-            raise VaultError("the vault has counted no source yet, so there are no rows of the request")
-        source = open_source(given, **first.address["columns"], whole_rows=False)
-        source = source.keyed_by(self._state.configuration.key_columns)
+    def take(self, given: Any, sources: Sequence[CountedSource]) -> None:
+        """Take rows as they are given; refuse rows of others, and names without rows."""
+        source = self._opened_given(given, sources)
         if self._role not in source.columns.named():
             raise VaultError(
-                f"the given rows must name the {self._role} of each in a column, as the first source does"
+                f"the given rows must name the {self._role} of each in a column, as the source does that they"
+                " are from"
             )
         rules, names = self._row_rules(), set(self._target.names)
         self._found = source.found_rows(
@@ -127,6 +121,20 @@ class _Lookup:
                 f"no row is given of {missing} of the {counted(len(self._names), 'name')} in the request:"
                 " that nothing is held of somebody cannot be told from given rows; nothing was changed"
             )
+
+    def _opened_given(self, given: Any, sources: Sequence[CountedSource]) -> Source:
+        """The given rows, with the columns of the first source that has the same."""
+        configuration = self._state.configuration
+        refusals: list[ArmnesiaError] = []
+        for each in sources:
+            try:
+                source = open_source(given, **each.address["columns"], whole_rows=False)
+            except InvalidLogError as error:
+                refusals.append(error)
+                continue
+            source = source if configuration.plain_decimals else source.with_decimals_as_written()
+            return source.keyed_by(configuration.key_columns)
+        raise refusals[0] if refusals else VaultError("the vault has counted no source yet, and so no rows")
 
     def _row_rules(self) -> RowRules:
         configuration = self._state.configuration
