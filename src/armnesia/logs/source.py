@@ -75,7 +75,7 @@ class Source(ABC):
         used = set(self.columns.named().values())
         self._propensities = [name for name in propensity_columns(available) if name not in used]
         self._has_experiments = EXPERIMENT in available and EXPERIMENT not in used
-        self._user_place = _place_of_user(self.columns, available) if self.reads_whole_rows else None
+        self._user_place = place_of_user(self.columns, available) if self.reads_whole_rows else None
 
     @property
     @abstractmethod
@@ -405,7 +405,7 @@ def _is_like(label: str, wanted: Selection) -> bool:
     return wanted.plain is not None and wanted.user_type.normalised(label) != label
 
 
-def _place_of_user(columns: Columns, names: Sequence[str]) -> int | None:
+def place_of_user(columns: Columns, names: Sequence[str]) -> int | None:
     """Where the user stands in the content of a row, after the reward: columns are sorted by name."""
     if "user" not in columns.named():
         return None

@@ -129,7 +129,7 @@ class _Layout:
         # COPY takes no parameter for its target, so a quote in the path is doubled, as in any SQL string.
         target = str(temporary).replace("'", "''")
         names = ", ".join(f"c{at} AS {quoted(name)}" for at, (name, _) in enumerate(self.files.columns))
-        parameters: dict[str, Any] = {"files": self.files.escaped_paths()}
+        parameters = self.files.parameters_of("files")
         if self.files.parts:
             parameters["first_rows"] = self.files.first_rows
         database.run("SET preserve_insertion_order = true", {}, failed=failed)
@@ -139,6 +139,7 @@ class _Layout:
             parameters,
             failed=failed,
         )
+        # Columns in the names of folders are in the file then.
         written = LogFiles((str(temporary),), self.files.format, self.files.columns, self.files.n_rows, ())
         self._check_types(database, written, failed)
         if self._checksum(database, self.files) != self._checksum(database, written):
@@ -168,7 +169,7 @@ class _Layout:
             {"files": self.files.escaped_paths()},
             failed=self._unreadable,
         )
-        renamed = [name for name, _ in self.files.columns if (name,) not in set(found)]
+        renamed = [name for name, _ in self.files.own_columns if (name,) not in set(found)]
         if renamed:
             raise InvalidLogError(
                 f"{self._unreadable} without change: the names of two columns differ in case only, and one"
@@ -193,7 +194,7 @@ class _Layout:
         columns = ", ".join(f"c{at}" for at in range(len(files.columns)))
         return database.run(
             f"SELECT count(*), sum(CAST(hash({columns}) AS HUGEINT)) FROM {files.table}",
-            {"files": files.escaped_paths()},
+            files.parameters_of("files"),
             failed=self._unreadable,
         )
 

@@ -34,8 +34,11 @@ def check_text_sizes(files: LogFiles, described: Mapping[str, str], *, whole_row
 
 
 def has_short_texts(file: LogFiles, name: str) -> bool:
-    """Whether no text of a column can be long, because all of them together are not, in any row group."""
-    return file.largest_chunks.get(name, LONGEST_TEXT + 1) <= LONGEST_TEXT
+    """Whether no text of a column can be long, because all of them together are not, in any row group.
+
+    Nor can names of folders.
+    """
+    return name in file.partition_names or file.largest_chunks.get(name, LONGEST_TEXT + 1) <= LONGEST_TEXT
 
 
 def content_size(columns: Iterable[FileColumn]) -> str | None:
