@@ -87,6 +87,11 @@ class Source(ABC):
         """Whether `reopen_source` can open it again from its description."""
         return bool(self.description["kind"] != IN_MEMORY)
 
+    @property
+    def columns_in_paths(self) -> frozenset[str]:
+        """The columns whose values are in the paths of files, which a manifest holds."""
+        return frozenset()
+
     @abstractmethod
     def n_rows(self) -> int | None:
         """Count the rows; None where that would take a whole reading."""

@@ -260,10 +260,11 @@ def test_files_that_other_files_describe_are_refused(tmp_path: Path, described_b
     path = tmp_path / "data" / "day=1" / "log.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(TABLE, path)
+    eraser = eraser_of(path)
     (tmp_path / described_by).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / described_by).touch()
     with pytest.raises(InvalidLogError, match=reason):
-        eraser_of(path).plan(People.named([NAMES[1]]))
+        eraser.plan(People.named([NAMES[1]]))
 
 
 def test_checksums_of_the_old_file_go_with_it(tmp_path: Path) -> None:

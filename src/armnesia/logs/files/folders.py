@@ -8,7 +8,7 @@ from armnesia.core.errors import InvalidLogError
 DELTA, ICEBERG, HUDI = "a Delta", "an Iceberg", "a Hudi"
 _INSTEAD = {
     DELTA: "delta:PATH, the folder of the table",
-    ICEBERG: "iceberg:CATALOG.NAMESPACE.TABLE, or iceberg: and the path of the last metadata.json of the table",
+    ICEBERG: "iceberg:CATALOG.NAMESPACE.TABLE, or iceberg: and the path of its last metadata.json",
     HUDI: "spark: and the name of the table",
 }
 _ICEBERG_METADATA = (".metadata.json", ".metadata.json.gz")

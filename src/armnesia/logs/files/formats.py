@@ -1,4 +1,4 @@
-"""The files of a path, folder or glob: their format, their columns, and how DuckDB reads them as one table."""
+"""The files of a path, folder or glob: format, columns, and how DuckDB reads them as one table."""
 
 import csv
 import glob
@@ -66,7 +66,7 @@ class LogFiles:
     """Each file for itself, if there are several."""
     largest_chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
     """By column of a single Parquet file: the most bytes that it has in a row group, uncompressed."""
-    partitions: Partitions = Partitions()
+    partitions: Partitions = field(default_factory=Partitions)
     """What the names of folders say; `columns` ends with these columns, which are text."""
 
     @property
@@ -137,6 +137,8 @@ class LogFiles:
 
     def with_partitions(self, partitions: Partitions) -> "LogFiles":
         """The same files with columns that are in the names of their folders."""
+        if partitions == self.partitions:
+            return self
         names = [partition.name for partition in partitions.columns]
         columns = (*self.own_columns, *((name, "VARCHAR") for name in names))
         parts = tuple(part.with_partitions(partitions.of_file(at)) for at, part in enumerate(self.parts))
@@ -218,13 +220,19 @@ def open_files(
     Parquet files need to agree only in the `wanted` columns; None stands for all. With `only`, these files
     are opened, and others that the glob matches are not looked at.
     """
-    if only is None:
-        paths = find_paths(source)
-        refuse_tables(paths)
-    else:
-        paths = list(only)
+    paths = _paths_of_no_table(source) if only is None else list(only)
     files = _open_alike(paths, wanted)
     return files.with_partitions(Partitions.of(paths, (name for name, _ in files.columns)))
+
+
+def _paths_of_no_table(source: str | os.PathLike[str]) -> list[str]:
+    """Find files; refuse those of a table of a lake, also where a folder has none that could be read."""
+    folder = os.path.abspath(os.path.expanduser(os.fspath(source)))
+    if os.path.isdir(folder):
+        refuse_tables([os.path.join(folder, "any")])
+    paths = find_paths(source)
+    refuse_tables(paths)
+    return paths
 
 
 def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
@@ -266,7 +274,6 @@ def find_paths(source: str | os.PathLike[str]) -> list[str]:
     if os.path.isfile(path):
         found = [path]
     elif os.path.isdir(path):
-        refuse_tables([os.path.join(os.path.abspath(path), "any")])  # also one without such files
         found = sorted(files_below(path, tuple(FORMATS)))
     else:
         found = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))

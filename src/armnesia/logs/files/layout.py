@@ -3,6 +3,7 @@
 import fnmatch
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ ROWS_PER_GROUP = 65_536
 MOST_CHUNKS = 4_000
 """How many columns all row groups have together before these grow: all are listed in what is read first."""
 MOST_ROWS_PER_GROUP = 1 << 20
+_KIND = re.compile(r"(delta|iceberg|spark):|[a-z0-9+]+://")
+"""How names of tables begin, and URLs."""
 _VECTOR = 2_048
 """DuckDB makes row groups of a multiple of this many rows."""
 
@@ -62,8 +65,8 @@ def layout_log(
 
     All columns are written, with their types and values. The rows of a person follow each other, in the order
     that they had, so that the statistics of the file say where they are: a request reads a few row groups,
-    however many rows there are. `source` is a path or glob, `user` the column of the user, and `out` a new
-    file, there when it is complete. DuckDB sorts within `memory_limit`, and on the disk of `out` what does
+    however many rows there are. `source` is a path, folder or glob, `user` the column of the user, and `out`
+    a new file, there when it is complete. DuckDB sorts within `memory_limit`, and on the disk of `out` what does
     not fit in. Before the file gets its name, its rows are compared with those of the source: their number,
     and a checksum of all values.
 
@@ -106,7 +109,9 @@ class _Layout:
     @classmethod
     def of(cls, source: str | os.PathLike[str], user: str, out: Path) -> "_Layout":
         """Open the files and check the columns."""
+        _refuse_other_kinds(source)
         files = open_files(source, None)
+        files.partitions.check(files.partitions.refused)  # all columns are written
         if files.format.delimiter is not None:
             raise InvalidInputError(
                 "a log is laid out from Parquet files, whose columns have types;"
@@ -203,16 +208,27 @@ class _Layout:
         return unreadable(self.files.paths[0], self.files.format.name)
 
 
+def _refuse_other_kinds(source: str | os.PathLike[str]) -> None:
+    """Refuse the name of a table: its rows are not all that is in its files."""
+    kind = _KIND.match(os.fspath(source))
+    if kind is not None and not os.path.exists(source):
+        raise InvalidInputError(
+            f"a log is laid out from Parquet files: give a path, folder or glob of them; got a source that"
+            f" begins with {kind[0]!r}, whose rows another program has to write to Parquet files first"
+        )
+
+
 def _refuse_among_source(source: str | os.PathLike[str], files: LogFiles, out: Path) -> None:
     """Refuse a file that is read, or that would be read with the others the next time."""
     pattern = os.path.abspath(os.path.expanduser(os.fspath(source)))
     for path in files.paths:
         if out.exists() and os.path.samefile(out, path):
             raise InvalidInputError(f"out must not be a file that is read; {str(out)!r} is {path!r}")
-    if not os.path.isfile(pattern) and _matches(out.absolute().parts, Path(pattern).parts):
+    below = os.path.isdir(pattern) and Path(pattern) in out.absolute().parents
+    if below or (not os.path.isfile(pattern) and _matches(out.absolute().parts, Path(pattern).parts)):
         raise InvalidInputError(
             f"out must not be among the files of the source, where its rows would be read twice; {str(out)!r}"
-            f" matches {os.fspath(source)!r}"
+            f" is {'below' if below else 'matched by'} {os.fspath(source)!r}"
         )
 
 

@@ -1,7 +1,7 @@
-"""Partition columns of files: values in the names of folders, `day=2026-01-31/`, as Hive and Spark write them.
+"""Partition columns of files: values in names of folders, `day=2026-01-31/`, as Hive and Spark write them.
 
-Names and values are taken from the paths here, not by DuckDB, which would look at every folder up to the root,
-and replace columns of the same name without a word.
+Names and values are taken from the paths here, not by DuckDB, which would look at every folder up to the
+root, and replace columns of the same name without a word.
 """
 
 import os

@@ -220,6 +220,11 @@ class FileSource(Source):
         return {**place, "columns": vars(self.columns), **self.described_filter()}
 
     @property
+    def columns_in_paths(self) -> frozenset[str]:
+        """The partition columns."""
+        return self._files.partition_names
+
+    @property
     def files(self) -> LogFiles:
         """The files, as they were when the source was opened."""
         return self._files

@@ -18,11 +18,11 @@ def check_text_sizes(files: LogFiles, described: Mapping[str, str], *, whole_row
     """
     first = 0
     for file in files.parts or (files,):
-        names = [name for name, _ in file.columns]
-        every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.columns)]
+        names = [name for name, _ in file.own_columns]
+        every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.own_columns)]
         for name, what in described.items():
-            size = every[names.index(name)].size()
-            if size is not None and not has_short_texts(file, name):
+            size = None if has_short_texts(file, name) else every[names.index(name)].size()
+            if size is not None:
                 row = _first_long(file, size)
                 if row is not None:
                     raise rules.long_label(what, first + row)

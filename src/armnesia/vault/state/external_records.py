@@ -138,9 +138,16 @@ class ExternalRecords(Records):
         return any(each.counted is None or each.counted.some_without_user for each in read_sources(session))
 
     def check_source(self, session: Session, source: Source) -> None:
-        """Refuse a dataframe, which cannot be opened again, and conditions that may name people."""
+        """Refuse a dataframe, which cannot be opened again, and conditions and paths that may name people."""
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
+        for role in {"user", "id"} & source.columns.named().keys():
+            if source.columns.named()[role] in source.columns_in_paths:
+                raise VaultError(
+                    "an external vault stores the paths of its files, which must not name people;"
+                    f" {source.described(role)} is in the names of folders: write it into the files, or use a"
+                    " managed vault"
+                )
         role_of = {"user": "user"}  # also where this source names no user column, or another
         for role in ("id", "user"):
             names = [*known_columns(session, role), source.columns.named().get(role)]
