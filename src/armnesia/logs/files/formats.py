@@ -281,7 +281,7 @@ def find_paths(source: str | os.PathLike[str]) -> list[str]:
         nothing = f"has no files that end in one of {listed(FORMATS)}" if os.path.isdir(path) else ""
         raise InvalidLogError(
             f"source {redacted(path)!r} {nothing or 'is not a file and matches none'};"
-            " give the path of a CSV or Parquet file"
+            " give the path of a CSV or Parquet file, or a folder or glob of such files"
         )
     return [os.path.abspath(name) for name in found]
 

@@ -66,9 +66,9 @@ def layout_log(
     All columns are written, with their types and values. The rows of a person follow each other, in the order
     that they had, so that the statistics of the file say where they are: a request reads a few row groups,
     however many rows there are. `source` is a path, folder or glob, `user` the column of the user, and `out`
-    a new file, there when it is complete. DuckDB sorts within `memory_limit`, and on the disk of `out` what does
-    not fit in. Before the file gets its name, its rows are compared with those of the source: their number,
-    and a checksum of all values.
+    a new file, there when it is complete. DuckDB sorts within `memory_limit`, and on the disk of `out` what
+    does not fit in. Before the file gets its name, its rows are compared with those of the source: their
+    number, and a checksum of all values.
 
     >>> import tempfile
     >>> import pyarrow, pyarrow.parquet
