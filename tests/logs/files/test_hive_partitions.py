@@ -11,10 +11,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia import layout_log
+from armnesia import join_metrics, layout_log
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.identifiers import UserType
 from armnesia.logs import open_source, read_log
 from armnesia.logs.columns import Columns
+from armnesia.logs.counting import LeftOut
 from armnesia.logs.erasing import People
 from armnesia.logs.erasing.opening import open_eraser
 from armnesia.logs.files import folders
@@ -342,3 +344,36 @@ def test_the_command_line_takes_folders(tmp_path: Path, run: Run) -> None:
     assert done.code == 0, done.err
     done = run("unlearn", str(folder), "--actions", "A,B", "--user", "ann", "--where", "age >= 30")
     assert done.code == 0, done.err
+
+
+def test_what_an_external_vault_asks_is_answered_from_the_files_that_were_opened(tmp_path: Path) -> None:
+    folder = written(tmp_path / "lake", ROWS, ["user"])
+    source = open_source(folder, action="action", reward="reward", whole_rows=False)
+    assert source.labels_like("user", {"ann", "zoe"}, UserType.TEXT) == {"ann"}
+    assert {name for names in source.distinct_labels("user") for name in names} == {"ann", "bob", "cy"}
+    part = source.without(LeftOut(users=frozenset({"ann"})))
+    assert part.n_rows() == 3
+
+
+def test_tables_to_join_have_partitions(tmp_path: Path) -> None:
+    exposures = {"day": ["1", "2", "2"], "user": ["ann", "bob", "cy"], "variant": ["A", "B", "A"]}
+    exposures |= {"at": ["2026-01-01", "2026-01-02", "2026-01-02"]}
+    metric = {"day": ["2", "3"], "user": ["bob", "cy"], "at": ["2026-01-03", "2026-01-03"]}
+    both = (
+        written(tmp_path / "shown", exposures, ["variant", "day"]),
+        written(tmp_path / "got", metric, ["day"]),
+    )
+    out = tmp_path / "log.parquet"
+    options: dict[str, Any] = {
+        "action_column": "variant",
+        "user_column": "user",
+        "time_column": "at",
+        "window": "7d",
+    }
+    join_metrics(*both, out=out, **options, keep=["day"], metric_where="day = 2")
+    found = sorted(pq.read_table(out).to_pylist(), key=lambda row: str(row["user"]))
+    assert [(row["user"], row["action"], row["day"], row["reward"]) for row in found] == [
+        ("ann", "A", "1", 0),
+        ("bob", "B", "2", 1),
+        ("cy", "A", "2", 0),
+    ]

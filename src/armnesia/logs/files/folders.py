@@ -67,17 +67,17 @@ def refuse_tables(paths: Sequence[str]) -> None:
     """
     checked: set[str] = set()
     for path in paths:
-        folders = {os.path.dirname(path)}
+        _refuse_folder(os.path.dirname(path), checked)
         if os.path.islink(path):
-            folders.add(os.path.dirname(os.path.realpath(path)))
-        for folder in folders - checked:
-            for place in (folder, os.path.realpath(folder)):
-                _refuse_folder(place, checked)
+            _refuse_folder(os.path.dirname(os.path.realpath(path)), checked)
 
 
 def _refuse_folder(folder: str, checked: set[str]) -> None:
+    """Look at a folder and those that it is in, also where links lead to."""
     while folder not in checked:
         checked.add(folder)
+        if os.path.islink(folder):
+            _refuse_folder(os.path.realpath(folder), checked)
         kind = kind_of_table(folder)
         if kind is not None:
             raise InvalidLogError(
