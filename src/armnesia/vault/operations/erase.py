@@ -180,18 +180,19 @@ class _Run:
 
     def erase(self, number: int) -> None:
         """Delete rows at one source, and note in the ledger how far that went."""
-        planned = bool(self.sources[number].plans.under_way)
         outcomes: list[Erasure] = []
-        roles = self._roles(number)
+        is_due, roles = self._is_due(number), self._roles(number)
         for role in roles:
             eraser = _opened_eraser(self.sources[number], self.counter.configuration)
-            plan, is_new = self._plan(number, role, eraser)
-            planned = planned or is_new
+            begun = role in self.sources[number].plans.under_way
+            plan, has_rows = self._plan(number, role, eraser)
+            if not (begun or has_rows or is_due or (outcomes and role == roles[-1])):
+                continue  # the ledger says already that there are no such rows
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.apply(plan, self.people[role]))
-                facts = self._facts(number, outcomes, always=planned) if role == roles[-1] else None
+                facts = self._facts(number, outcomes) if role == roles[-1] else None
                 self._record(number, role, plan, outcomes[-1], facts)
-        if not roles:
+        if is_due and not roles:
             facts = self._facts(number, [Erasure(SourceState.PURGED, remains=(_NAMES_NOBODY,))])
             self._put(self.sources[number], facts)
 
@@ -208,7 +209,7 @@ class _Run:
             self._put(replace(each, plans=each.plans.begun(role, plan)))
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
-                facts = self._facts(number, outcomes) if role == roles[-1] else None
+                facts = self._new_facts(number, outcomes) if role == roles[-1] else None
                 self._record(number, role, plan, outcomes[-1], facts)
 
     def _roles(self, number: int) -> list[str]:
@@ -219,7 +220,7 @@ class _Run:
         return sorted(roles, key=lambda role: role not in each.plans.under_way)
 
     def _plan(self, number: int, role: str, eraser: SourceEraser) -> tuple[ErasurePlan, bool]:
-        """The plan that is to be applied, which is stored; also, whether it was made now."""
+        """The plan that is to be applied; also, whether there are rows: then it is stored."""
         each = self.sources[number]
         begun = each.plans.under_way.get(role)
         if begun is not None:
@@ -276,17 +277,15 @@ class _Run:
         changed = now != known
         self.sources[now.number] = replace(now, stored=now.row[1]) if changed else known
 
-    def _facts(
-        self, number: int, outcomes: Sequence[Erasure], *, always: bool = False
-    ) -> dict[str, Any] | None:
-        """What the ledger says of a source: nobody's name, no number of rows; None if it says so already."""
+    def _facts(self, number: int, outcomes: Sequence[Erasure]) -> dict[str, Any]:
+        """What the ledger says of a source: nobody's name, and no number of rows."""
         last = self.last.get(number)
         deletions = [each for each in outcomes if each.after is not None]
         versions = {"before": None, "after": None} if last is None else last
         if deletions:
             versions = {"before": deletions[0].before, "after": deletions[-1].after}
         dues = [each.due for each in outcomes if each.due is not None]
-        facts = {
+        return {
             "source": number,
             "state": weakest(str(each.source) for each in outcomes),
             "before": versions["before"],
@@ -295,14 +294,17 @@ class _Run:
             "due": max(dues).isoformat() if dues else None,
             "through": self.through,
         }
-        if always or self._is_due(last) or last is None:
-            return facts if self.requests or always else None
+
+    def _new_facts(self, number: int, outcomes: Sequence[Erasure]) -> dict[str, Any] | None:
+        """The same; None if the ledger says so already."""
+        facts, last = self._facts(number, outcomes), self.last[number]
         same = all(last[name] == value for name, value in facts.items() if name != "through")
         return None if same else facts
 
-    def _is_due(self, last: Mapping[str, Any] | None) -> bool:
-        """Whether somebody was forgotten since the last erasure."""
-        return any(request > (0 if last is None else last["through"]) for request in self.requests)
+    def _is_due(self, number: int) -> bool:
+        """Whether somebody was forgotten since the last erasure at a source."""
+        through = self.last[number]["through"] if number in self.last else 0
+        return any(request > through for request in self.requests)
 
     @contextmanager
     def _saying_what_is_left(self, number: int) -> Iterator[None]:
