@@ -191,7 +191,9 @@ class _Run:
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.apply(plan, self.people[role]))
                 facts = self._facts(number, outcomes) if role == roles[-1] else None
-                self._record(number, role, plan, outcomes[-1], facts)
+                self._record(
+                    number, plan, self._plans(number).done(role, None if plan.files else plan), facts
+                )
         if is_due and not roles:
             facts = self._facts(number, [Erasure(SourceState.PURGED, remains=(_NAMES_NOBODY,))])
             self._put(self.sources[number], facts)
@@ -199,7 +201,9 @@ class _Run:
     def purge(self, number: int, *, ignore_retention: bool) -> None:
         """Remove what still holds rows at one source."""
         last, roles = self.last.get(number), self._roles(number)
-        if last is None or last["state"] == SourceState.PURGED:
+        # A log may still name people when the files with their rows are gone.
+        more = ignore_retention and self._plans(number).applied
+        if last is None or (last["state"] == SourceState.PURGED and not more):
             return
         outcomes: list[Erasure] = []
         for role in roles:
@@ -210,7 +214,11 @@ class _Run:
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
                 facts = self._new_facts(number, outcomes) if role == roles[-1] else None
-                self._record(number, role, plan, outcomes[-1], facts)
+                all_gone = ignore_retention and outcomes[-1].source is SourceState.PURGED
+                self._record(number, plan, self._plans(number).done(role, None if all_gone else plan), facts)
+
+    def _plans(self, number: int) -> KeptPlans:
+        return self.sources[number].plans
 
     def _roles(self, number: int) -> list[str]:
         """The columns by which forgotten people are found at a source; first one whose plan is under way."""
@@ -239,15 +247,13 @@ class _Run:
         return plan, True
 
     def _record(
-        self, number: int, role: str, plan: ErasurePlan, outcome: Erasure, facts: Mapping[str, Any] | None
+        self, number: int, plan: ErasurePlan, plans: KeptPlans, facts: Mapping[str, Any] | None
     ) -> None:
-        """Count the source as it is now; store that, and what the ledger says."""
+        """Count the source as a plan has left it; store that, the plans to be kept, and a ledger entry."""
         each, configuration = self.sources[number], self.counter.configuration
         assert each.counted is not None  # it would have been refused
         manifest = manifest_after(each.reopened(configuration), each.counted.manifest, plan)
-        kept = None if outcome.source is SourceState.PURGED or plan.files else plan
-        counted = replace(each.counted, manifest=manifest)
-        now = replace(each, counted=counted, plans=each.plans.done(role, kept))
+        now = replace(each, counted=replace(each.counted, manifest=manifest), plans=plans)
         part, _ = now.reopened_counted(configuration)
         self.sums[number] = self.counter.count(part, checked_before=True).sums
         if not self._adds_up():
