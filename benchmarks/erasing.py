@@ -1,6 +1,6 @@
 """Erasing rows at their source: Parquet files, a Delta and an Iceberg table, and by a vault.
 
-    python benchmarks/erasing.py [--rows N] [--people 1,50] [--folder FOLDER]
+    python -m benchmarks.erasing [--rows N] [--people 1,50] [--folder FOLDER]
 
 Makes a log of N rows (10⁷ by default) of four columns in ten files, twenty rows per person, scattered, so
 that the rows of a few people are in nearly all files. For each kind and number of people, in a process of
@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from lakes import machine
+from benchmarks.lakes import machine
 
 KINDS = ("duckdb", "parquet", "delta", "iceberg", "vault")
 PARTS = 10
@@ -58,16 +59,16 @@ def by_duckdb():
             f'COPY (SELECT * FROM \\'{path}\\' WHERE "user" NOT IN (SELECT unnest($names)))'
             f" TO '{path}.new' (FORMAT parquet)", {"names": names})
 
-def source_name():
+def make_table():
     import pyarrow.parquet
     if kind == "parquet":
-        return str(log / "*.parquet")
+        return
     parts = (pyarrow.parquet.read_table(path) for path in sorted(log.glob("*.parquet")))
     if kind == "delta":
         import deltalake
         for part in parts:
             deltalake.write_deltalake(str(log / "table"), part, mode="append")
-        return f"delta:{log / 'table'}"
+        return
     from pyiceberg.catalog import load_catalog
     catalog = load_catalog("lake")
     catalog.create_namespace("logs")
@@ -75,7 +76,6 @@ def source_name():
     for part in parts:
         table = table or catalog.create_table("logs.clicks", schema=part.schema)
         table.append(part)
-    return "iceberg:lake.logs.clicks"
 
 def by_eraser(name):
     from armnesia.logs import open_source
@@ -109,8 +109,7 @@ if kind == "duckdb":
 elif kind == "vault":
     by_vault()
 elif os.fork() == 0:  # the lake is made in a process of its own, whose memory does not count
-    print(json.dumps(source_name()))
-    sys.stdout.flush()
+    make_table()
     os._exit(0)
 else:
     _, status = os.wait()
@@ -131,9 +130,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         made = Path(folder) / "made"
         made.mkdir()
-        subprocess.run(
-            [sys.executable, "-c", MAKE, str(given.rows), str(PARTS), made], check=True
-        )
+        subprocess.run([sys.executable, "-c", MAKE, str(given.rows), str(PARTS), made], check=True)
         size = sum(path.stat().st_size for path in made.iterdir()) / 1e6
         print(f"{machine()}\n{given.rows:,} rows in {PARTS} files, {size:,.0f} MB\n")
         print("| | people | step | s | processor s | x DuckDB's writing | most memory |")
@@ -159,7 +156,7 @@ def measure(made: Path, log: Path, number: int, rows: int) -> None:
             )
 
 
-def run(kind: str, log: Path, names: list[str]) -> dict:
+def run(kind: str, log: Path, names: list[str]) -> dict[str, Any]:
     """Measure in a process of its own."""
     catalog = {
         "PYICEBERG_CATALOG__LAKE__TYPE": "sql",

@@ -1,8 +1,8 @@
 """`Source`: where logged decisions are kept, read in chunks and checked by the rules of `rules.py`.
 
 One class per kind: `files.FileSource`, `frames.FrameSource`, `tables.SqliteSource`,
-`tables.PostgresSource`, `lakes.DeltaSource` and `lakes.IcebergSource`. `read_log` makes a `Log` of a
-source; a vault reads its rows.
+`tables.PostgresSource`, `tables.SparkSource`, `lakes.DeltaSource` and `lakes.IcebergSource`. `read_log` makes
+a `Log` of a source; a vault reads its rows.
 """
 
 import copy
@@ -279,6 +279,11 @@ class Source(ABC):
     def manifest(self) -> Manifest:
         """What is counted when all rows are; refused by kinds that cannot tell later what has changed."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
+
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest of this kind of source from its JSON."""
+        raise UnsupportedError("this kind of source cannot tell what was counted of it")
 
     def changes_since(self, manifest: Manifest) -> SourceChanges:
         """Tell whether there are rows besides those of a manifest, or all must be counted again."""

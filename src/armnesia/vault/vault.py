@@ -261,6 +261,7 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
+        rows: Any = None,
         erase_at_source: bool = False,
         purge: bool = False,
         ignore_retention: bool = False,
@@ -268,10 +269,11 @@ class Vault:
         """Forget people, or single records by their id, permanently, with a certificate.
 
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
-        `exactly` states that the names are meant as they are. With `erase_at_source`, `erase_at_sources`
-        follows, and the certificate says how far that went.
+        `exactly` states that the names are meant as they are. `rows` is a log of exactly their rows, as
+        another system has found them: an external vault then reads no source, and the certificate says so.
+        With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
         """
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
         target = ErasureTarget.of(users, records)
         if not erase_at_source:
             if purge or ignore_retention:
@@ -314,9 +316,10 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
+        rows: Any = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

@@ -46,6 +46,13 @@ def forget(
             "--exactly", help="Accept names without rows, though the vault has rows of similar ones."
         ),
     ] = False,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOG",
+            help="Their rows as another system found them, for an external vault: it reads no source then.",
+        ),
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     erase_at_source: Annotated[
         bool,
@@ -78,6 +85,7 @@ def forget(
         "delta": delta,
         "unlearner_options": parameters or None,
         "exactly": exactly,
+        "rows": rows,
     }
     if dry_run and erase_at_source:
         raise InvalidInputError("--dry-run changes nothing, so that --erase-at-source has nothing to erase")

@@ -26,7 +26,7 @@ from armnesia.logs.files.duckdb_engine import copies_compared_texts
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import LogFiles, open_files
 from armnesia.logs.files.label_lookup import Lookup, finds_by_value, look_up
-from armnesia.logs.files.log import FileLog, statistics_of_sums
+from armnesia.logs.files.log import FileLog
 from armnesia.logs.files.text_sizes import check_text_sizes, content_size
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
@@ -34,6 +34,7 @@ from armnesia.logs.log import Log
 from armnesia.logs.manifests import FileChanges, FileManifest, Manifest, SourceChanges
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.logs.source import Source
+from armnesia.logs.tallies import statistics_of_sums
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
 
 # The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
@@ -298,6 +299,11 @@ class FileSource(Source):
         """The paths, sizes and times of change of all files, as they were when they were opened."""
         files = zip(self._files.paths, self._files.stamps, strict=True)
         return FileManifest(tuple(sorted((path, *stamp) for path, stamp in files)))
+
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest from its JSON."""
+        return FileManifest.from_dict(values)
 
     def changes_since(self, manifest: Manifest) -> SourceChanges:
         """Compare the files with those of a manifest."""

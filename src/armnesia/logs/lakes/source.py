@@ -62,6 +62,11 @@ class LakeSource(FileSource):
         """What is counted when all rows are."""
         return TableManifest.of(self._snapshot)
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest from its JSON."""
+        return TableManifest.from_dict(values)
+
     def changes_since(self, manifest: Manifest) -> TableChanges:
         """Tell whether there are files to count besides those of a manifest, or all must be counted again."""
         assert isinstance(manifest, TableManifest)

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
@@ -83,7 +83,7 @@ class CertificateDraft:
 
     body: Mapping[str, Any]
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The canonical JSON of the body, which the digest key in use seals; a new one seals it again."""
         return text_of_plain(self.body)

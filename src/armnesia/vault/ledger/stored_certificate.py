@@ -57,7 +57,7 @@ class StoredCertificate:
             refuse_first(issued.verify(keys))
             return cls(issued.draft, issued)
         draft = CertificateDraft(fields)
-        if draft.text != body or keyring.seal(draft.text) != signature:
+        if draft.text != body or keyring.seal(body) != signature:
             raise VaultError("its seal does not match: the draft has been changed")
         return cls(draft)
 

@@ -63,6 +63,8 @@ class RequestOptions:
     delta: float | None = None
     exactly: bool = False
     """Whether the names are meant as they are, though the vault holds rows of similar ones."""
+    rows: Any = None
+    """A log of the rows of the request, as somebody else has found them; only for external vaults."""
 
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
@@ -103,7 +105,9 @@ class ResolvedRequest:
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
-    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
+    lookup = connection.records.look_up(
+        connection.reading, target, exactly=options.exactly, given=options.rows
+    )
     compared = None if options.exactly else records_compared_before(connection, target)
     with connection.writing() as transaction:
         before, keyring = transaction.state, transaction.keyring
@@ -145,7 +149,9 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
+    lookup = connection.records.look_up(
+        connection.reading, target, exactly=options.exactly, given=options.rows
+    )
     with connection.reading() as transaction:
         state = transaction.state
         resolved = options.resolve(state.configuration)
@@ -282,9 +288,9 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
             seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
             visible = joint_request(numbers, seen, state.configuration)
         return Touched(decisions, stream, request, visible)
-    stream = state.require_stream()
+    assert state.decision is not None  # it has the records
+    stream = state.decision.statistics.stream(state.configuration)
     alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
-    assert state.decision is not None  # which has the stream
     if alone is None:
         return None
     if stream.offered is None:
@@ -433,12 +439,16 @@ def _store(
     before, keyring = transaction.state, transaction.keyring
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
+    if deleted.given:
+        facts["lookup"] = "given"
     claims = claims_of(outcome.kind, facts)
     entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
     draft = CertificateDraft.of(entry, covers, claims)
-    transaction.add(tables.put_certificate(entry.sequence, draft.text, keyring.seal(draft.text)))
+    text = draft.text
+    transaction.add(tables.put_certificate(entry.sequence, text, keyring.seal(text)))
     transaction.add(*deleted.to_tallies)
-    digests = outcome.state.digests.update(keyring, "record", deleted.rows)
+    identities = [row[0] for row in deleted.rows]
+    digests = outcome.state.digests.with_records(keyring, identities, deleted.texts)
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
         digests = digests.update(keyring, "tree", [tree])
