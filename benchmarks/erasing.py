@@ -1,6 +1,6 @@
 """Erasing rows at their source: Parquet files, a Delta and an Iceberg table, and by a vault.
 
-    python -m benchmarks.erasing [--rows N] [--people 1,50] [--folder FOLDER]
+    python benchmarks/erasing.py [--rows N] [--people 1,50] [--folder FOLDER]
 
 Makes a log of N rows (10⁷ by default) of four columns in ten files, twenty rows per person, scattered, so
 that the rows of a few people are in nearly all files. For each kind and number of people, in a process of
@@ -19,6 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.lakes import machine
 
