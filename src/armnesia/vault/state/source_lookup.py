@@ -37,6 +37,8 @@ class SourceLookup:
     """By key and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""
     held: frozenset[bytes]
     """The row keys of the names that have rows."""
+    sources: tuple[int, ...]
+    """The numbers of the vault's sources."""
     others: frozenset[bytes]
     """The row keys of other names with rows that are spelled nearly as one of the request."""
     given: Any = None
@@ -71,12 +73,12 @@ def look_up_people(
         names = [name for name, suppressed in named if not suppressed]
         other_kind = "record" if target.users else "user"
         tells_apart = tables.suppresses_any(session, other_kind)
-        sources = checked_sources(session, transaction.keyring, state.digests) if names else []
-    asked = _Lookup(state, target, names, tells_apart, exactly)
+        sources = checked_sources(session, transaction.keyring, state.digests)
+    asked = _Lookup(state, target, names, tells_apart, exactly, tuple(each.number for each in sources))
     if given is not None and names:
         asked.take(given, sources)
     elif given is None:
-        for each in sources:
+        for each in sources if names else ():
             asked.ask(each)
         asked.confirm_absence()
     with reading() as transaction:
@@ -87,12 +89,18 @@ class _Lookup:
     """The answers of all sources to one request."""
 
     def __init__(
-        self, state: State, target: ErasureTarget, names: list[str], tells_apart: bool, exactly: bool
+        self,
+        state: State,
+        target: ErasureTarget,
+        names: list[str],
+        tells_apart: bool,
+        exactly: bool,
+        sources: tuple[int, ...],
     ) -> None:
         self._state, self._target, self._names = state, target, names
         self._role = "user" if target.users else "id"
         self._type = state.configuration.user_type or UserType.TEXT
-        self._tells_apart, self._exactly = tells_apart, exactly
+        self._tells_apart, self._exactly, self._sources = tells_apart, exactly, sources
         self._opened: list[Source] = []
         self._found: list[FoundRows] = []
         self._labels: set[str] = set()
@@ -214,6 +222,7 @@ class _Lookup:
             depends_on,
             sums,
             frozenset(self._row_keys(keyring, labels & names)),
+            self._sources,
             frozenset(self._not_suppressed(transaction, others)),
             given,
         )
