@@ -124,7 +124,7 @@ class FileManifest:
 class TableRange:
     """The rows of a table of a database up to a value of the column by which later rows are greater.
 
-    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17").to_dict()).highest
+    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17", 40).to_dict()).highest
     '17'
     """
 
@@ -133,6 +133,8 @@ class TableRange:
     column: str
     highest: str | int | None
     """As JSON holds it, or as text that the database reads; None if the table had no rows."""
+    n_rows: int
+    """How many rows there are up to it, with those of forgotten people."""
     on_server: str | None = None
     """The same table by what its server calls itself, whatever address leads there, if it does."""
 
@@ -153,13 +155,16 @@ class TableRange:
     def from_dict(cls, values: Mapping[str, Any]) -> "TableRange":
         """Read what `to_dict` has written."""
         try:
-            table, column, highest = values["table"], values["column"], values["highest"]
-            if "on_server" not in values:  # the table is named as somebody spelled it
+            named = values["table"], values["column"], values["highest"]
+            if not values.keys() >= {"n_rows", "on_server"}:  # it names the table as somebody spelled it
                 raise ChangedSourceError(OLDER_VERSION)
-            return cls(table, column, highest, values["on_server"])
-        except (LookupError, TypeError):
+            return cls(*named, int(values["n_rows"]), values["on_server"])
+        except ChangedSourceError:
+            raise
+        except (LookupError, TypeError, ValueError):
             raise InvalidInputError(
-                f"a manifest of a table must have table, column, highest and on_server; got {sorted(values)}"
+                "a manifest of a table must have table, column, highest, n_rows and on_server; got"
+                f" {sorted(values)}"
             ) from None
 
 

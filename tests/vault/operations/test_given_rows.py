@@ -84,6 +84,18 @@ def test_columns_are_those_of_the_first_source(place: Place, source: Path, tmp_p
         assert vault.forget(users=["ann"], rows=frame).records == 2
 
 
+def test_rows_of_a_second_source_have_its_columns(place: Place, source: Path, tmp_path: Path) -> None:
+    header = "arm,won,person,id"
+    more = [("A", "0.125", "dan", "r5"), ("B", "0.5", "eve", "r6")]
+    with filled(place, source) as vault:
+        second = write(tmp_path / "more.csv", more, header)
+        names: dict[str, Any] = {"action": "arm", "reward": "won", "user": "person", "id": "id"}
+        assert vault.ingest(str(second), **names, other_columns=True).added == 2
+        assert vault.forget(users=["dan"], rows=given(tmp_path, more[:1], header=header)).records == 1
+        assert counts(vault) == sums([*ROWS, more[1]])
+        assert vault.verify().holds
+
+
 def test_a_vault_that_holds_its_rows_takes_none(place: Place, source: Path, tmp_path: Path) -> None:
     with place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest(str(source), **NAMED)

@@ -141,6 +141,12 @@ class ExternalRecords(Records):
         """Refuse a dataframe, which cannot be opened again, and conditions that may name people."""
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
+        for role in ("user", "id"):
+            if source.holds_bytes(role):
+                raise VaultError(
+                    "an external vault cannot look people up in a column of bytes, of which several may be"
+                    f" one name; write the {role} column as text"
+                )
         role_of = {"user": "user"}  # also where this source names no user column, or another
         for role in ("id", "user"):
             names = [*known_columns(session, role), source.columns.named().get(role)]
@@ -193,6 +199,10 @@ class ExternalRecords(Records):
         counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
         for each in read_sources(session):
             where = f"source {each.name!r}"
+            if each.plans.under_way:
+                notes.append(
+                    f"{where}: an erasure there is under way, or was interrupted: armnesia erase finishes it"
+                )
             if each.counted is None:
                 complete = False
                 notes.append(
@@ -225,7 +235,7 @@ class ExternalRecords(Records):
         if not complete:
             return problems, notes
         every = list(decisions)
-        found = _by_number(every, added_up(sums))
+        found = by_number(every, added_up(sums))
         return problems + statistics_problems(every, state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
@@ -285,7 +295,7 @@ class ExternalRecords(Records):
             except ArmnesiaError:
                 return tuple(each.name for each in before)
             decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(session)]
-            if statistics_problems(decisions, state, _by_number(decisions, counted.sums), ""):
+            if statistics_problems(decisions, state, by_number(decisions, counted.sums), ""):
                 return tuple(each.name for each in before)
             digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
             if statements:
@@ -309,7 +319,7 @@ class ExternalRecords(Records):
                 tables.delete_source(session, number)
 
 
-def _by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
+def by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
     """Sums by the number of their decision, 0 for a key that there is not, and the arm."""
     number_of = {each.key: each.number for each in decisions}
     return {(number_of.get(key, 0), arm): own for (key, arm), own in sums.items()}
