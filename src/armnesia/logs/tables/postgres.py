@@ -11,6 +11,7 @@ from armnesia.logs import rules
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
+from armnesia.logs.opening import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
 from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
@@ -45,6 +46,14 @@ _TABLES = """
     ORDER BY n.nspname = %s DESC, pg_table_is_visible(c.oid) DESC, name LIMIT 1000
 """
 """The tables and views that this user may read, those of a given schema first."""
+_NAME = """
+    SELECT current_database(), format('%%I.%%I', n.nspname, c.relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)
+"""
+"""The database, and the table with the schema that it was found in."""
+_MAY_ASK_SYSTEM = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+_SYSTEM = "SELECT system_identifier FROM pg_control_system()"
+"""A number that each installation of PostgreSQL draws for itself; its replicas have the same."""
 _READ_AS = {
     "bpchar": "text",  # the padding of CHAR(n) is not part of the value
     "float4": "float8",  # psycopg rounds a short float to fewer digits than a file has
@@ -165,6 +174,15 @@ class PostgresSource(TableSource):
             while rows := cursor.fetchmany(size):
                 yield rows
                 size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
+
+    def _own_names(self) -> tuple[str, str | None]:
+        with self._connected() as connection:
+            database, table = connection.execute(_NAME, (self._named,)).fetchone()
+            (may_ask,) = connection.execute(_MAY_ASK_SYSTEM).fetchone()
+            (system,) = connection.execute(_SYSTEM).fetchone() if may_ask else (None,)
+            address = f"postgresql://{connection.info.host}:{connection.info.port}/{database}"
+        named = source_name({"location": address, "table": table})
+        return named, None if system is None else f"postgresql:{system}/{database}#{table}"
 
     def _highest(self, column: str) -> str | None:
         name = quoted(column)

@@ -50,7 +50,7 @@ class TableSource(Source):
             )
         self._location = location
         self._table = table
-        self._named = ".".join(map(quoted, _parts(table)))
+        self._named = ".".join(map(quoted, table_parts(table)))
         self._limits: tuple[str, ...] = ()
         self._without_indexes = False
         available = self._available()
@@ -141,10 +141,10 @@ class TableSource(Source):
                 " ordered_by (--ordered-by)"
             )
         if self._highest_known is None:
-            name = f"{self._location}#{self._table}"
+            name, on_server = self._own_names()
             highest = self._highest(self._order)
             n_rows = self._between(None, highest)._n_all_rows()
-            self._highest_known = TableRange(name, self._order, highest, n_rows)
+            self._highest_known = TableRange(name, self._order, highest, n_rows, on_server)
         return self._highest_known
 
     def _n_all_rows(self) -> int:
@@ -164,7 +164,11 @@ class TableSource(Source):
         """
         assert isinstance(manifest, TableRange)
         now = self.manifest()
-        if (now.table, now.column) != (manifest.table, manifest.column):
+        if not now.parts & manifest.parts:
+            return FileChanges(
+                recount=f"it is another table: it was {manifest.table!r}, and is {now.table!r}"
+            )
+        if now.column != manifest.column:
             return FileChanges(recount=f"its rows were ordered by {manifest.column!r}")
         part = self._between(None, manifest.highest)
         if part._highest(now.column) != manifest.highest:
@@ -542,6 +546,10 @@ class TableSource(Source):
         return quoted(name)
 
     @abstractmethod
+    def _own_names(self) -> tuple[str, str | None]:
+        """The table as the database itself names it, with its address, and as the server names itself."""
+
+    @abstractmethod
     def _highest(self, column: str) -> str | int | None:
         """The highest value of a column, as a manifest holds it; refuse a missing one, and other types."""
 
@@ -594,7 +602,12 @@ def no_table(table: str, location: str, existing: Iterable[str]) -> InvalidLogEr
     )
 
 
-def _parts(table: str) -> list[str]:
+def table_parts(table: str) -> list[str]:
+    """The schema, if there is one, and the name of a table.
+
+    >>> table_parts("clicks"), table_parts("main.clicks")
+    (['clicks'], ['main', 'clicks'])
+    """
     parts = table.split(".", 1)
     if not all(parts):
         raise InvalidInputError(f"table must be a name or schema.table; got {table!r}")
