@@ -126,7 +126,7 @@ class FileManifest:
 class TableRange:
     """The rows of a table of a database up to a value of the column by which later rows are greater.
 
-    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17").to_dict()).highest
+    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17", 40).to_dict()).highest
     '17'
     """
 
@@ -134,6 +134,8 @@ class TableRange:
     column: str
     highest: str | int | None
     """As JSON holds it, or as text that the database reads; None if the table had no rows."""
+    n_rows: int
+    """How many rows there are up to it, with those of forgotten people."""
 
     @property
     def parts(self) -> frozenset[str]:
@@ -152,8 +154,8 @@ class TableRange:
     def from_dict(cls, values: Mapping[str, Any]) -> "TableRange":
         """Read what `to_dict` has written."""
         try:
-            return cls(values["table"], values["column"], values["highest"])
-        except (LookupError, TypeError):
+            return cls(values["table"], values["column"], values["highest"], int(values["n_rows"]))
+        except (LookupError, TypeError, ValueError):
             raise InvalidInputError(
-                f"a manifest of a table must have table, column and highest; got {sorted(values)}"
+                f"a manifest of a table must have table, column, highest and n_rows; got {sorted(values)}"
             ) from None

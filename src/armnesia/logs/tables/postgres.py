@@ -26,6 +26,13 @@ _ORDERED = {*_INTEGERS, "numeric", "text", "varchar", "date", "timestamp", "time
 """Types of a column by which rows may be ordered: their text reads as the same value again."""
 _GROUPED = _NUMBERS | _TEXTS.keys() | {"bool", "bytea", "uuid", "date", "time", "timestamp", "timestamptz"}
 """Types of which equal values, to the server, have the same text."""
+_MOMENT = """'YYYY-MM-DD"T"HH24:MI:SS.US'"""
+_ORDERED_AS = {
+    "date": "to_char(max({}), 'YYYY-MM-DD')",
+    "timestamp": f"to_char(max({{}}), {_MOMENT})",
+    "timestamptz": f"to_char(max({{}}) AT TIME ZONE 'UTC', {_MOMENT})",
+}
+"""The highest value as text that means the same in sessions with another DateStyle or time zone."""
 _FEWEST, _MOST = 64, 4096
 """How many rows are fetched first, and at most, at a time."""
 _PIECE_TEXT = 1 << 20
@@ -163,7 +170,8 @@ class PostgresSource(TableSource):
         name = quoted(column)
         if self._type_of[column] not in _ORDERED:
             raise no_order(described("ordered-by", column), f"the type {self._type_of[column] or 'array'}")
-        asked = f"max({name})::text, count(*) - count({name})"
+        form = _ORDERED_AS.get(self._type_of[column], "max({})::text").format(name)
+        asked = f"{form}, count(*) - count({name})"
         ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
         if missing:
             raise no_order(described("ordered-by", column), "a missing value")
@@ -171,7 +179,10 @@ class PostgresSource(TableSource):
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         assert self._order is not None  # it is the column
-        return f"{column} {operator} {value}::{self._type_of[self._order]}"
+        type_ = self._type_of[self._order]
+        if type_ == "timestamptz":
+            return f"{column} {operator} ({value}::timestamp AT TIME ZONE 'UTC')"
+        return f"{column} {operator} {value}::{type_}"
 
     def _condition(
         self, column: str, selection: Selection, parameter: int = 1

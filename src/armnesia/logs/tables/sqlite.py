@@ -75,6 +75,21 @@ class SqliteSource(TableSource):
             f"CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {whole} % 2 = 1) THEN {whole} + 1 ELSE {whole} END"
         )
 
+    def _selected(self, name: str) -> str:
+        return f"{quoted(name)} COLLATE BINARY"  # to other collations, different texts may be equal
+
+    def _check_types(self) -> None:
+        for role, name in [*self.columns.named().items(), *(("key", name) for name in self.keys)]:
+            if role == "reward":
+                continue
+            types = f"SELECT count(DISTINCT typeof({quoted(name)})) FROM {self._quoted}"
+            ((mixed,),) = next(self._pieces(f"{types} WHERE typeof({quoted(name)}) IN ('integer', 'real')"))
+            if mixed > 1:
+                raise InvalidLogError(
+                    f"{described(role, name)} must not hold both integers and floats to be added up by"
+                    " SQLite, which takes 7 and 7.0 for equal"
+                )
+
     def _size(self, name: str) -> str:
         return f"length(CAST({quoted(name)} AS BLOB))"
 

@@ -213,3 +213,17 @@ def put_sources(
 def next_number(sources: Iterable[CountedSource]) -> int:
     """The number of a new source."""
     return max((each.number for each in sources), default=0) + 1
+
+
+def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
+    """Refuse sources of which two share files, or are the same table: rows would count twice."""
+    owner_of: dict[str, CountedSource] = {}
+    for each in sources:
+        for part in () if each.counted is None else each.counted.manifest.parts:
+            other = owner_of.setdefault(part, each)
+            if other is not each:
+                raise VaultError(
+                    f"{part!r} is part of source {other.name!r} and of source {each.name!r}, perhaps with"
+                    " other columns or conditions, and its rows would count twice: ingest each file and table"
+                    f" once, or run armnesia rebuild --without {other.name} first; nothing was changed"
+                )
