@@ -273,6 +273,42 @@ def test_a_delta_table_is_read_by_its_name_only(tmp_path: Path, run: Run) -> Non
     assert not (tmp_path / "out.parquet").exists()
 
 
+def test_names_that_duckdb_knows_are_columns_like_others(tmp_path: Path) -> None:
+    for name in ("c0", "c3", "file_index", "file_row_number", "files", "position", "Action"):
+        folder = tmp_path / name
+        one_file(folder / f"{name}=x" / "a.parquet")
+        one_file(folder / f"{name}=y" / "b.parquet")
+        (folder / "csv" / f"{name}=z").mkdir(parents=True)
+        (folder / "csv" / f"{name}=z" / "c.csv").write_text("action,reward,user\nA,1,ann\n")
+        for source, values in ((folder / "*" / "*.parquet", ["x", "y"]), (folder / "csv", ["z"])):
+            log = read_log(source, user=name, actions=["A"])
+            assert log.users() == dict.fromkeys(values, 1)
+            assert log.request(user=values[-1]).counts.tolist() == [1]
+            assert read_log(source, actions=["A"]).users() == {"ann": len(values)}
+
+
+def test_further_columns_of_other_files_are_taken_for_nothing_else(tmp_path: Path) -> None:
+    one_file(tmp_path / "day=1" / "a.parquet")
+    one_file(tmp_path / "day=2" / "b.parquet", c3=["9"], position=[7])
+    log = read_log(tmp_path, actions=["A"], where="day = 2")
+    assert len(log) == 1
+    source = open_source(tmp_path, action="action", reward="reward", user="day", whole_rows=False)
+    assert [rows.positions for rows in source.raw_rows(10, None)] == [range(2)]
+    with pytest.raises(InvalidLogError, match="'new' at row 2"):
+        one_file(tmp_path / "day=new" / "b.parquet", position=[7])
+        read_log(tmp_path, actions=["A"], where="day < 2")
+
+
+@pytest.mark.parametrize("name", ["file_index", "File_Row_Number", "c0", "C2"])
+def test_further_columns_that_hide_the_place_of_a_row_are_refused(tmp_path: Path, name: str) -> None:
+    one_file(tmp_path / "a.parquet")
+    one_file(tmp_path / "b.parquet", **{name: [0]})
+    with pytest.raises(InvalidLogError, match=f"if one is named '{name}'; 'a.parquet' has no such column"):
+        read_log(tmp_path, actions=["A"])
+    one_file(tmp_path / "a.parquet", **{name: [0]})
+    assert read_log(tmp_path, actions=["A"]).users() == {"ann": 2}
+
+
 def test_folders_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     kind_of_table = folders.kind_of_table
@@ -355,6 +391,18 @@ def test_what_an_external_vault_asks_is_answered_from_the_files_that_were_opened
     assert part.n_rows() == 3
 
 
+def test_lines_of_json_have_no_partitions(tmp_path: Path) -> None:
+    """Nor do the folders replace what the lines say."""
+    (tmp_path / "action=B").mkdir()
+    line = '{"experiment": "e", "action": "A", "user": "ann", "time": "2026-01-01"}'
+    (tmp_path / "action=B" / "shown.jsonl").write_text(line)
+    (tmp_path / "got.jsonl").write_text('{"user": "ann", "time": "2026-01-02"}')
+    out = tmp_path / "log.parquet"
+    shown = tmp_path / "*" / "shown.jsonl"
+    join_metrics(shown, tmp_path / "got.jsonl", out=out, window="7d", aggregate="any")
+    assert pq.read_table(out)["action"].to_pylist() == ["A"]
+
+
 def test_tables_to_join_have_partitions(tmp_path: Path) -> None:
     exposures = {"day": ["1", "2", "2"], "user": ["ann", "bob", "cy"], "variant": ["A", "B", "A"]}
     exposures |= {"at": ["2026-01-01", "2026-01-02", "2026-01-02"]}
@@ -369,8 +417,9 @@ def test_tables_to_join_have_partitions(tmp_path: Path) -> None:
         "user_column": "user",
         "time_column": "at",
         "window": "7d",
+        "experiment": "shop",
     }
-    join_metrics(*both, out=out, **options, keep=["day"], metric_where="day = 2")
+    join_metrics(*both, out=out, **options, aggregate="count", keep=["day"], metric_where="day = 2")
     found = sorted(pq.read_table(out).to_pylist(), key=lambda row: str(row["user"]))
     assert [(row["user"], row["action"], row["day"], row["reward"]) for row in found] == [
         ("ann", "A", "1", 0),

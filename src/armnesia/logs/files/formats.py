@@ -85,16 +85,18 @@ class LogFiles:
         Numbers instead of names: nothing to quote, and no trouble with names that differ only in case.
         CSV is read by fixed rules, without DuckDB's guessing of delimiters, types and header.
         """
-        own, folders = len(self.own_columns), self.partitions.columns
-        if folders:
-            values = ", ".join(
-                f"CAST(${parameter}_folders_{at} AS VARCHAR[])[CAST(file_index AS BIGINT) + 1] AS c{own + at}"
-                for at in range(len(folders))
-            )
-            places = "file_index, file_row_number" if self.knows_positions else "file_index"
-            files = self._stored_table(parameter)
-            return f"(SELECT *, {values}, {places} FROM {files}) AS t"
-        return self._stored_table(parameter)
+        stored, folders = self._stored_table(parameter), self.partitions.columns
+        if not folders and (not self.parts or not self.knows_positions):
+            return stored
+        own = len(self.own_columns)
+        # Named one by one: other files than the first may have further columns, of any name.
+        columns = [f"c{position}" for position in range(own)]
+        columns += [
+            f"CAST(${parameter}_folders_{at} AS VARCHAR[])[CAST(file_index AS BIGINT) + 1] AS c{own + at}"
+            for at in range(len(folders))
+        ]
+        columns += ["file_index", "file_row_number"] if self.knows_positions else ["file_index"]
+        return f"(SELECT {', '.join(columns)} FROM {stored}) AS t"
 
     def _stored_table(self, parameter: str) -> str:
         """The rows as they are in the files."""
@@ -108,6 +110,7 @@ class LogFiles:
             return f"read_parquet(${parameter}, {options}) AS t({', '.join(numbered)})"
         types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
         options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"
+        options += ", hive_partitioning = false"  # a folder c0=1 would replace the column
         if self.mixed_line_ends:
             options += ", strict_mode = false"
         rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
@@ -263,9 +266,28 @@ def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
             )
     if not others:
         return first
+    if not is_csv:
+        _refuse_hidden_places(first, others)
     stamps = tuple(stamp for file in files for stamp in file.stamps)
     n_rows = sum(file.n_rows for file in files)
     return LogFiles(tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files))
+
+
+def _refuse_hidden_places(first: LogFiles, others: Sequence[LogFiles]) -> None:
+    """Refuse further columns that would be taken for what `table_of` names itself: columns of the first file.
+
+    DuckDB takes names that differ in case only for one.
+    """
+    known = {name.casefold() for name, _ in first.columns}
+    taken = {"file_index", "file_row_number", *(f"c{at}" for at in range(len(first.columns)))} - known
+    for other in others:
+        for name, _ in other.columns:
+            if name.casefold() in taken:
+                raise InvalidLogError(
+                    f"source must match files with the same columns if one is named {name!r};"
+                    f" {os.path.basename(first.paths[0])!r} has no such column,"
+                    f" {os.path.basename(other.paths[0])!r} has"
+                )
 
 
 def find_paths(source: str | os.PathLike[str]) -> list[str]:

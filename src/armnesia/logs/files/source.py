@@ -130,7 +130,6 @@ class FileSource(Source):
         """The same files without the rows that do not satisfy these conditions, which one query counts."""
         chosen = copy.copy(self)
         chosen.where, chosen._known_ranges = (*self.where, *where), {}
-        chosen._files.partitions.check(condition.column for condition in chosen.where)
         columns = chosen._further_columns("where", [condition.column for condition in chosen.where])
         for column, condition in zip(columns, chosen.where, strict=True):
             column.check("key", condition.described)
@@ -183,7 +182,6 @@ class FileSource(Source):
         if not keys:
             return self
         keyed = super().keyed_by(keys)
-        keyed._files.partitions.check(keyed.keys)
         columns = keyed._further_columns("key", [key.name for key in keys])
         for column, key in zip(columns, keys, strict=True):
             column.check("reward" if key.edges else "key", key.described)
@@ -203,6 +201,7 @@ class FileSource(Source):
                 raise InvalidLogError(
                     f"source {self._location!r} has changed since the log was read; read it again"
                 )
+        self._files.partitions.check(wanted)
         names = [name for name, _ in self._files.columns]
         rules.check_found(role, wanted, names)
         found = []
@@ -416,6 +415,11 @@ class FileSource(Source):
     def _labels(self, role: str) -> str:
         texts = f"SELECT {self._column_of[role].text()} AS label FROM {self._table}"
         return f"WITH labels AS (SELECT label FROM ({texts}) WHERE label IS NOT NULL)"
+
+    def holds_bytes(self, role: str) -> bool:
+        """Whether the column is of bytes."""
+        column = self.column_of(role)
+        return column is not None and column.type == "BLOB"
 
     def column_of(self, role: str) -> FileColumn | None:
         """The column of a role; None if there is none."""

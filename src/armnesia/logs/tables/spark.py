@@ -47,7 +47,7 @@ class SparkSource(TableSource):
         self._session = spark_session()
         self._column_of: dict[str, SparkColumn] = {}
         super().__init__(name, columns, table=self._spark_name, whole_rows=whole_rows)
-        self._quoted = "{log}"  # stands for the table in a statement, without its name
+        self._named = "{log}"  # stands for the table in a statement, without its name
         for role, column in self.columns.named().items():
             self._column_of[column].check(role, self.described(role))
         for column in self._others or ():
@@ -145,6 +145,16 @@ class SparkSource(TableSource):
 
     def _sum(self, number: str) -> str:
         return f"try_sum({number})"  # NULL, not a wrong number, if it is too large
+
+    def _own_names(self) -> tuple[str, str | None]:
+        try:
+            found = self._session.catalog.getTable(self._spark_name)
+        except self._errors():  # files, which are named by a path
+            return f"{_PREFIX}{self._spark_name}", None
+        parts = (found.catalog, *(found.namespace or ()), found.name)
+        name = ".".join(part for part in parts if part)
+        distinguishes_case = self._session.conf.get("spark.sql.caseSensitive") == "true"
+        return f"{_PREFIX}{name if distinguishes_case else name.lower()}", None
 
     def _highest(self, column: str) -> str | None:
         name, type_ = self._name(column), self._column_of[column].type

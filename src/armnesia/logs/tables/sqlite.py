@@ -1,20 +1,20 @@
 """Decisions in a table of an SQLite file."""
 
-import copy
 import os
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
+from armnesia.logs.manifests import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
-from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
+from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table, table_parts
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
@@ -76,6 +76,21 @@ class SqliteSource(TableSource):
             f"CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {whole} % 2 = 1) THEN {whole} + 1 ELSE {whole} END"
         )
 
+    def _selected(self, name: str) -> str:
+        return f"{quoted(name)} COLLATE BINARY"  # to other collations, different texts may be equal
+
+    def _check_types(self) -> None:
+        for role, name in [*self.columns.named().items(), *(("key", name) for name in self.keys)]:
+            if role == "reward":
+                continue
+            types = f"SELECT count(DISTINCT typeof({quoted(name)})) FROM {self._quoted}"
+            ((mixed,),) = next(self._pieces(f"{types} WHERE typeof({quoted(name)}) IN ('integer', 'real')"))
+            if mixed > 1:
+                raise InvalidLogError(
+                    f"{described(role, name)} must not hold both integers and floats to be added up by"
+                    " SQLite, which takes 7 and 7.0 for equal"
+                )
+
     def _size(self, name: str) -> str:
         return f"length(CAST({quoted(name)} AS BLOB))"
 
@@ -83,6 +98,8 @@ class SqliteSource(TableSource):
         n_read = 0
         sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection:
+            if self._without_indexes:
+                self._check_indexes(connection, sql, parameters)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             try:
                 cursor = connection.execute(sql, parameters)
@@ -104,18 +121,29 @@ class SqliteSource(TableSource):
                 sql = sql.replace(mark, f"?{len(parameters)}")
         return sql, parameters
 
-    def by_scan(self) -> Self:
-        """The same table, read without an index; a view is read as SQLite does it."""
+    def _named_to_read(self) -> str:
+        return f"{self._named} NOT INDEXED" if self._without_indexes else self._named
+
+    def _check_indexes(self, connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> None:
+        """Refuse a statement that reads a damaged index: NOT INDEXED does not reach the tables of a view."""
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)
+        if not any("INDEX" in step for *_, step in plan):
+            return
+        if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise InvalidLogError(
+                f"source {self._path!r} cannot be read without its indexes, of which one may be damaged:"
+                " SQLite's integrity_check finds a fault in the file; run REINDEX on it, or restore it"
+            )
+
+    def _own_names(self) -> tuple[str, str | None]:
         with self._connected() as connection:
-            sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
-            ((is_table,),) = connection.execute(sql, (self._table,))
-        other = copy.copy(self)
-        if is_table:
-            plain = quoted(self._table)
-            other._quoted = self._quoted.replace(f"FROM {plain}", f"FROM {plain} NOT INDEXED", 1)
-            if other._quoted == plain:
-                other._quoted = f"{plain} NOT INDEXED"
-        return other
+            name = name_in_catalogue(connection, self._table)
+        if name is None:
+            raise InvalidLogError(
+                f"source {self._path!r} has no table or view {self._table!r} in its catalogue: what was"
+                " counted of it cannot be told later"
+            )
+        return source_name({"location": f"sqlite:///{os.path.realpath(self._path)}", "table": name}), None
 
     def _highest(self, column: str) -> str | int | None:
         name = quoted(column)
@@ -194,6 +222,19 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
     """The names of all tables and views."""
     sql = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
     return [name for (name,) in connection.execute(sql) if not name.startswith("sqlite_")]
+
+
+def name_in_catalogue(connection: sqlite3.Connection, table: str) -> str | None:
+    """The name that SQLite has stored of a table or view, which may be spelled in any case and with a schema.
+
+    >>> connection = sqlite3.connect(":memory:")
+    >>> _ = connection.execute("CREATE TABLE Clicks (user)")
+    >>> name_in_catalogue(connection, "main.CLICKS"), name_in_catalogue(connection, "log")
+    ('Clicks', None)
+    """
+    sql = "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE"
+    found = connection.execute(sql, (table_parts(table)[-1],)).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _values_of(text: str) -> Iterator[str | float | int]:

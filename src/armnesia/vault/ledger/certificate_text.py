@@ -137,6 +137,16 @@ def _listed(kind: str, names: list[Any]) -> str:
     return f"{len(names)} {noun}: {shown}{more}"
 
 
+def _source_lines(claim: Mapping[str, Any] | None) -> list[str]:
+    """How far rows are erased at the sources of an external vault, and by which ledger entries."""
+    if claim is None:
+        return []
+    entries = [f"{own['entry']}" for own in claim["versions"] if own["entry"] is not None]
+    by = f", by ledger entry {', '.join(entries)}" if entries else ""
+    remains = [f"  - {sentence}" for sentence in claim["remains"]]
+    return [f"Source: {claim['state']}{by}", *(["Remains at the source:", *remains] if remains else [])]
+
+
 def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
     """The text of a certificate, in the words that were signed."""
     claims, erasure, key = body["claims"], body["erasure"], body["signing_key"]
@@ -148,6 +158,7 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
         f"Level: {claims['level']}",
         f"Guarantee: {claims['guarantee']}",
         f"Erasure: {erasure['state']}: {erasure['covers']}",
+        *_source_lines(body.get("source")),
         "Not covered:",
         *(f"  - {item}" for item in body["not_covered"]),
         f"What it proves: {body['proves']}",

@@ -25,6 +25,7 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of_claims
 from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
+from armnesia.vault.ledger.source_claim import source_claim
 from armnesia.vault.results import Forgotten, Preview, TouchedDecision
 from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
@@ -133,7 +134,11 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
         decided_again=answer.outcome.decided_again,
         head=state.head,
         certificate=answer.draft.issue(
-            keyring, head=state.head, erasure="complete" if erased else "pending", opening=answer.opening
+            keyring,
+            head=state.head,
+            erasure="complete" if erased else "pending",
+            source=None if lookup is None else source_claim(answer.draft.body["entry"], ()),
+            opening=answer.opening,
         ),
         pending_because=None if erased else connection.database.erasure_obstacle,
         erasure_steps=None if erased else connection.database.erasure_steps,
@@ -248,6 +253,8 @@ def _answer(
     touched = _touched(transaction, deleted.sums)
     outcome = _decide(transaction, touched, resolved)
     covers = connection.erasure_covers(outcome.kind)
+    facts = outcome.facts if lookup is None else {**outcome.facts, "sources": list(lookup.sources)}
+    outcome = outcome._replace(facts=facts)
     state, draft, opening = transaction.state, *_store(transaction, target, deleted, history, outcome, covers)
     decisions = _described(state, touched, outcome.served) if state.configuration.by else None
     request = None if touched is None else touched.request

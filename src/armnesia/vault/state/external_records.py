@@ -141,12 +141,17 @@ class ExternalRecords(Records):
         """Refuse a dataframe, which cannot be opened again, and conditions and paths that may name people."""
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
-        for role in {"user", "id"} & source.columns.named().keys():
-            if source.columns.named()[role] in source.columns_in_paths:
+        for role in ("user", "id"):
+            if source.columns.named().get(role) in source.columns_in_paths:
                 raise VaultError(
                     "an external vault stores the paths of its files, which must not name people;"
                     f" {source.described(role)} is in the names of folders: write it into the files, or use a"
                     " managed vault"
+                )
+            if source.holds_bytes(role):
+                raise VaultError(
+                    "an external vault cannot look people up in a column of bytes, of which several may be"
+                    f" one name; write the {role} column as text"
                 )
         role_of = {"user": "user"}  # also where this source names no user column, or another
         for role in ("id", "user"):
@@ -200,6 +205,10 @@ class ExternalRecords(Records):
         counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
         for each in read_sources(session):
             where = f"source {each.name!r}"
+            if each.plans.under_way:
+                notes.append(
+                    f"{where}: an erasure there is under way, or was interrupted: armnesia erase finishes it"
+                )
             if each.counted is None:
                 complete = False
                 notes.append(
@@ -232,7 +241,7 @@ class ExternalRecords(Records):
         if not complete:
             return problems, notes
         every = list(decisions)
-        found = _by_number(every, added_up(sums))
+        found = by_number(every, added_up(sums))
         return problems + statistics_problems(every, state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
@@ -292,7 +301,7 @@ class ExternalRecords(Records):
             except ArmnesiaError:
                 return tuple(each.name for each in before)
             decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(session)]
-            if statistics_problems(decisions, state, _by_number(decisions, counted.sums), ""):
+            if statistics_problems(decisions, state, by_number(decisions, counted.sums), ""):
                 return tuple(each.name for each in before)
             digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
             if statements:
@@ -316,7 +325,7 @@ class ExternalRecords(Records):
                 tables.delete_source(session, number)
 
 
-def _by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
+def by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
     """Sums by the number of their decision, 0 for a key that there is not, and the arm."""
     number_of = {each.key: each.number for each in decisions}
     return {(number_of.get(key, 0), arm): own for (key, arm), own in sums.items()}

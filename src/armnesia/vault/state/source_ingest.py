@@ -24,10 +24,12 @@ from armnesia.vault.state.counted_sources import (
     checked_sources,
     next_number,
     put_sources,
+    refuse_overlaps,
 )
 from armnesia.vault.state.decision_table import read_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.first_source import with_actions, with_user_type
+from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import SourceCounter
 from armnesia.vault.state.source_statistics import (
@@ -88,14 +90,17 @@ class SourceIngest:
         manifest = source.manifest()
         known = known or next((each for each in sources if each.is_same_table(source, manifest)), None)
         others = [each for each in sources if each is not known]
-        _refuse_overlaps(manifest, others)
+        now = CountedSource(0, address_of(source), CountedPart(manifest, True, False))
+        refuse_overlaps([*others, now])
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
         reason = _reason_to_recount(known, changes, others)
         number = next_number(sources) if known is None else known.number
+        plans = KeptPlans() if known is None else known.plans
         if reason is not None:
-            return self._recounted(counter, state, sources, others, number, source, manifest, reason)
+            now = CountedSource(number, address_of(source), None, plans=plans)
+            return self._recounted(counter, state, sources, others, now, source, manifest, reason)
         rows = self._new_rows(counter, source, known, manifest, changes)
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
         if known is not None and known.counted is not None:
@@ -104,7 +109,7 @@ class SourceIngest:
                 one_spelling=part.one_spelling and known.counted.one_spelling,
                 some_without_user=part.some_without_user or known.counted.some_without_user,
             )
-        now = CountedSource(number, address_of(source), part)
+        now = CountedSource(number, address_of(source), part, plans=plans)
         return CountedIngest(
             _dependencies(state), rows.sums, rows.n_rows, rows.n_left_out, sources, [*others, now], None
         )
@@ -138,7 +143,7 @@ class SourceIngest:
         state: State,
         sources: Sequence[CountedSource],
         others: Sequence[CountedSource],
-        number: int,
+        now: CountedSource,
         source: Source,
         manifest: Manifest,
         reason: str,
@@ -146,8 +151,9 @@ class SourceIngest:
         whole = source.counted_part(manifest, source.changes_since(manifest))
         rows = counter.count(whole, refuses_spellings=True)
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        now = CountedSource(number, address_of(source), part)
+        now = replace(now, counted=part)
         rest = counter.count_all(others, anew=False)
+        refuse_overlaps([*rest.sources, now])
         both = replace(rest, rows=(*rest.rows, rows))
         return CountedIngest(
             _dependencies(state),
@@ -247,14 +253,3 @@ def _reason_to_recount(
     if known is not None and changes is not None and changes.recount is not None:
         return f"source {known.name!r}: {changes.recount}"
     return next((f"source {each.name!r}: {each.recount}" for each in others if each.counted is None), None)
-
-
-def _refuse_overlaps(manifest: Manifest, others: Sequence[CountedSource]) -> None:
-    """Refuse a source that shares files, or its table, with another: rows would count twice."""
-    for each in others:
-        if each.counted is not None and (shared := manifest.parts & each.counted.manifest.parts):
-            raise VaultError(
-                f"the vault has counted {min(shared)!r} already, by way of source {each.name!r} or with other"
-                " columns or conditions, and its rows would count twice: ingest each file and table once, or"
-                f" run armnesia rebuild --without {each.name} first; nothing was ingested"
-            )

@@ -37,6 +37,8 @@ class SourceLookup:
     """By key and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""
     held: frozenset[bytes]
     """The row keys of the names that have rows."""
+    sources: tuple[int, ...]
+    """The numbers of the vault's sources."""
     others: frozenset[bytes]
     """The row keys of other names with rows that are spelled nearly as one of the request."""
     given: Any = None
@@ -71,12 +73,12 @@ def look_up_people(
         names = [name for name, suppressed in named if not suppressed]
         other_kind = "record" if target.users else "user"
         tells_apart = tables.suppresses_any(session, other_kind)
-        sources = checked_sources(session, transaction.keyring, state.digests) if names else []
-    asked = _Lookup(state, target, names, tells_apart, exactly)
+        sources = checked_sources(session, transaction.keyring, state.digests)
+    asked = _Lookup(state, target, names, tells_apart, exactly, tuple(each.number for each in sources))
     if given is not None and names:
         asked.take(given, sources)
     elif given is None:
-        for each in sources:
+        for each in sources if names else ():
             asked.ask(each)
         asked.confirm_absence()
     with reading() as transaction:
@@ -87,12 +89,18 @@ class _Lookup:
     """The answers of all sources to one request."""
 
     def __init__(
-        self, state: State, target: ErasureTarget, names: list[str], tells_apart: bool, exactly: bool
+        self,
+        state: State,
+        target: ErasureTarget,
+        names: list[str],
+        tells_apart: bool,
+        exactly: bool,
+        sources: tuple[int, ...],
     ) -> None:
         self._state, self._target, self._names = state, target, names
         self._role = "user" if target.users else "id"
         self._type = state.configuration.user_type or UserType.TEXT
-        self._tells_apart, self._exactly = tells_apart, exactly
+        self._tells_apart, self._exactly, self._sources = tells_apart, exactly, sources
         self._opened: list[Source] = []
         self._found: list[FoundRows] = []
         self._labels: set[str] = set()
@@ -187,12 +195,20 @@ class _Lookup:
         for source in self._opened:
             labels = source.labels_like(self._role, texts, self._type)
             self._labels |= {name for name in map(self._normalised, labels) if name}
-        hidden = self._labels & set(missing)
+        self._find_spelled_otherwise(self._labels & set(missing))
+        hidden = (self._labels & set(missing)) - {self._label(found) for found in self._found}
         if hidden:
             raise VaultError(
                 f"{len(hidden)} of the {len(missing)} names that a look-up did not find are in the sources"
                 " nevertheless: an index of a source is damaged, or a file is not what its statistics say;"
                 " nothing was changed: write the source again, and run armnesia ingest"
+            )
+
+    def _find_spelled_otherwise(self, names: Collection[str]) -> None:
+        """Look names up in every spelling: those of rows that were left out are not noted."""
+        for source in self._opened if names else ():
+            self._found += source.found_rows(
+                self._role, names, self._row_rules(), every_spelling=True, with_ids=self._with_ids(source)
             )
 
     def _label(self, found: FoundRows) -> str | None:
@@ -214,6 +230,7 @@ class _Lookup:
             depends_on,
             sums,
             frozenset(self._row_keys(keyring, labels & names)),
+            self._sources,
             frozenset(self._not_suppressed(transaction, others)),
             given,
         )
