@@ -230,6 +230,22 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         read_log(tmp_path, actions=["A"])
 
 
+def test_files_that_are_linked_are_read_once(tmp_path: Path) -> None:
+    elsewhere = one_file(tmp_path / "elsewhere" / "x.parquet")
+    folder = tmp_path / "lake"
+    one_file(folder / "a.parquet")
+    (folder / "b.parquet").symlink_to(elsewhere)
+    (folder / "loose.parquet").symlink_to(tmp_path / "nothing.parquet")
+    assert len(read_log(folder, actions=["A"])) == 2
+    for target in (elsewhere, folder / "a.parquet"):
+        link = folder / "day=1" / "c.parquet"
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(target)
+        with pytest.raises(InvalidLogError, match="are the same file: its rows would be read twice"):
+            read_log(folder, actions=["A"])
+        link.unlink()
+
+
 @pytest.mark.parametrize(
     ("inside", "instead"),
     [
@@ -371,6 +387,14 @@ def test_a_layout_has_the_partitions_as_columns(tmp_path: Path) -> None:
     assert sorted(found, key=str) == sorted(
         [{name: row[name] for name in found[0]} for row in expected], key=str
     )
+
+
+@pytest.mark.parametrize("folders_", ["Action=1", "day=1/DAY=2"])
+def test_a_layout_refuses_names_that_differ_in_case_only(tmp_path: Path, folders_: str) -> None:
+    one_file(tmp_path / "lake" / folders_ / "x.parquet")
+    with pytest.raises(InvalidLogError, match="which is in the names of folders, differ in case only"):
+        layout_log(tmp_path / "lake", tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_the_command_line_takes_folders(tmp_path: Path, run: Run) -> None:

@@ -1,7 +1,7 @@
 """Folders of files: what lies below one, and whether it belongs to a table of a lake."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from armnesia.core.errors import InvalidLogError
 
@@ -14,11 +14,11 @@ _INSTEAD = {
 _ICEBERG_METADATA = (".metadata.json", ".metadata.json.gz")
 
 
-def files_below(folder: str, suffixes: Sequence[str]) -> Iterator[str]:
+def files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
     """The files with these suffixes in a folder and below it, in any order.
 
     What engines take for their own is left out: names that begin with a dot or an underscore, except folders
-    of a partition (`_day=1`). Links are followed; a folder that is reached twice would count twice.
+    of a partition (`_day=1`). Links are followed; what is reached twice would count twice, and is refused.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -27,28 +27,49 @@ def files_below(folder: str, suffixes: Sequence[str]) -> Iterator[str]:
     ...     [os.path.basename(path) for path in files_below(folder, [".csv"])]
     ['a.csv']
     """
-    waiting, seen = [folder], dict[tuple[int, int], str]()
+    waiting, seen, links = [folder], dict[tuple[int, int], str](), dict[str, str]()
+    found: list[str] = []
     while waiting:
         inner = waiting.pop()
         try:
             status = os.stat(inner)
-            with os.scandir(inner) as entries:
-                found = list(entries)
+            with os.scandir(inner) as listed:
+                entries = [entry for entry in listed if not _is_left_out(entry.name)]
         except OSError as error:
             raise InvalidLogError(f"folder {inner!r} cannot be read: {error.strerror}") from None
         before = seen.setdefault((status.st_dev, status.st_ino), inner)
         if before != inner:
-            raise InvalidLogError(
-                f"folder {folder!r} has {inner!r} and {before!r} in it, which are the same folder: its rows"
-                " would be read twice; remove the link, or give the files by a glob"
-            )
-        for entry in found:
-            if _is_left_out(entry.name):
-                continue
+            raise _read_twice(folder, inner, before, "folder")
+        for entry in entries:
             if entry.is_dir():
                 waiting.append(entry.path)
             elif entry.name.lower().endswith(tuple(suffixes)) and entry.is_file():
-                yield entry.path
+                found.append(entry.path)
+                if entry.is_symlink():
+                    links[entry.path] = os.path.realpath(entry.path)
+    _refuse_linked_twice(folder, found, links)
+    return found
+
+
+def _refuse_linked_twice(folder: str, found: Sequence[str], links: Mapping[str, str]) -> None:
+    """Refuse a link to a file that is found too, or that another link leads to."""
+    if not links:  # what most folders have none of costs nothing
+        return
+    inner = {os.path.dirname(path) for path in found}
+    real = {each: os.path.realpath(each) for each in inner}
+    first: dict[str, str] = {}
+    for path in found:
+        leads_to = links.get(path) or os.path.join(real[os.path.dirname(path)], os.path.basename(path))
+        before = first.setdefault(leads_to, path)
+        if before != path:
+            raise _read_twice(folder, path, before, "file")
+
+
+def _read_twice(folder: str, path: str, before: str, what: str) -> InvalidLogError:
+    return InvalidLogError(
+        f"folder {folder!r} has {path!r} and {before!r} in it, which are the same {what}: its rows would be"
+        " read twice; remove the link, or give the files by a glob"
+    )
 
 
 def _is_left_out(name: str) -> bool:

@@ -259,10 +259,10 @@ def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
             for file in (first, other)
         )
         if left != right:
+            one, another = _told_apart(first, other)
             raise InvalidLogError(
-                f"source must match files with the same columns; {os.path.basename(first.paths[0])!r} has"
-                f" {_with_types(first.columns)}, {os.path.basename(other.paths[0])!r} has"
-                f" {_with_types(other.columns)}"
+                f"source must match files with the same columns; {one!r} has {_with_types(first.columns)},"
+                f" {another!r} has {_with_types(other.columns)}"
             )
     if not others:
         return first
@@ -283,11 +283,18 @@ def _refuse_hidden_places(first: LogFiles, others: Sequence[LogFiles]) -> None:
     for other in others:
         for name, _ in other.columns:
             if name.casefold() in taken:
+                lacking, having = _told_apart(first, other)
                 raise InvalidLogError(
-                    f"source must match files with the same columns if one is named {name!r};"
-                    f" {os.path.basename(first.paths[0])!r} has no such column,"
-                    f" {os.path.basename(other.paths[0])!r} has"
+                    f"source must match files with the same columns if one is named {name!r}; {lacking!r} has"
+                    f" no such column, {having!r} has"
                 )
+
+
+def _told_apart(*files: LogFiles) -> list[str]:
+    """The names of files, with the folders in which they differ."""
+    paths = [file.paths[0] for file in files]
+    common = os.path.commonpath(map(os.path.dirname, paths))
+    return [os.path.relpath(path, common) for path in paths]
 
 
 def find_paths(source: str | os.PathLike[str]) -> list[str]:

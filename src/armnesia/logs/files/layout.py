@@ -180,6 +180,14 @@ class _Layout:
                 f"{self._unreadable} without change: the names of two columns differ in case only, and one"
                 f" would become {renamed[0]!r}; rename it"
             )
+        own = {name.casefold(): name for name, _ in self.files.own_columns}
+        for name in sorted(self.files.partition_names):
+            other = own.setdefault(name.casefold(), name)
+            if other != name:
+                raise InvalidLogError(
+                    f"{self._unreadable} without change: columns {other!r} and {name!r}, which is in the names"
+                    " of folders, differ in case only; rename one of them"
+                )
 
     def _check_types(self, database: ScratchDatabase, written: LogFiles, failed: str) -> None:
         """Refuse a file that has columns of other types."""
