@@ -185,8 +185,8 @@ class _Layout:
             other = own.setdefault(name.casefold(), name)
             if other != name:
                 raise InvalidLogError(
-                    f"{self._unreadable} without change: columns {other!r} and {name!r}, which is in the names"
-                    " of folders, differ in case only; rename one of them"
+                    f"{self._unreadable} without change: columns {other!r} and {name!r}, which is in the"
+                    " names of folders, differ in case only; rename one of them"
                 )
 
     def _check_types(self, database: ScratchDatabase, written: LogFiles, failed: str) -> None:
