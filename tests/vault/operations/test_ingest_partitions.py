@@ -65,9 +65,7 @@ def test_what_was_counted_is_found_whatever_appears_beside_it(tmp_path: Path, pl
     with place.create(Configuration(actions=("A", "B"), mode="external", by=("age",))) as vault:
         vault.ingest(folder)
         written(folder, ROWS, ["day"])
-        with pytest.raises(
-            InvalidLogError, match=r"'age=30/part-0.parquet' has .*'day=2013-03-05/part"
-        ):
+        with pytest.raises(InvalidLogError, match=r"'age=30/part-0.parquet' has .*'day=2013-03-05/part"):
             vault.ingest(folder)
         written(folder, {name: values for name, values in ROWS.items() if name != "age"}, ["day"])
         with pytest.raises(InvalidLogError, match="column 'age' is a partition of some files only"):
