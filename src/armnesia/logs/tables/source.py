@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
-from armnesia.core.identifiers import UserType
+from armnesia.core.identifiers import UserType, are_plain
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
@@ -27,7 +27,6 @@ from armnesia.logs.rules import check_found
 from armnesia.logs.source import Source
 from armnesia.logs.tables.log import TableLog
 from armnesia.logs.tallies import Tally, changed_source, statistics_of_tallies
-from armnesia.logs.user_names import are_plain
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable, with_decimals_as_written
 
 _TINY = 1e-12
