@@ -42,7 +42,6 @@ _UNITS = (
     "CASE WHEN reward BETWEEN $low AND $high"
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
 )
-_LONGEST_INTEGER = 64
 _LONGEST_REFUSED = 200
 """How many characters of a reward that is no number are read, for the message."""
 
@@ -401,14 +400,6 @@ class FileSource(Source):
     def user_type(self) -> UserType | None:
         """Ask DuckDB whether all users are integers."""
         return user_type_of(self)
-
-    def user_texts(self) -> Iterator[list[str | None]]:
-        """Stream the user column, without the rest of long names: they are no integers."""
-        self.check_sizes("user")
-        text = self._column_of["user"].text()
-        sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._table}"
-        for rows in self._files.stream(sql, CHUNK, **self._where_parameters):
-            yield [user for (user,) in rows]
 
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""
