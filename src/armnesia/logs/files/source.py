@@ -278,7 +278,7 @@ class FileSource(Source):
 
     def _rows_by_value(self, chunk: int, selection: Selection) -> Iterator[RawRows]:
         """Read what the statistics of Parquet files do not rule out, and give the rows of a selection."""
-        found = self._look_up(selection.role, selection.texts)
+        found = self.of_labels(selection.role, selection.texts)
         columns = ", ".join(self._streamed(bounded=True))
         sql = (
             f"SELECT {columns}, position FROM (SELECT *, {self._files.position} AS position"
@@ -468,15 +468,8 @@ class FileSource(Source):
         """The text of a label, in SQL, also of decisions that are grouped by `user_value`."""
         return self._of_decisions(role).text()
 
-    def of_users(self, texts: Collection[str]) -> Lookup:
-        """The rows of these users, for `query`."""
-        return self._look_up("user", texts)
-
     def of_labels(self, role: str, texts: Collection[str]) -> Lookup:
         """The rows with these users or ids, for `query`."""
-        return self._look_up(role, texts)
-
-    def _look_up(self, role: str, texts: Collection[str]) -> Lookup:
         if len(texts) > 1 and copies_compared_texts():
             self.check_sizes(role)
         return look_up(self._column_of[role], texts)

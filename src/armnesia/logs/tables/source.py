@@ -357,7 +357,7 @@ class TableSource(Source):
 
     def _units(self) -> str:
         """The arithmetic of armnesia.core.units.to_units, operation by operation, in float64."""
-        low, high, width, tiny, unit = (self._mark(number, "float") for number in range(1, 6))
+        low, high, width, tiny, unit = (self._mark(number) for number in range(1, 6))
         rounded = self._rounded(f"((reward - {low}) / {width} * {unit})")
         return (
             f"CASE WHEN reward >= {low} AND reward <= {high}"
@@ -370,7 +370,7 @@ class TableSource(Source):
             return self._selected(key.name), ()
         number = self._float(key.name)
         cases = " ".join(
-            f"WHEN {number} < {self._mark(parameter + at, 'float')} THEN {at}" for at in range(len(key.edges))
+            f"WHEN {number} < {self._mark(parameter + at)} THEN {at}" for at in range(len(key.edges))
         )
         return f"CASE WHEN {number} IS NULL THEN NULL {cases} ELSE {len(key.edges)} END", key.edges
 
@@ -455,8 +455,8 @@ class TableSource(Source):
         return f"sum({number})"
 
     @abstractmethod
-    def _mark(self, number: int, type_: str) -> str:
-        """The parameter of this number in SQL."""
+    def _mark(self, number: int) -> str:
+        """The parameter of this number in SQL, which is a float."""
 
     @abstractmethod
     def _rounded(self, number: str) -> str:

@@ -135,7 +135,7 @@ class SparkSource(TableSource):
     def _size(self, name: str) -> str:
         return self._column_of[name].size()
 
-    def _mark(self, number: int, type_: str) -> str:
+    def _mark(self, number: int) -> str:
         return f":p{number}"
 
     def _rounded(self, number: str) -> str:
