@@ -126,14 +126,16 @@ class FileManifest:
 class TableRange:
     """The rows of a table of a database up to a value of the column by which later rows are greater.
 
-    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17").to_dict()).highest
-    '17'
+    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17", 12).to_dict()).n_rows
+    12
     """
 
     table: str
     column: str
     highest: str | int | None
     """As JSON holds it, or as text that the database reads; None if the table had no rows."""
+    n_rows: int
+    """How many rows there are up to it: all of them, whatever conditions say and whoever is forgotten."""
 
     @property
     def parts(self) -> frozenset[str]:
@@ -152,8 +154,8 @@ class TableRange:
     def from_dict(cls, values: Mapping[str, Any]) -> "TableRange":
         """Read what `to_dict` has written."""
         try:
-            return cls(values["table"], values["column"], values["highest"])
+            return cls(values["table"], values["column"], values["highest"], values["n_rows"])
         except (LookupError, TypeError):
             raise InvalidInputError(
-                f"a manifest of a table must have table, column and highest; got {sorted(values)}"
+                f"a manifest of a table must have table, column, highest and n_rows; got {sorted(values)}"
             ) from None

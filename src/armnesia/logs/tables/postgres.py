@@ -159,15 +159,15 @@ class PostgresSource(TableSource):
                 yield rows
                 size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
 
-    def _highest(self, column: str) -> str | None:
+    def _extent(self, column: str) -> tuple[str | None, int]:
         name = quoted(column)
         if self._type_of[column] not in _ORDERED:
             raise no_order(described("ordered-by", column), f"the type {self._type_of[column] or 'array'}")
-        asked = f"max({name})::text, count(*) - count({name})"
-        ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        asked = f"max({name})::text, count(*), count(*) - count({name})"
+        ((highest, n_rows, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
         if missing:
             raise no_order(described("ordered-by", column), "a missing value")
-        return None if highest is None else str(highest)
+        return None if highest is None else str(highest), int(n_rows)
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         assert self._order is not None  # it is the column

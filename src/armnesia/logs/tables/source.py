@@ -133,7 +133,10 @@ class TableSource(Source):
         return self._order is None
 
     def manifest(self) -> TableRange:
-        """The highest value of the column that rows are ordered by, when it is first asked for."""
+        """The highest value of the column that rows are ordered by, and how many rows there are.
+
+        They are what they were when they were first asked for.
+        """
         if self._order is None:
             raise InvalidInputError(
                 "a vault that holds no rows needs to know which rows of a table of a database are new: name a"
@@ -142,7 +145,7 @@ class TableSource(Source):
             )
         if self._highest_known is None:
             name = f"{self._location}#{self._table}"
-            self._highest_known = TableRange(name, self._order, self._highest(self._order))
+            self._highest_known = TableRange(name, self._order, *self._extent(self._order))
         return self._highest_known
 
     @staticmethod
@@ -153,15 +156,19 @@ class TableSource(Source):
     def changes_since(self, manifest: Manifest) -> FileChanges:
         """Tell whether there are rows with greater values than were counted.
 
-        Rows that were changed or removed below are not noticed, unless the last one was.
+        As many rows as were counted must be there still. That others came in the place of some, or that
+        values were changed, is not noticed.
         """
         assert isinstance(manifest, TableRange)
         now = self.manifest()
         if (now.table, now.column) != (manifest.table, manifest.column):
             return FileChanges(recount=f"its rows were ordered by {manifest.column!r}")
-        if manifest.highest is None or now.highest == manifest.highest:
-            return FileChanges((now.table,) if now.highest != manifest.highest else ())
-        if self._between(None, manifest.highest)._highest(now.column) != manifest.highest:
+        if now == manifest:
+            return FileChanges()
+        highest, n_rows = self._between(None, manifest.highest)._extent(now.column)
+        if n_rows != manifest.n_rows:
+            return FileChanges(recount="rows up to the last one that was counted were added or removed")
+        if highest != manifest.highest:
             return FileChanges(recount="the last of the rows that were counted is no longer there")
         return FileChanges((now.table,))
 
@@ -182,7 +189,7 @@ class TableSource(Source):
         limits = [self._compared(column, ">", ABOVE)] if above is not None else []
         limits += [self._compared(column, "<=", UP_TO) if up_to is not None else "1 = 0"]
         part._limits = tuple(limits)
-        part._above, part._up_to = above, up_to
+        part._above, part._up_to, part._highest_known = above, up_to, None
         return part
 
     def n_rows(self) -> int | None:
@@ -526,8 +533,11 @@ class TableSource(Source):
         return quoted(name)
 
     @abstractmethod
-    def _highest(self, column: str) -> str | int | None:
-        """The highest value of a column, as a manifest holds it; refuse a missing one, and other types."""
+    def _extent(self, column: str) -> tuple[str | int | None, int]:
+        """The highest value of a column, as a manifest holds it, and the number of rows, at one time.
+
+        Refuse a missing value, and other types.
+        """
 
     @abstractmethod
     def _compared(self, column: str, operator: str, value: str) -> str:

@@ -119,17 +119,16 @@ class SqliteSource(TableSource):
                 " SQLite's integrity_check finds a fault in the file; run REINDEX on it, or restore it"
             )
 
-    def _highest(self, column: str) -> str | int | None:
+    def _extent(self, column: str) -> tuple[str | int | None, int]:
         name = quoted(column)
-        asked = f"max({name}), min(typeof({name})), max(typeof({name}))"
-        ((highest, first, last),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        asked = f"max({name}), count(*), min(typeof({name})), max(typeof({name}))"
+        ((highest, n_rows, first, last),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
         if first is not None and (first != last or first not in ("integer", "text")):
             raise no_order(
                 described("ordered-by", column),
                 "a missing value" if "null" in (first, last) else f"values of type {first}",
             )
-        found: str | int | None = highest
-        return found
+        return highest, n_rows
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         return f"{column} {operator} {value}"
