@@ -164,8 +164,8 @@ class _Run:
                 continue
             if has_more and each.address["kind"] not in _NUMBERED:
                 raise VaultError(
-                    f"source {each.name!r} has rows that are not counted yet: run armnesia ingest"
-                    f" {each.name} first; nothing was changed"
+                    f"source {each.name!r} has rows that are not counted yet; nothing was changed; to count"
+                    f" them first, run {each.ingest_command}"
                 )
             self.sums[number] = self.counter.count(part, checked_before=True).sums
         if len(begun) > 1 or not (begun or self._adds_up()):
@@ -318,10 +318,10 @@ class _Run:
         try:
             yield
         except ArmnesiaError as error:
-            name = self.sources[number].name
+            source = self.sources[number]
             raise VaultError(
-                f"{error}; the erasure at source {name!r} is not finished: if something else has changed the"
-                f" source, run armnesia ingest {name}; then run armnesia erase"
+                f"{error}; the erasure at source {source.name!r} is not finished: if something else has"
+                f" changed the source, run {source.ingest_command}; then run armnesia erase"
             ) from None
 
 

@@ -23,6 +23,7 @@ from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.kept_plans import KeptPlans
+from armnesia.vault.state.source_commands import ingest_command, rebuild_command
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
@@ -81,6 +82,11 @@ class CountedSource:
     def name(self) -> str:
         """The location and the table."""
         return source_name(self.address)
+
+    @property
+    def ingest_command(self) -> str:
+        """The command that ingests it again."""
+        return ingest_command(self.address)
 
     @property
     def row(self) -> Row:
@@ -149,8 +155,8 @@ class CountedSource:
                 " under way, or was interrupted: armnesia erase finishes it; nothing was changed"
             )
         return VaultError(
-            f"source {self.name!r} has changed since it was counted ({reason}): run armnesia ingest"
-            f" {self.name}, which counts it again; nothing was changed"
+            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed; to"
+            f" count it again, run {self.ingest_command}"
         )
 
     def has_new_files(self) -> bool:
@@ -160,7 +166,7 @@ class CountedSource:
     def _unavailable(self, error: ArmnesiaError) -> VaultError:
         return VaultError(
             f"{error}; the vault has counted rows of this source: restore it or, if it no longer exists, run"
-            f" armnesia rebuild --without {self.name}"
+            f" {rebuild_command(self.address)}"
         )
 
 
