@@ -129,6 +129,13 @@ def ingest(
             " --id-column",
             stacklevel=2,
         )
+    if done.added < 0:
+        warnings.warn(
+            f"rows that were counted are gone from the sources: {counted(-done.added, 'row')} fewer"
+            f" {'would count' if dry_run else 'count now'}; if they are gone by mistake, put them back (the"
+            " file, or the rows of the table) and ingest the source again",
+            stacklevel=2,
+        )
     print_result(
         done.to_dict(),
         as_json,

@@ -2,7 +2,6 @@
 
 import warnings
 
-from armnesia.core.messages import counted
 from armnesia.logs import Rows, Source
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
@@ -42,8 +41,7 @@ class SourceRemarks:
 
     def warn(self, result: Ingested) -> None:
         """Warn of what was noted, now that all rows were read."""
-        remarks = (self._float_ids(), *self._odd_names(), self._nothing_known(result), _fewer_rows(result))
-        for remark in remarks:
+        for remark in (self._float_ids(), *self._odd_names(), self._nothing_known(result)):
             if remark is not None:
                 warnings.warn(remark, stacklevel=4)
 
@@ -85,14 +83,3 @@ class SourceRemarks:
             " already: if this is the same log in another form, every row"
             f" {'would count' if result.dry_run else 'now counts'} twice (no id column to recognise them by)"
         )
-
-
-def _fewer_rows(result: Ingested) -> str | None:
-    """Rows may have been lost at the source by mistake."""
-    if not result.recounted or result.added >= 0:
-        return None
-    return (
-        f"rows that were counted are gone from the sources: {counted(-result.added, 'row')} fewer"
-        f" {'would count' if result.dry_run else 'count now'}; if they are gone by mistake, put them back"
-        " (the file, or the rows of the table) and ingest the source again"
-    )
