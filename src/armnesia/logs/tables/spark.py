@@ -146,15 +146,25 @@ class SparkSource(TableSource):
     def _sum(self, number: str) -> str:
         return f"try_sum({number})"  # NULL, not a wrong number, if it is too large
 
-    def _extent(self, column: str) -> tuple[str | None, int]:
+    def _own_names(self) -> tuple[str, str | None]:
+        try:
+            found = self._session.catalog.getTable(self._spark_name)
+        except self._errors():  # files, which are named by a path
+            return f"{_PREFIX}{self._spark_name}", None
+        parts = (found.catalog, *(found.namespace or ()), found.name)
+        name = ".".join(part for part in parts if part)
+        distinguishes_case = self._session.conf.get("spark.sql.caseSensitive") == "true"
+        return f"{_PREFIX}{name if distinguishes_case else name.lower()}", None
+
+    def _highest(self, column: str) -> str | None:
         name, type_ = self._name(column), self._column_of[column].type
         if type_ not in _ORDERED:
             raise no_order(rules.described("ordered-by", column), f"the type {type_}")
-        asked = f"CAST(max({name}) AS STRING), count(*), count(*) - count({name})"
-        ((highest, n_rows, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        asked = f"CAST(max({name}) AS STRING), count(*) - count({name})"
+        ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
         if missing:
             raise no_order(rules.described("ordered-by", column), "a missing value")
-        return None if highest is None else str(highest), int(n_rows)
+        return None if highest is None else str(highest)
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         assert self._order is not None  # it is the column

@@ -11,7 +11,7 @@ from typing import Any
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import counted
-from armnesia.logs import Source, source_name
+from armnesia.logs import Source
 from armnesia.logs.counting import CountedRows, Sums
 from armnesia.logs.manifests import Manifest, SourceChanges
 from armnesia.logs.rules import empty_log
@@ -24,13 +24,13 @@ from armnesia.vault.state.counted_sources import (
     checked_sources,
     next_number,
     put_sources,
+    refuse_overlaps,
 )
 from armnesia.vault.state.decision_table import read_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.first_source import with_actions, with_user_type
 from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_commands import differences, rebuild_command
 from armnesia.vault.state.source_counting import SourceCounter
 from armnesia.vault.state.source_statistics import (
     new_keys,
@@ -90,7 +90,8 @@ class SourceIngest:
         manifest = source.manifest()
         known = known or next((each for each in sources if each.is_same_table(source, manifest)), None)
         others = [each for each in sources if each is not known]
-        _refuse_overlaps(source, manifest, others)
+        now = CountedSource(0, address_of(source), CountedPart(manifest, True, False))
+        refuse_overlaps([*others, now])
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
@@ -152,6 +153,7 @@ class SourceIngest:
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
         now = replace(now, counted=part)
         rest = counter.count_all(others, anew=False)
+        refuse_overlaps([*rest.sources, now])
         both = replace(rest, rows=(*rest.rows, rows))
         return CountedIngest(
             _dependencies(state),
@@ -251,23 +253,3 @@ def _reason_to_recount(
     if known is not None and changes is not None and changes.recount is not None:
         return f"source {known.name!r}: {changes.recount}"
     return next((f"source {each.name!r}: {each.recount}" for each in others if each.counted is None), None)
-
-
-def _refuse_overlaps(source: Source, manifest: Manifest, others: Sequence[CountedSource]) -> None:
-    """Refuse a source that shares files, or its table, with another: rows would count twice."""
-    address = address_of(source)
-    for each in others:
-        if each.counted is None or not (shared := manifest.parts & each.counted.manifest.parts):
-            continue
-        drop = rebuild_command(each.address)
-        if each.name == source_name(address):
-            raise VaultError(
-                f"the vault has counted source {each.name!r} already, otherwise than now"
-                f" ({differences(each.address, address)}), and its rows would count twice; nothing was"
-                f" ingested; to ingest it as before, run {each.ingest_command} ; to ingest it as now, first"
-                f" run {drop}"
-            )
-        raise VaultError(
-            f"the vault has counted {min(shared)!r} already, by way of source {each.name!r}, and its rows"
-            f" would count twice; nothing was ingested: ingest each file and table once, or first run {drop}"
-        )
