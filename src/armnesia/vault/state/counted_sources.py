@@ -236,6 +236,14 @@ def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
 def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:
     """Refuse a part that two sources share."""
     drop = rebuild_command(known.address)
+    assert known.counted is not None  # both have parts
+    assert other.counted is not None
+    if other.counted.manifest.is_copy_of(known.counted.manifest):
+        return VaultError(
+            f"source {other.name!r} is, by its id, the table that the vault has counted as source"
+            f" {known.name!r}: a copy of it, whose rows would count twice, or the table itself, which was"
+            f" moved; nothing was changed; if it is to be counted at its new place only, first run {drop}"
+        )
     if known.name == other.name and (how := differences(known.address, other.address)):
         return VaultError(
             f"the vault has counted source {known.name!r} already, otherwise than now ({how}), and its rows"
