@@ -6,6 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 ROWS = [(arm, won, who, day) for day in range(3) for arm, won, who in (("A", 1, "ann"), ("B", 0, "bob's"))]
@@ -163,4 +165,31 @@ def test_a_change_in_place_is_named_before_the_arms(run: Any, log: Path, ingest:
     assert len(others) == 2
     assert all("statistics of action" in each for each in others)
     assert run("rebuild").code == 0
+    assert run("verify").code == 0
+
+
+def test_going_over_to_a_log_by_person_and_adding_a_day(run: Any, folder: Path) -> None:
+    """The commands of docs/vault-operations.md."""
+    (folder / "logs").mkdir()
+    (folder / "by-person").mkdir()
+
+    def write_day(name: str, users: list[str]) -> None:
+        rows = {"action": ["A"] * len(users), "reward": [1] * len(users), "user": users}
+        pq.write_table(pa.table(rows), folder / "logs" / f"{name}.parquet")
+
+    write_day("july-1", ["ann", "bob", "ann", "cem"])
+    user = ("--user-column", "user")
+    run("init", "--external", "--actions", "A,B")
+    run("ingest", f"{folder}/logs/*.parquet", *user)
+    assert run("forget", "--user", "bob").code == 0
+    new = f"{folder}/by-person/*.parquet"
+    first = run("layout", f"{folder}/logs/*.parquet", f"{folder}/by-person/until-july.parquet", *user)
+    assert first.code == 0
+    assert run("rebuild", "--without", f"{folder}/logs/*.parquet").code == 0
+    assert run("ingest", new, *user, "--json").json["added"] == 3
+    write_day("august-1", ["ann", "bob"])
+    run("layout", f"{folder}/logs/august-1.parquet", f"{folder}/by-person/august-1.parquet", *user)
+    added = run("ingest", new, *user, "--json").json
+    assert (added["added"], added["suppressed"], added["recounted"]) == (1, 1, False)
+    assert run("forget", "--user", "ann", "--json").json["records"] == 3
     assert run("verify").code == 0
