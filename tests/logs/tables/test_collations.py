@@ -67,7 +67,7 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 
 
 def test_conditions_keys_and_actions(log: dict[str, Any]) -> None:
-    def counts(**options: Any) -> list[int]:
+    def counts(**options: Any) -> Any:
         return read_log(**log, user="user", actions=ARMS, **options).statistics().counts.tolist()
 
     assert counts() == [2, 2]
