@@ -67,7 +67,9 @@ class FileManifest:
     >>> counted.changes_to(FileManifest((*counted.files, ("/logs/c.csv", 7, 9)))).added
     ('/logs/c.csv',)
     >>> counted.changes_to(FileManifest((("/logs/a.csv", 812, 6),))).recount
-    "file '/logs/a.csv' has changed, and 1 more is gone or has changed"
+    "file '/logs/a.csv' has changed, and 1 more file has changed or is gone"
+    >>> FileManifest((*counted.files, ("/logs/c.csv", 7, 9))).changes_to(FileManifest(())).recount
+    "file '/logs/a.csv' is no longer there, and 2 more files have changed or are gone"
     """
 
     files: tuple[tuple[str, int, int], ...]
@@ -97,7 +99,8 @@ class FileManifest:
         if not changed:
             return FileChanges(tuple(path for path in after if path not in before))
         others = len(changed) - 1
-        more = f", and {counted(others, 'more is', 'more are')} gone or has changed" if others else ""
+        words = "more file has changed or is gone", "more files have changed or are gone"
+        more = f", and {counted(others, *words)}" if others else ""
         what = "has changed" if changed[0] in after else "is no longer there"
         return FileChanges(recount=f"file {changed[0]!r} {what}{more}")
 

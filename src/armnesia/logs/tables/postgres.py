@@ -126,7 +126,7 @@ class PostgresSource(TableSource):
             return "NULL::float8"
         return f"nullif({quoted(name)}::float8, 'NaN')"
 
-    def _mark(self, number: int, type_: str) -> str:
+    def _mark(self, number: int) -> str:
         return f"${number}::float8"
 
     def _float(self, name: str) -> str:

@@ -35,8 +35,6 @@ _ANY_RANGE = (0.0, 1.0)
 class SparkSource(TableSource):
     """A table or view by its name in Spark, `spark:catalog.database.table`."""
 
-    rows_have_order = False
-
     def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
         self._spark_name = name.removeprefix(_PREFIX)
@@ -137,7 +135,7 @@ class SparkSource(TableSource):
     def _size(self, name: str) -> str:
         return self._column_of[name].size()
 
-    def _mark(self, number: int, type_: str) -> str:
+    def _mark(self, number: int) -> str:
         return f":p{number}"
 
     def _rounded(self, number: str) -> str:

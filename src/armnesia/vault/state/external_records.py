@@ -37,7 +37,7 @@ from armnesia.vault.state.records import (
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import known_columns
-from armnesia.vault.state.source_counting import Recount, SourceCounter, added_up
+from armnesia.vault.state.source_counting import SourceCounter, added_up
 from armnesia.vault.state.source_lookup import SourceLookup, look_up_people
 from armnesia.vault.state.source_statistics import with_recounted
 from armnesia.vault.state.suppression import Suppressed, read_suppressed
@@ -296,7 +296,7 @@ class ExternalRecords(Records):
             before = read_sources(session)
             counting = SourceCounter.of(state.configuration, transaction.keyring, read_suppressed(session))
             try:
-                counted = counting.count_all(before) if before else Recount((), ())
+                counted = counting.count_all(before)
             except ArmnesiaError:
                 return tuple(each.name for each in before)
             decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(session)]
