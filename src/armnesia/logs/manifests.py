@@ -28,6 +28,9 @@ class Manifest(Protocol):
     def is_table_of(self, other: "Manifest") -> bool:
         """Whether both are of the same table, which has an identity of its own, by whatever name."""
 
+    def is_copy_of(self, other: "Manifest") -> bool:
+        """Whether both have the identity of one table, at two places."""
+
 
 class SourceChanges(Protocol):
     """What has changed at a source since a manifest of it."""
@@ -82,6 +85,10 @@ class FileManifest:
         return real_paths(self.paths)
 
     def is_table_of(self, other: Manifest) -> bool:
+        """Files have no identity but their paths."""
+        return False
+
+    def is_copy_of(self, other: Manifest) -> bool:
         """Files have no identity but their paths."""
         return False
 
@@ -147,6 +154,10 @@ class TableRange:
         return frozenset(filter(None, [self.table, self.on_server]))
 
     def is_table_of(self, other: Manifest) -> bool:
+        """A table of a database has no identity but its name."""
+        return False
+
+    def is_copy_of(self, other: Manifest) -> bool:
         """A table of a database has no identity but its name."""
         return False
 

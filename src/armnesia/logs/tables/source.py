@@ -214,7 +214,8 @@ class TableSource(Source):
         """Ask the database, unless there are conditions."""
         if self.where:
             return super().has_several_values(name)
-        ((number,),) = next(self._pieces(f"SELECT count(DISTINCT {self._name(name)}) FROM {self._quoted}"))
+        asked = f"SELECT count(DISTINCT {self._selected(name)}) FROM {self._quoted}"
+        ((number,),) = next(self._pieces(asked))
         return int(number) > 1
 
     def tallied_log(
@@ -475,9 +476,10 @@ class TableSource(Source):
         value, keys = self._number(name), self.key_columns
         compared = [condition.column for condition in self.where]
         names = list(dict.fromkeys([self.columns.action, *(key.name for key in keys), *compared]))
-        selected = f"{', '.join(map(self._selected, names))} FROM {self._quoted}"
-        sql, parameters = self._filtered_sql(f"SELECT min({value}), max({value}), {selected}", "", ())
-        query = f"{sql} GROUP BY {', '.join(map(self._name, names))}", parameters
+        groups = ", ".join(map(self._selected, names))
+        asked = f"SELECT min({value}), max({value}), {groups} FROM {self._quoted}"
+        sql, parameters = self._filtered_sql(asked, "", ())
+        query = f"{sql} GROUP BY {groups}", parameters
         ranges = Ranges()
         for rows in in_chunks(self._pieces(*query), CHUNK):
             lows, highs, *columns = map(list, zip(*rows, strict=True))
