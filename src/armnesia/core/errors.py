@@ -19,6 +19,10 @@ class UndeclaredActionError(InvalidLogError):
     """A log with an action that is not in the declared set."""
 
 
+class ChangedSourceError(InvalidLogError):
+    """A source of which rows that were counted have changed or are gone; the message says which."""
+
+
 class ImpossibleDeletionError(InvalidInputError):
     """A deletion of records that the statistics cannot contain."""
 

@@ -12,7 +12,15 @@ from armnesia.logs.files.layout import LaidOut, layout_log
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
-from armnesia.logs.opening import open_source, reopen_source, source_address, source_name
+from armnesia.logs.opening import (
+    has_new_files,
+    manifest_of,
+    open_source,
+    reopen_counted,
+    reopen_source,
+    source_address,
+    source_name,
+)
 from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.reading import read_log, read_opened
 from armnesia.logs.rows import Rows
@@ -30,11 +38,14 @@ __all__ = [
     "Log",
     "Rows",
     "Source",
+    "has_new_files",
     "label_text",
     "layout_log",
+    "manifest_of",
     "open_source",
     "read_log",
     "read_opened",
+    "reopen_counted",
     "reopen_source",
     "source_address",
     "source_name",

@@ -2,12 +2,13 @@
 
 import importlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import ChangedSourceError, InvalidInputError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Where, conditions
+from armnesia.logs.manifests import FileManifest, Manifest, TableRange
 from armnesia.logs.source import IN_MEMORY, Source
 from armnesia.logs.urls import redacted
 
@@ -39,6 +40,7 @@ def open_source(
     where: Where | None = None,
     whole_rows: bool = True,
     decimals_as_written: bool = False,
+    only: Sequence[str] | None = None,
 ) -> Source:
     """Open decisions in a file, dataframe or database table, and check that the named columns are there.
 
@@ -48,6 +50,7 @@ def open_source(
     `user` is by default the column named `user`, if there is one; None stands for no user column.
     `where` are conditions that the rows must satisfy to be read, such as "country = DE".
     `whole_rows` reads all columns of rows without an id, because they are told apart by their content.
+    With `only`, some of the files that a path or glob stands for are read.
     With `decimals_as_written`, the text of 1.50 is "1.50" and not "1.5", for vaults that hold such texts.
 
     >>> source = open_source({"arm": ["A", "B"], "won": [1, 0], "who": [7, None]},
@@ -62,7 +65,8 @@ def open_source(
     module, name = SOURCES[_kind(source)]
     open_kind: Callable[..., Source] = getattr(importlib.import_module(module), name)
     chosen = conditions(where)
-    opened = open_kind(source, columns, table=table, whole_rows=whole_rows)
+    part = {} if only is None else {"only": only}
+    opened = open_kind(source, columns, table=table, whole_rows=whole_rows, **part)
     if decimals_as_written:
         opened = opened.with_decimals_as_written()
     return opened.filtered(chosen) if chosen else opened
@@ -84,17 +88,73 @@ def _kind(source: Any) -> str:
     return "path" if isinstance(source, str | os.PathLike) else "object"
 
 
-def reopen_source(description: Mapping[str, Any], *, decimals_as_written: bool = False) -> Source:
+def reopen_source(
+    description: Mapping[str, Any],
+    *,
+    whole_rows: bool = True,
+    decimals_as_written: bool = False,
+    only: Sequence[str] | None = None,
+) -> Source:
     """Open a source again from its description; a password is taken from PGPASSWORD or a service file."""
     if description["kind"] == IN_MEMORY:
         raise InvalidInputError("a dataframe cannot be opened again; give a file or a table instead")
-    return open_source(
+    opened = open_source(
         description["location"],
         table=description["table"],
         where=description.get("where"),
+        whole_rows=whole_rows,
         decimals_as_written=decimals_as_written,
+        only=only,
         **description["columns"],
     )
+    column = description.get("ordered_by")
+    return opened if column is None else opened.ordered_by(column)
+
+
+def manifest_of(description: Mapping[str, Any], values: Mapping[str, Any]) -> Manifest:
+    """The manifest of a source, from its JSON.
+
+    >>> manifest_of({"kind": "file"}, {"files": [["/logs/a.csv", 812, 5]]}).parts
+    frozenset({'/logs/a.csv'})
+    """
+    if description["kind"] == "file":
+        return FileManifest.from_dict(values)
+    if description["kind"] == "table":
+        return TableRange.from_dict(values)
+    from armnesia.logs.lakes.manifest import TableManifest  # noqa: PLC0415 (an extra)
+
+    return TableManifest.from_dict(values)
+
+
+def reopen_counted(
+    description: Mapping[str, Any], manifest: Manifest, *, decimals_as_written: bool = False
+) -> tuple[Source, bool]:
+    """Open what was counted of a source; also, whether there is more, as far as that is known.
+
+    Files that were not counted are not looked at: `has_new_files` tells of them. Refused with
+    `ChangedSourceError` if anything that was counted has changed or is gone.
+    """
+    only = None
+    if isinstance(manifest, FileManifest):
+        now, only = manifest.now(), manifest.paths
+        changes = manifest.changes_to(now)
+        if changes.recount and now.files:
+            raise ChangedSourceError(changes.recount)
+        only = only if now.files else None  # nothing is there: opening says so
+    source = reopen_source(description, whole_rows=False, decimals_as_written=decimals_as_written, only=only)
+    since = source.changes_since(manifest)
+    if since.recount:
+        raise ChangedSourceError(since.recount)
+    return source.counted_part(manifest, since), since.kind == "added"
+
+
+def has_new_files(description: Mapping[str, Any], manifest: Manifest) -> bool:
+    """Whether a path or glob stands for files that are not in a manifest; False of other kinds."""
+    if not isinstance(manifest, FileManifest):
+        return False
+    from armnesia.logs.files.formats import find_paths  # noqa: PLC0415 (with an extra)
+
+    return not set(manifest.paths).issuperset(find_paths(description["location"]))
 
 
 def source_address(description: Mapping[str, Any]) -> dict[str, Any]:

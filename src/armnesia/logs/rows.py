@@ -58,6 +58,10 @@ class RawRows:
             return self
         labels = (self.users if selection.role == "user" else self.ids) or []
         places = [place for place, label in enumerate(labels) if selection.matches(label)]
+        return self.at(places)
+
+    def at(self, places: Sequence[int]) -> "RawRows":
+        """The rows at these places of the chunk."""
         return RawRows(
             [self.positions[place] for place in places],
             [self.actions[place] for place in places],

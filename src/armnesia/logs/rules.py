@@ -220,6 +220,14 @@ def repeated_user_ids(what: str, row: int) -> InvalidLogError:
     )
 
 
+def changed_rows(what: str) -> InvalidLogError:
+    """Refuse rows that were checked before and are not as they were."""
+    return InvalidLogError(
+        f"rows that were found by the {what} have an action, a reward or a key that they cannot have had when"
+        " they were counted: the source has changed"
+    )
+
+
 def not_numbers(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are not numbers."""
     return InvalidLogError(f"{what} must hold numbers; got {at_rows(offences)}")

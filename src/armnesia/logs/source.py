@@ -16,20 +16,32 @@ import numpy as np
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
+from armnesia.logs.counting import (
+    NOTHING_LEFT_OUT,
+    CountedRows,
+    FoundRows,
+    LeftOut,
+    RowRules,
+    count_chunks,
+    found_in_chunks,
+    without,
+)
 from armnesia.logs.experiments import EXPERIMENT
 from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
+from armnesia.logs.manifests import Manifest, SourceChanges
 from armnesia.logs.occurrences import Occurrences
 from armnesia.logs.plain_booleans import with_plain_booleans
 from armnesia.logs.propensities import propensity_columns, vary
 from armnesia.logs.rows import RawRows, Rows, Selection
-from armnesia.logs.user_names import UserNames, with_users
+from armnesia.logs.user_names import UserNames, first_user_type, with_users
 from armnesia.logs.values import arm_of_text, heading, is_missing, label_text, sorted_if_comparable
 
 IN_MEMORY = "frame"
@@ -250,6 +262,94 @@ class Source(ABC):
         check = _Check(self, tuple(actions), checked_reward_range(reward_range), user_names, plain_booleans)
         return self._checked(check, chunk, selection)
 
+    # What was counted of a source, and whether what came since can be added to it.
+
+    def ordered_by(self, column: str) -> Self:
+        """The same table, whose later rows have greater values in a column; other kinds need none."""
+        raise InvalidInputError(
+            "ordered_by (--ordered-by) is for tables of databases; files and tables of lakes tell by"
+            f" themselves what is new: leave it out; got {column!r}"
+        )
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether `ordered_by` has to be said before there is a manifest."""
+        return False
+
+    def manifest(self) -> Manifest:
+        """What is counted when all rows are; refused by kinds that cannot tell later what has changed."""
+        raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
+
+    def changes_since(self, manifest: Manifest) -> SourceChanges:
+        """Tell whether there are rows besides those of a manifest, or all must be counted again."""
+        raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
+
+    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The same source with the rows that a manifest counted, if none of them has changed."""
+        raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
+
+    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The same source with the rows that came since a manifest."""
+        raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
+
+    # What a vault without rows asks; kinds that can do better than reading all rows override it.
+
+    def count_rows(self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT) -> CountedRows:
+        """Check every row that is not left out, and add them up by key and arm."""
+        n_read: list[int] = []
+        chunks = self._raw_and_checked(row_rules, None, left_out, n_read)
+        return count_chunks(chunks, self.key_columns, n_read, self.columns.user is not None)
+
+    def found_rows(
+        self, role: str, texts: Collection[str], row_rules: RowRules, *, every_spelling: bool, with_ids: bool
+    ) -> list[FoundRows]:
+        """Add up the rows of given users, or with given ids, by user, key and arm, and `with_ids` by id.
+
+        Users are found in every spelling, or only as they are given, which an index may answer.
+        """
+        selection = Selection(role, frozenset(texts))
+        if every_spelling and role == "user":
+            selection = selection._replace(user_type=row_rules.names.type)
+        chunks = self._raw_and_checked(row_rules, selection, NOTHING_LEFT_OUT, [])
+        rows = (checked for _, checked in chunks)
+        return found_in_chunks(rows, self.key_columns, with_ids=with_ids)
+
+    def labels_like(self, role: str, texts: Collection[str], user_type: UserType) -> set[str]:
+        """The users or ids that are among these texts, or may be one of them in another spelling.
+
+        All rows are read for it, by neither an index nor statistics of a file.
+        """
+        wanted = Selection(role, frozenset(texts), user_type)
+        found: set[str] = set()
+        for raw in self.by_scan().raw_rows(CHUNK, None):
+            labels = raw.users if role == "user" else raw.ids or []
+            found |= {each for each in set(labels) if each is not None and _is_like(each, wanted)}
+        return found
+
+    def distinct_labels(self, role: str) -> Iterator[Collection[str]]:
+        """The users or ids of all rows, in chunks; one may be in several."""
+        for raw in self.raw_rows(CHUNK, None):
+            yield {each for each in (raw.users if role == "user" else raw.ids or []) if each is not None}
+
+    def by_scan(self) -> Self:
+        """The same source, read without an index."""
+        return self
+
+    def user_type(self) -> UserType | None:
+        """How the users are named; None if there are none."""
+        return first_user_type(self.user_texts())
+
+    def _raw_and_checked(
+        self, row_rules: RowRules, selection: Selection | None, left_out: LeftOut, n_read: list[int]
+    ) -> Iterator[tuple[RawRows, Rows]]:
+        """Chunks as they are read and checked; their sizes, with rows that are left out, go to `n_read`."""
+        check = _Check(self, *row_rules, plain_booleans=False)
+        for raw in self.raw_rows(CHUNK, selection):
+            n_read.append(len(raw.positions))
+            kept = without(raw, left_out)
+            if kept.positions:
+                yield kept, check.rows(kept)
+
     def _selection(self, users: Collection[str] | None, ids: Collection[str] | None) -> Selection | None:
         given = [(role, texts) for role, texts in (("user", users), ("id", ids)) if texts is not None]
         if not given:
@@ -286,6 +386,13 @@ class Source(ABC):
             for position, action in zip(raw.positions, raw.actions, strict=True):
                 if is_missing(action):
                     yield position, None
+
+
+def _is_like(label: str, wanted: Selection) -> bool:
+    """Whether a label is one of the wanted texts, or is not written as names usually are."""
+    if label in wanted.texts:
+        return True
+    return wanted.plain is not None and wanted.user_type.normalised(label) != label
 
 
 def _place_of_user(columns: Columns, names: Sequence[str]) -> int | None:

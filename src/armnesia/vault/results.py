@@ -86,15 +86,28 @@ class Ingested:
     """How many rows came in the place of a record with the same id."""
     erasure: Erasure | None = None
     """Whether what they replaced has left the database's files; None if nothing was replaced."""
+    recounted_because: str | None = None
+    """In an external vault, why all sources were counted again; None if only new rows were counted.
+
+    Then `added` is how many more records there are, which may be fewer than 0.
+    """
+
+    @property
+    def recounted(self) -> bool:
+        """Whether all sources of an external vault were counted again."""
+        return self.recounted_because is not None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, `user_type_fixed` and `head` as text.
 
-        `decisions` is left out where there is one only, and `erasure` where nothing was replaced.
+        `decisions` is left out where there is one only, `erasure` where nothing was replaced, and `recounted`
+        and `recounted_because` where only new rows were counted.
         """
-        optional = {name: getattr(self, name) for name in ("decisions", "erasure")}
+        optional = {name: getattr(self, name) for name in ("decisions", "erasure", "recounted_because")}
         fields = {name: value for name, value in vars(self).items() if name not in optional}
         fields |= {name: value for name, value in optional.items() if value is not None}
+        if self.recounted:
+            fields["recounted"] = True
         fixed = {
             "actions_fixed": None if self.actions_fixed is None else list(self.actions_fixed),
             "user_type_fixed": None if self.user_type_fixed is None else str(self.user_type_fixed),
@@ -358,10 +371,13 @@ class ArmScore:
 
 @dataclass(frozen=True)
 class HeldSource:
-    """A source of an external vault, and how many records are counted from it."""
+    """A source of an external vault; how many records come from it is not known.
+
+    `recount` says why all of it has to be counted again, by the next ingest; None if it need not be.
+    """
 
     name: str
-    records: int
+    recount: str | None = None
 
 
 @dataclass(frozen=True)
@@ -680,11 +696,16 @@ class Restored:
 
 @dataclass(frozen=True)
 class Upgraded:
-    """From which schema version to which."""
+    """From which schema version to which.
+
+    `to_recount` are the sources of an external vault that have to be counted again, by the next ingest.
+    """
 
     from_version: int
     to_version: int
+    to_recount: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `from` and `to`."""
-        return {"from": self.from_version, "to": self.to_version}
+        """The keys `from` and `to`, and `to_recount` if there are such sources."""
+        recount = {"to_recount": list(self.to_recount)} if self.to_recount else {}
+        return {"from": self.from_version, "to": self.to_version, **recount}

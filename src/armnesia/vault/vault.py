@@ -167,6 +167,7 @@ class Vault:
         other_columns: bool = False,
         replace: bool = False,
         batch_rows: int | None = None,
+        ordered_by: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Ingested:
@@ -179,6 +180,9 @@ class Vault:
         come in the place of the records with their ids; the ledger says how many.
         With `dry_run` the result says what would be done, and nothing is written.
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
+
+        An external vault counts the rows that are new at the source. Of a table of a database these are the
+        rows with greater values in the column `ordered_by` than those that were counted.
         """
         rows = open_source(
             source,
@@ -188,6 +192,7 @@ class Vault:
             id=id,
             table=table,
             where=where,
+            whole_rows=self._connection.records.layout.holds_rows,
             decimals_as_written=not self.configuration.plain_decimals,
         )
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
@@ -198,6 +203,7 @@ class Vault:
             other_columns=other_columns,
             replaces=replace,
             batch_rows=batch_rows,
+            ordered_by=ordered_by,
             dry_run=dry_run,
             progress=progress,
         )

@@ -122,24 +122,6 @@ def test_no_statement_reads_all_rows(place: Place, analysed: bool, monkeypatch: 
         assert vault.verify().holds
 
 
-@ANALYSED
-def test_nor_where_rows_stay_at_their_sources(
-    place: Place, analysed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    configuration = Configuration(actions=("A", "B"), mode="external")
-
-    def source(first: int, last: int) -> str:
-        return str(csv_file(tmp_path / f"{first}-{last}.csv", first, last))
-
-    with place.create(configuration) as vault:
-        vault.ingest(source(0, ROWS), user="user", id="id")
-        if analysed:
-            change(vault, "ANALYZE")
-        with planned(monkeypatch) as plans:
-            work(vault, source)
-        assert whole_tables(plans) == {}
-
-
 @pytest.mark.parametrize("analysed", [False, True])
 def test_the_plans_of_worse_statements_are_recognised(analysed: bool, sqlite_place: Place) -> None:
     """How it was done before, which took a second for a row that came to ten million."""

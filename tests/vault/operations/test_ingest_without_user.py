@@ -97,7 +97,7 @@ def test_sources_that_are_known_are_counted_anew_whoever_was_forgotten(place: Pl
         assert vault.verify().holds
         with pytest.raises(VaultError, match=REFUSED):
             vault.ingest(tmp_path / "machines.csv")
-        assert vault.ingest(tmp_path / "machines.csv", no_user=True).already_there == 2
+        assert vault.ingest(tmp_path / "machines.csv", no_user=True).rows == 0
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
@@ -109,6 +109,8 @@ def test_rows_that_came_in_without_a_user_do_not_get_one_later(
     log = str(tmp_path / "log.csv")
     held = (
         "at least 3 rows of this source are in the vault without a user: the first is row 0; whose a record"
+        if mode == "managed"
+        else "its rows would count twice"
     )
     with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
         assert vault.ingest(log, id=id_).added == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import Vault
 from tests.databases import Place
 from tests.vault.raw_vaults import Snapshot, change, filled, reader_of, values
 
@@ -71,21 +71,6 @@ def test_a_rebuild_that_deletes_nothing_leaves_certificates_as_they_are(place: P
         assert not vault.rebuild().changed
         assert values(vault, "SELECT body FROM certificate") == before
         assert vault.certificate(users=["ann"]).erasure == "complete"
-
-
-def test_digests_that_came_back_into_an_external_vault_are_not_erased_either(
-    place: Place, tmp_path: Path
-) -> None:
-    log = tmp_path / "log.csv"
-    log.write_text("action,reward,user,id\nA,1,ann,1\nB,0,bob,2\n", encoding="utf-8")
-    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
-        vault.ingest(log, user="user", id="id")
-        rows = rows_of(vault, "ann")
-        forget_and_erase(vault, "ann")
-        put_back(vault, rows)
-        with reader_of(place):
-            vault.rebuild()
-            assert vault.certificate(users=["ann"]).erasure == "pending"
 
 
 def test_a_process_that_stayed_open_across_a_restore_knows_nothing_of_erasure_any_more(

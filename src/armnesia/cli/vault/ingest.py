@@ -60,6 +60,12 @@ def ingest(
     batch_rows: Annotated[
         int | None, typer.Option(min=1, help="Commit after this many rows; by default all at once.")
     ] = None,
+    ordered_by: Annotated[
+        str | None,
+        typer.Option(
+            help="External vault, table of a database: column whose values grow with every row that is added."
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -93,6 +99,7 @@ def ingest(
                 other_columns=other_columns,
                 replace=replace,
                 batch_rows=batch_rows,
+                ordered_by=ordered_by,
                 dry_run=dry_run,
                 progress=progress,
             )
@@ -130,6 +137,11 @@ def ingest(
         *([] if done.user_type_fixed is None else [f"User type from {since} on: {done.user_type_fixed}"]),
         f"Served now: {done.served}" if done.decisions is None else f"Decisions: {done.decisions}",
         *([_ERASURE[done.erasure]] if done.erasure is not None else []),
+        *(
+            [f"All sources {'would be' if dry_run else 'were'} counted again: {done.recounted_because}"]
+            if done.recounted
+            else []
+        ),
         *(["Nothing was changed."] if dry_run else []),
     )
 

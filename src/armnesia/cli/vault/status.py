@@ -59,8 +59,8 @@ def status(
     ]
     shown = [table("The vault", ["", ""], rows)]
     if found.sources:
-        sources = [[source.name, source.records] for source in found.sources]
-        shown.append(table("Sources", ["source", "rows counted from it"], sources))
+        sources = [[source.name, source.recount or ""] for source in found.sources]
+        shown.append(table("Sources", ["source", "to be counted again because"], sources))
     if found.scores is not None:
         warn_of_a_dominating_penalty(
             [arm.score for arm in found.scores],

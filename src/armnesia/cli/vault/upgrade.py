@@ -15,4 +15,9 @@ def upgrade(options: VaultOptions, as_json: opt.AsJson = False) -> None:
     done = Vault.upgrade(options.url, keys=options.keys, timeout=options.timeout)
     before, now = done.from_version, done.to_version
     text = f"Schema version {now}, as before." if before == now else f"Schema version {before} → {now}."
-    print_result(done.to_dict, as_json, text)
+    recount = [
+        f"Source {name} has to be counted again, by armnesia ingest or armnesia rebuild: until then nobody"
+        " can be forgotten."
+        for name in done.to_recount
+    ]
+    print_result(done.to_dict, as_json, text, *recount)

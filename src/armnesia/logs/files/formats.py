@@ -5,7 +5,7 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -161,12 +161,15 @@ class LogFiles:
             raise InvalidLogError(f"source {changed[0]!r} has changed since the log was read; read it again")
 
 
-def open_files(source: str | os.PathLike[str], wanted: set[str] | None) -> LogFiles:
+def open_files(
+    source: str | os.PathLike[str], wanted: set[str] | None, only: Sequence[str] | None = None
+) -> LogFiles:
     """Find the files of a path or glob, and check that they agree in format and in their columns.
 
-    Parquet files need to agree only in the `wanted` columns; None stands for all.
+    Parquet files need to agree only in the `wanted` columns; None stands for all. With `only`, these files
+    are opened, and others that the glob matches are not looked at.
     """
-    paths = find_paths(source)
+    paths = find_paths(source) if only is None else list(only)
     formats = set(map(_format, paths))
     if len(formats) > 1:
         raise InvalidLogError(

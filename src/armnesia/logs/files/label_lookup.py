@@ -21,8 +21,8 @@ class Lookup(NamedTuple):
     parameters: dict[str, Any]
 
 
-def look_up(column: FileColumn, texts: Collection[str]) -> Lookup:
-    """Find labels by their texts.
+def look_up(column: FileColumn, texts: Collection[str], parameter: str = "label") -> Lookup:
+    """Find labels by their texts; the name of the parameter begins with `parameter`.
 
     A text that reads as a value of the column, but is not the text of this value, names nobody: 7 is the
     label "7", not "7.0".
@@ -49,9 +49,9 @@ def look_up(column: FileColumn, texts: Collection[str]) -> Lookup:
         case []:
             return Lookup("false", {})
         case [label]:
-            return Lookup(f"{compared} = {value('$label')}", {"label": label})
-    labels = "SELECT unnest(CAST($labels AS VARCHAR[])) AS label"
-    return Lookup(f"{compared} IN (SELECT {value('label')} FROM ({labels}))", {"labels": wanted})
+            return Lookup(f"{compared} = {value(f'${parameter}')}", {parameter: label})
+    labels = f"SELECT unnest(CAST(${parameter}s AS VARCHAR[])) AS label"
+    return Lookup(f"{compared} IN (SELECT {value('label')} FROM ({labels}))", {f"{parameter}s": wanted})
 
 
 def finds_by_value(column: FileColumn, texts: Collection[str]) -> bool:

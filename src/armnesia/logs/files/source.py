@@ -12,12 +12,15 @@ from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
+from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW, UserType
+from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
+from armnesia.logs.counting import NOTHING_LEFT_OUT, CountedRows, FoundRows, LeftOut, RowRules
 from armnesia.logs.files.conditions import FileConditions
+from armnesia.logs.files.counting import count_files, find_in_files, labels_like, user_type_of
 from armnesia.logs.files.decisions import interval_sql
 from armnesia.logs.files.duckdb_engine import copies_compared_texts
 from armnesia.logs.files.duckdb_values import FileColumn
@@ -28,6 +31,7 @@ from armnesia.logs.files.text_sizes import check_text_sizes, content_size
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
 from armnesia.logs.log import Log
+from armnesia.logs.manifests import FileChanges, FileManifest, Manifest, SourceChanges
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.logs.source import Source
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
@@ -46,9 +50,17 @@ class FileSource(Source):
     """CSV or Parquet files, by a path or glob; a glob's files follow each other in sorted order."""
 
     def __init__(
-        self, path: str | os.PathLike[str], columns: Columns, *, table: str | None, whole_rows: bool
+        self,
+        path: str | os.PathLike[str],
+        columns: Columns,
+        *,
+        table: str | None,
+        whole_rows: bool,
+        only: Sequence[str] | None = None,
     ) -> None:
+        """With `only`, some of the files that the path or glob stands for."""
         rules.refuse_table(table)
+        self._only = only
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
         self._files = self._opened(path, None if whole_rows and columns.id is None else columns.wanted())
         names = [name for name, _ in self._files.columns]
@@ -74,6 +86,7 @@ class FileSource(Source):
         self._keys: tuple[tuple[FileColumn, KeyColumn], ...] = ()
         self._further: list[str] = []
         self._conditions = FileConditions()
+        self._left_out: tuple[Lookup, ...] = ()
         self._n_rows = self._files.n_rows
 
     def with_decimals_as_written(self) -> Self:
@@ -89,7 +102,7 @@ class FileSource(Source):
 
     def _opened(self, path: str | os.PathLike[str], wanted: set[str] | None) -> LogFiles:
         """Find the files, of which the `wanted` columns are read; None stands for all."""
-        return open_files(path, wanted)
+        return open_files(path, wanted, self._only)
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
         """The same files without the rows that do not satisfy these conditions, which one query counts."""
@@ -119,16 +132,25 @@ class FileSource(Source):
     @property
     def _kept(self) -> str:
         """Whether a row is read, in SQL; its parameters are `_where_parameters`."""
-        return self._conditions.satisfied
+        others = [f"NOT coalesce({each.condition}, false)" for each in self._left_out]
+        return " AND ".join([self._conditions.satisfied, *others])
 
     @property
     def _where_parameters(self) -> dict[str, Any]:
-        return self._conditions.parameters
+        parameters = self._conditions.parameters
+        for each in self._left_out:
+            parameters |= each.parameters
+        return parameters
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether some rows are not read."""
+        return bool(self.where or self._left_out)
 
     @property
     def _table(self) -> str:
         """The rows that are read, in SQL."""
-        return self._table_where(self._kept) if self.where else self._files.table
+        return self._table_where(self._kept) if self._chooses else self._files.table
 
     def _table_where(self, condition: str) -> str:
         return f"(SELECT * FROM {self._files.table} WHERE {condition})"
@@ -137,7 +159,7 @@ class FileSource(Source):
         """The same files with key columns; refuse files that have changed."""
         if not keys:
             return self
-        keyed = super().with_keys(tuple(key.name for key in keys))
+        keyed = super().keyed_by(keys)
         columns = keyed._further_columns("key", [key.name for key in keys])
         for column, key in zip(columns, keys, strict=True):
             column.check("reward" if key.edges else "key", key.described)
@@ -201,7 +223,7 @@ class FileSource(Source):
     def _rows_in_order(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Read every row, and give all or those of a selection."""
         self.check_sizes(*self._column_of.keys() - {"reward"}, whole_rows=self.reads_whole_rows)
-        columns = ", ".join([*self._streamed(), *([self._kept] if self.where else [])])
+        columns = ", ".join([*self._streamed(), *([self._kept] if self._chooses else [])])
         if selection is None:
             first = 0
             # All rows, also those that are not kept: their number shows that all were read.
@@ -263,6 +285,97 @@ class FileSource(Source):
         ((n_rows,),) = self._files.query(f"SELECT count(*) FROM {self._files.table}")
         self._files.check_count(n_rows)
 
+    def manifest(self) -> FileManifest:
+        """The paths, sizes and times of change of all files, as they were when they were opened."""
+        files = zip(self._files.paths, self._files.stamps, strict=True)
+        return FileManifest(tuple(sorted((path, *stamp) for path, stamp in files)))
+
+    def changes_since(self, manifest: Manifest) -> SourceChanges:
+        """Compare the files with those of a manifest."""
+        assert isinstance(manifest, FileManifest)
+        return manifest.changes_to(self.manifest())
+
+    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The rows of the files of a manifest."""
+        assert isinstance(manifest, FileManifest)
+        return self._with_files(manifest.paths)
+
+    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The rows of the files that were added."""
+        assert isinstance(changes, FileChanges)
+        return self._with_files(changes.added)
+
+    def _with_files(self, paths: Sequence[str]) -> Self:
+        """The same source with some of its files, which need not have their columns in the same order."""
+        if set(paths) == set(self._files.paths):
+            return self
+        part = type(self)(
+            self._location, self.columns, table=None, whole_rows=self.reads_whole_rows, only=sorted(paths)
+        )
+        if self.decimals_as_written:
+            part = part.with_decimals_as_written()
+        part = part.filtered(self.where) if self.where else part
+        return part.keyed_by(self.key_columns)
+
+    def without(self, left_out: LeftOut) -> Self:
+        """The same files without rows of people or with ids whose texts these are."""
+        given = {"user": left_out.users, "id": left_out.ids}
+        if not any(given.values()):
+            return self
+        part = copy.copy(self)
+        part._known_ranges = {}
+        part._left_out = tuple(
+            look_up(self._column_of[role], texts, f"without_{role}") for role, texts in given.items() if texts
+        )
+        counted = part._files.query(f"SELECT count(*) FROM {part._table}", **part._where_parameters)
+        ((part._n_rows,),) = counted
+        return part
+
+    def count_rows(self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT) -> CountedRows:
+        """Check every row and add them up by one group-by."""
+        part = self.without(left_out)
+        totals = ArmStatistics.empty(row_rules.actions, row_rules.reward_range)
+        if part._n_rows:
+            totals = part.read(row_rules.actions, row_rules.reward_range).statistics()
+        return count_files(part, totals, row_rules, self._n_rows)
+
+    def found_rows(
+        self, role: str, texts: Collection[str], row_rules: RowRules, *, every_spelling: bool, with_ids: bool
+    ) -> list[FoundRows]:
+        """Look rows up by values of the column's own type, and add them up."""
+        return find_in_files(self, role, texts, row_rules, every_spelling=every_spelling, with_ids=with_ids)
+
+    def labels_like(self, role: str, texts: Collection[str], user_type: UserType) -> set[str]:
+        """Compare the text of every row, whatever the statistics of a file say."""
+        return labels_like(self, role, texts, user_type)
+
+    def distinct_labels(self, role: str) -> Iterator[Collection[str]]:
+        """Ask DuckDB for the distinct users or ids."""
+        self.check_sizes(role)
+        return self.stream_texts("SELECT DISTINCT label FROM labels", role=role)
+
+    def stream_texts(self, sql: str, *, role: str, **parameters: Any) -> Iterator[list[str]]:
+        """Run SQL with one column over `labels`, the texts `label` of a column that are not missing."""
+        sql = f"{self._labels(role)} {sql}"
+        for rows in self._files.stream(sql, CHUNK, **self._where_parameters, **parameters):
+            yield [label for (label,) in rows]
+
+    def query_texts(self, sql: str, *, role: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Run SQL over `labels`, as `stream_texts` does, all at once."""
+        return self._files.query(f"{self._labels(role)} {sql}", **self._where_parameters, **parameters)
+
+    def _labels(self, role: str) -> str:
+        texts = f"SELECT {self._column_of[role].text()} AS label FROM {self._table}"
+        return f"WITH labels AS (SELECT label FROM ({texts}) WHERE label IS NOT NULL)"
+
+    def column_of(self, role: str) -> FileColumn | None:
+        """The column of a role; None if there is none."""
+        return self._column_of.get(role)
+
+    def user_type(self) -> UserType | None:
+        """Ask DuckDB whether all users are integers."""
+        return user_type_of(self)
+
     def user_texts(self) -> Iterator[list[str | None]]:
         """Stream the user column, without the rest of long names: they are no integers."""
         self.check_sizes("user")
@@ -288,7 +401,7 @@ class FileSource(Source):
         if undeclared:
             condition = "action_text IN (SELECT unnest($texts))"
             label = self.label_of("action")
-            offences = self._first_rows(label, condition, reward_range, texts=undeclared)
+            offences = self.first_rows(label, condition, reward_range, texts=undeclared)
             raise rules.undeclared_actions(what, offences, actions)
         if any(count > valid for _, count, _, valid in found):
             raise self._refused_rewards(reward_range)
@@ -315,14 +428,14 @@ class FileSource(Source):
         for at, role in enumerate(sized):
             if max((row[4 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
                 condition = f"strlen({role}_text) > {LONGEST_TEXT}"
-                ((first, _), *_) = self._first_rows("NULL", condition, reward_range)
+                ((first, _), *_) = self.first_rows("NULL", condition, reward_range)
                 raise rules.long_label(self.described(role), first)
         for at, name in enumerate(self._propensities):
             self._known_ranges[name] = [row[4 + len(sized) + 2 * at :][:2] for row in found]
         return [row[:4] for row in found]
 
     def _refuse_missing_actions(self, reward_range: tuple[float, float]) -> None:
-        offences = self._first_rows("NULL", "action_text IS NULL", reward_range)
+        offences = self.first_rows("NULL", "action_text IS NULL", reward_range)
         if offences:
             raise rules.missing_actions(self.described("action"), offences)
 
@@ -341,6 +454,10 @@ class FileSource(Source):
     def of_users(self, texts: Collection[str]) -> Lookup:
         """The rows of these users, for `query`."""
         return self._look_up("user", texts)
+
+    def of_labels(self, role: str, texts: Collection[str]) -> Lookup:
+        """The rows with these users or ids, for `query`."""
+        return self._look_up(role, texts)
 
     def _look_up(self, role: str, texts: Collection[str]) -> Lookup:
         if len(texts) > 1 and copies_compared_texts():
@@ -373,7 +490,7 @@ class FileSource(Source):
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
         low, high = reward_range
         numbered = "SELECT *, row_number() OVER () - 1 AS position FROM decisions"
-        if self.where:  # numbered before they are chosen: a message must name the row of the file
+        if self._chooses:  # numbered before they are chosen: a message must name the row of the file
             in_order = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
             chosen = f"SELECT {columns}, position FROM ({in_order}) WHERE {self._kept}"
             numbered = f"SELECT *, {_UNITS} AS units FROM ({chosen})"
@@ -390,7 +507,7 @@ class FileSource(Source):
             **parameters,
         )
 
-    def _first_rows(
+    def first_rows(
         self, value: str, condition: str, reward_range: tuple[float, float], **parameters: Any
     ) -> list[tuple[int, Any]]:
         """Find the first rows that satisfy a condition, and the value of a column there."""
@@ -428,13 +545,13 @@ class FileSource(Source):
         """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
         what = self.described("reward")
         not_numbers = "reward IS NULL AND reward_text IS NOT NULL"
-        offences = self._first_rows("reward_text", not_numbers, reward_range)
+        offences = self.first_rows("reward_text", not_numbers, reward_range)
         if offences:
             return rules.not_numbers(what, offences)
-        offences = self._first_rows("reward", "reward IS NULL OR NOT isfinite(reward)", reward_range)
+        offences = self.first_rows("reward", "reward IS NULL OR NOT isfinite(reward)", reward_range)
         if offences:
             return rules.not_finite(what, offences)
-        offences = self._first_rows("reward", "units IS NULL", reward_range)
+        offences = self.first_rows("reward", "units IS NULL", reward_range)
         return rules.outside_range(what, offences, reward_range)
 
     def _streamed(self, *, bounded: bool = False) -> Iterator[str]:
@@ -465,7 +582,7 @@ class FileSource(Source):
 
     def _kept_raw(self, positions: range | list[int], rows: list[tuple[Any, ...]]) -> RawRows | None:
         """The rows of a chunk that satisfy the conditions, as the last column says; None if none does."""
-        if self.where:
+        if self._chooses:
             places = [place for place, row in enumerate(rows) if row[-1]]
             positions, rows = [positions[place] for place in places], [rows[place][:-1] for place in places]
         return self._raw(positions, rows) if rows else None

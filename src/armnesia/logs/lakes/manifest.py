@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot, digest_of
+from armnesia.logs.manifests import Manifest
 
 
 class CountedFile(NamedTuple):
@@ -51,6 +52,15 @@ class TableManifest:
         """All files of a version of a table."""
         files = tuple(sorted(map(CountedFile.of, snapshot.files)))
         return cls(snapshot.kind, snapshot.table_id, snapshot.version, snapshot.schema, files)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The table."""
+        return frozenset([f"{self.kind}:{self.table_id}"])
+
+    def is_table_of(self, other: Manifest) -> bool:
+        """Whether the ids are the same: an Iceberg table may be named by another file of metadata each time."""
+        return isinstance(other, TableManifest) and self.parts == other.parts
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""

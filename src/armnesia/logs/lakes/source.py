@@ -14,6 +14,7 @@ from armnesia.logs.lakes.file_groups import GroupedFiles
 from armnesia.logs.lakes.files import LakeFiles, open_columns
 from armnesia.logs.lakes.manifest import Commit, TableChanges, TableManifest, changes_between
 from armnesia.logs.lakes.snapshot import TableSnapshot
+from armnesia.logs.manifests import Manifest, SourceChanges
 
 
 class TableLog(Protocol):
@@ -54,18 +55,32 @@ class LakeSource(FileSource):
             "read": {"table_id": snapshot.table_id, "version": snapshot.version},
         }
 
-    def manifest(self) -> TableManifest:
+    def manifest(self) -> TableManifest:  # type: ignore[override]  # of the table, not of its files
         """What is counted when all rows are."""
         return TableManifest.of(self._snapshot)
 
-    def changes_since(self, manifest: TableManifest) -> TableChanges:
+    def changes_since(self, manifest: Manifest) -> TableChanges:
         """Tell whether there are files to count besides those of a manifest, or all must be counted again."""
+        assert isinstance(manifest, TableManifest)
         now = self.manifest()
         if manifest.version == now.version:
             commits: Sequence[Commit] | None = ()
         else:
             commits = self._log.commits_since(manifest.version) if manifest.table_id == now.table_id else None
         return changes_between(manifest, now, commits)
+
+    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The rows of all files but those that were added."""
+        assert isinstance(changes, TableChanges)
+        if not changes.added:
+            return self
+        added = {file.path for file in changes.added}
+        return self.reading_only(file.path for file in self._snapshot.files if file.path not in added)
+
+    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The rows of the files that were added."""
+        assert isinstance(changes, TableChanges)
+        return self.reading_only(file.path for file in changes.added)
 
     def reading_only(self, paths: Iterable[str]) -> Self:
         """The same source with the rows of some of its files, which `manifest` and `changes_since` name."""

@@ -1,9 +1,10 @@
 """Decisions in a table on a PostgreSQL server."""
 
+import copy
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
@@ -11,7 +12,8 @@ from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables.source import TableSource, no_table
+from armnesia.logs.rules import described
+from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
 from armnesia.logs.urls import without_password
 
 _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}
@@ -20,6 +22,8 @@ _INTEGERS = {"int2", "int4", "int8"}
 _NUMBERS = {*_INTEGERS, "float4", "float8", "numeric"}
 _FLOATABLE = _NUMBERS - {"numeric"}
 """Types of which every value has a float: a numeric may be too large for one."""
+_ORDERED = {*_INTEGERS, "numeric", "text", "varchar", "date", "timestamp", "timestamptz"}
+"""Types of a column by which rows may be ordered: their text reads as the same value again."""
 _FEWEST, _MOST = 64, 4096
 """How many rows are fetched first, and at most, at a time."""
 _PIECE_TEXT = 1 << 20
@@ -53,6 +57,7 @@ class PostgresSource(TableSource):
         self._psycopg = psycopg
         self._url = url
         self._type_of: dict[str, str] = {}
+        self._without_indexes = False
         super().__init__(without_password(url), columns, table=table, whole_rows=whole_rows)
         if self._type_of.get(self.columns.named().get("user", "")) == "float4":
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
@@ -92,12 +97,39 @@ class PostgresSource(TableSource):
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         # A raw cursor has parameters $1, so that a percent sign in a name needs no escape.
         raw_cursor = self._psycopg.RawServerCursor
+        for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):
+            if mark in sql:
+                parameters += (value,)
+                sql = sql.replace(mark, f"${len(parameters)}")
         with self._connected() as connection, raw_cursor(connection, "armnesia_source") as cursor:
+            if self._without_indexes:
+                for kind in ("indexscan", "indexonlyscan", "bitmapscan"):
+                    connection.execute(f"SET LOCAL enable_{kind} = off")
             cursor.execute(sql, parameters)
             size = _FEWEST
             while rows := cursor.fetchmany(size):
                 yield rows
                 size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
+
+    def by_scan(self) -> Self:
+        """The same table, read without an index."""
+        other = copy.copy(self)
+        other._without_indexes = True
+        return other
+
+    def _highest(self, column: str) -> str | None:
+        name = quoted(column)
+        if self._type_of[column] not in _ORDERED:
+            raise no_order(described("ordered-by", column), f"the type {self._type_of[column] or 'array'}")
+        asked = f"max({name})::text, count(*) - count({name})"
+        ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        if missing:
+            raise no_order(described("ordered-by", column), "a missing value")
+        return None if highest is None else str(highest)
+
+    def _compared(self, column: str, operator: str, value: str) -> str:
+        assert self._order is not None  # it is the column
+        return f"{column} {operator} {value}::{self._type_of[self._order]}"
 
     def _condition(
         self, column: str, selection: Selection, parameter: int = 1

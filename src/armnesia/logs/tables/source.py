@@ -10,11 +10,15 @@ from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition, rows_that_satisfy
 from armnesia.logs.limits import CHUNK, in_chunks
+from armnesia.logs.manifests import FileChanges, Manifest, SourceChanges, TableRange
 from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
 from armnesia.logs.source import Source
 from armnesia.logs.values import label_text, with_decimals_as_written
+
+ABOVE, UP_TO = "\0above", "\0up_to"
+"""Stand for parameters in SQL until it is run: no name can have such characters."""
 
 
 class TableSource(Source):
@@ -31,6 +35,10 @@ class TableSource(Source):
         available = self._available()
         super().__init__(columns, available, whole_rows=whole_rows)
         self._names = available
+        self._order: str | None = None
+        self._highest_known: TableRange | None = None
+        self._above: str | int | None = None
+        self._up_to: str | int | None = None
         whole, reward = self.reads_whole_rows, self.columns.reward
         self._read = available if whole else list(dict.fromkeys(self.columns.named().values()))
         self._others = sorted(name for name in available if name != reward) if whole else None
@@ -51,6 +59,7 @@ class TableSource(Source):
             "table": self._table,
             "columns": vars(self.columns),
             **self.described_filter(),
+            **({} if self._order is None else {"ordered_by": self._order}),
         }
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
@@ -61,6 +70,66 @@ class TableSource(Source):
         chosen.where = (*self.where, *where)
         chosen._read = list(dict.fromkeys([*self._read, *names]))
         return chosen
+
+    def ordered_by(self, column: str) -> Self:
+        """The same table, whose later rows have greater values in a column."""
+        check_found("ordered-by", [column], self._names)
+        ordered = copy.copy(self)
+        ordered._order, ordered._highest_known = column, None
+        return ordered
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether nothing says which rows are new."""
+        return self._order is None
+
+    def manifest(self) -> TableRange:
+        """The highest value of the column that rows are ordered by, when it is first asked for."""
+        if self._order is None:
+            raise InvalidInputError(
+                "a vault that holds no rows needs to know which rows of a table of a database are new: name a"
+                " column whose values grow with every row that is added, such as an id or a time, with"
+                " ordered_by (--ordered-by)"
+            )
+        if self._highest_known is None:
+            name = f"{self._location}#{self._table}"
+            self._highest_known = TableRange(name, self._order, self._highest(self._order))
+        return self._highest_known
+
+    def changes_since(self, manifest: Manifest) -> FileChanges:
+        """Tell whether there are rows with greater values than were counted.
+
+        Rows that were changed or removed below are not noticed, unless the last one was.
+        """
+        assert isinstance(manifest, TableRange)
+        now = self.manifest()
+        if (now.table, now.column) != (manifest.table, manifest.column):
+            return FileChanges(recount=f"its rows were ordered by {manifest.column!r}")
+        if manifest.highest is None or now.highest == manifest.highest:
+            return FileChanges((now.table,) if now.highest != manifest.highest else ())
+        if self._between(None, manifest.highest)._highest(now.column) != manifest.highest:
+            return FileChanges(recount="the last of the rows that were counted is no longer there")
+        return FileChanges((now.table,))
+
+    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The rows up to the value of a manifest."""
+        assert isinstance(manifest, TableRange)
+        return self._between(None, manifest.highest)
+
+    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        """The rows above the value of a manifest, up to the one that is the highest now."""
+        assert isinstance(manifest, TableRange)
+        return self._between(manifest.highest, self.manifest().highest)
+
+    def _between(self, above: str | int | None, up_to: str | int | None) -> Self:
+        """The rows with greater values than one, up to another; without the latter there are none."""
+        assert self._order is not None  # there is a manifest
+        part, column = copy.copy(self), quoted(self._order)
+        limits = [self._compared(column, ">", ABOVE)] if above is not None else []
+        limits += [self._compared(column, "<=", UP_TO) if up_to is not None else "1 = 0"]
+        part._quoted = f"(SELECT * FROM {self._quoted} WHERE {' AND '.join(limits)}) AS part"
+        part._above, part._up_to = above, up_to
+        return part
 
     def n_rows(self) -> int | None:
         """Ask the database, unless there are conditions: it would have to send all rows."""
@@ -157,6 +226,14 @@ class TableSource(Source):
         return quoted(name)
 
     @abstractmethod
+    def _highest(self, column: str) -> str | int | None:
+        """The highest value of a column, as a manifest holds it; refuse a missing one, and other types."""
+
+    @abstractmethod
+    def _compared(self, column: str, operator: str, value: str) -> str:
+        """Compare a quoted column with a value of a manifest, which stands for a parameter."""
+
+    @abstractmethod
     def _number(self, name: str) -> str:
         """A column as a number in SQL; NULL where it holds none."""
 
@@ -182,6 +259,14 @@ class TableSource(Source):
 
         An index can answer it, unless other spellings of users are selected too.
         """
+
+
+def no_order(described: str, values: str) -> InvalidLogError:
+    """Refuse a column by which rows cannot be told to be new."""
+    return InvalidLogError(
+        f"{described} must have a value in every row, and values that can be ordered: integers, text, or on"
+        f" PostgreSQL also numeric values, dates and times; got {values}"
+    )
 
 
 def no_table(table: str, location: str, existing: Iterable[str]) -> InvalidLogError:

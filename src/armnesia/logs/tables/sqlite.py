@@ -1,18 +1,20 @@
 """Decisions in a table of an SQLite file."""
 
+import copy
 import os
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables.source import TableSource, no_table
+from armnesia.logs.rules import described
+from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
@@ -55,6 +57,7 @@ class SqliteSource(TableSource):
 
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         n_read = 0
+        sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             try:
@@ -68,6 +71,40 @@ class SqliteSource(TableSource):
                     f" value of more than {_LONGEST_VALUE:,} bytes in a column that is read; shorten it, or"
                     " name a column of ids with id=... (--id-column)"
                 ) from None
+
+    def _bounded(self, sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+        """Put values in the place of those that bound the rows: they stand before all others."""
+        bounds = ((ABOVE, self._above), (UP_TO, self._up_to))
+        given = tuple(value for mark, value in bounds if mark in sql)
+        return sql.replace(ABOVE, "?").replace(UP_TO, "?"), given + parameters
+
+    def by_scan(self) -> Self:
+        """The same table, read without an index; a view is read as SQLite does it."""
+        with self._connected() as connection:
+            sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+            ((is_table,),) = connection.execute(sql, (self._table,))
+        other = copy.copy(self)
+        if is_table:
+            plain = quoted(self._table)
+            other._quoted = self._quoted.replace(f"FROM {plain}", f"FROM {plain} NOT INDEXED", 1)
+            if other._quoted == plain:
+                other._quoted = f"{plain} NOT INDEXED"
+        return other
+
+    def _highest(self, column: str) -> str | int | None:
+        name = quoted(column)
+        asked = f"max({name}), min(typeof({name})), max(typeof({name}))"
+        ((highest, first, last),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        if first is not None and (first != last or first not in ("integer", "text")):
+            raise no_order(
+                described("ordered-by", column),
+                "a missing value" if "null" in (first, last) else f"values of type {first}",
+            )
+        found: str | int | None = highest
+        return found
+
+    def _compared(self, column: str, operator: str, value: str) -> str:
+        return f"{column} {operator} {value}"
 
     def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.

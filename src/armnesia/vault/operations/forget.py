@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,9 +40,10 @@ from armnesia.vault.state.decision_table import (
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
 from armnesia.vault.state.inheritance import warn_of_successors
-from armnesia.vault.state.records import DecisionSums, DeletedRecords, SourceRows
+from armnesia.vault.state.records import DecisionSums, DeletedRecords
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
+from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -100,7 +102,7 @@ class ResolvedRequest:
 
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
-    lookup = connection.records.look_up(connection.reading, target)
+    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
     compared = None if options.exactly else records_compared_before(connection, target)
     with connection.writing() as transaction:
         before, keyring = transaction.state, transaction.keyring
@@ -138,22 +140,25 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    lookup = connection.records.look_up(connection.reading, target)
+    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
     with connection.reading() as transaction:
         state = transaction.state
         resolved = options.resolve(state.configuration)
         target = target.normalised(state.configuration.user_type)
         history = RequestHistory.read(transaction, target)
-        sums = connection.records.find(transaction, target, lookup)
-        held = _names_with_records(transaction, target)
+        records = connection.records
+        lookup = records.current(transaction, target, lookup, exactly=options.exactly)
+        sums = records.find(transaction, target, lookup)
+        held = records.names_held(transaction, target, lookup)
         if not history.answered_before and not options.exactly:
-            refuse_similar_names(transaction, target, held, history.suppressed)
+            holds = partial(records.keys_held, transaction, target, lookup=lookup)
+            refuse_similar_names(transaction, target, held, history.suppressed, holds)
         touched = _touched(transaction, sums)
         unlearner, release, fallback_because = None, None, None
         decided_again = 0 if state.configuration.by else None
         method_lines: tuple[str, ...] = ()
         some_not_held = not history.answered_before and len(held) < len(target.users)
-        unknown = some_not_held and tables.has_records_without_owner(transaction.session)
+        unknown = some_not_held and records.some_without_user(transaction.session)
         if touched is not None:
             used, release, _ = _release(state.configuration, touched, resolved)
             unlearner, fallback_because = used.unlearner.name, used.fallback_because
@@ -218,17 +223,20 @@ def _answer(
     connection: VaultConnection,
     transaction: Transaction,
     target: ErasureTarget,
-    lookup: SourceRows | None,
+    lookup: SourceLookup | None,
     resolved: ResolvedRequest,
 ) -> _Answer | None:
     """Delete the records, decide and store; None if the same request was answered before."""
     history = RequestHistory.read(transaction, target)
     if history.answered_before:
-        _refuse_returned_records(transaction, target)
+        _refuse_returned_records(connection, transaction, target)
         return None
-    deleted = connection.records.delete(transaction, target, lookup)
+    records = connection.records
+    lookup = records.current(transaction, target, lookup, exactly=resolved.exactly)
+    deleted = records.delete(transaction, target, lookup)
     if not resolved.exactly:
-        refuse_similar_names(transaction, target, deleted.held, history.suppressed)
+        holds = partial(records.keys_held, transaction, target, lookup=lookup)
+        refuse_similar_names(transaction, target, deleted.held, history.suppressed, holds)
     touched = _touched(transaction, deleted.sums)
     outcome = _decide(transaction, touched, resolved)
     covers = connection.erasure_covers(outcome.kind)
@@ -236,7 +244,7 @@ def _answer(
     decisions = _described(state, touched, outcome.served) if state.configuration.by else None
     request = None if touched is None else touched.request
     some_not_held = len(deleted.held) < len(target.users)
-    unknown = some_not_held and tables.has_records_without_owner(transaction.session)
+    unknown = some_not_held and records.some_without_user(transaction.session)
     return _Answer(deleted, request, outcome, unknown, decisions, draft, opening)
 
 
@@ -504,15 +512,11 @@ def _ledger_facts(
     }
 
 
-def _names_with_records(transaction: Transaction, target: ErasureTarget) -> set[bytes]:
-    """The row keys of those names in the request that have records."""
-    keys = target.row_keys(transaction.keyring)
-    return tables.keys_with_records(transaction.session, target.row_column, keys)
-
-
-def _refuse_returned_records(transaction: Transaction, target: ErasureTarget) -> None:
+def _refuse_returned_records(
+    connection: VaultConnection, transaction: Transaction, target: ErasureTarget
+) -> None:
     """Refuse to answer "done before" while rows of the request are in the vault again."""
-    if _names_with_records(transaction, target):
+    if connection.records.names_held(transaction, target, None):
         raise VaultError(
             "rows of a person or record forgotten by this request are in the vault again, put there by"
             " something other than armnesia: run armnesia verify, and armnesia rebuild to remove them"

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -17,11 +18,13 @@ from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import check_number
 from armnesia.vault.state.inheritance import warn_of_successors
+from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.record_loader import RecordLoader, user_type_for
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
+from armnesia.vault.state.source_ingest import SourceIngest
 from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.storage import tables
@@ -45,6 +48,7 @@ def ingest(
     other_columns: bool = False,
     replaces: bool = False,
     batch_rows: int | None = None,
+    ordered_by: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Ingested:
@@ -55,12 +59,15 @@ def ingest(
     could bring their rows back unnoticed: it is refused, unless `users` states that its rows belong to none.
     So is a source with another action or reward column, unless `other_columns` states that it means the same.
     With `replaces`, rows come in the place of records that have their id and another action, reward or key.
-    With `dry_run` the rows are read and compared, and nothing is written.
+    With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
+    that are new at the source; `ordered_by` is the column of a table of a database that tells which are.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
     if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
+    records = connection.records
+    source = _with_order(source, ordered_by, managed=isinstance(records, ManagedRecords))
     state = _check_before_reading(connection, source, users, other_columns, replaces)
     source = source.keyed_by(state.configuration.key_columns)
     by_decision = bool(state.configuration.by)
@@ -97,14 +104,22 @@ def ingest(
     if state.configuration.successors:
         warn_of_successors(state.configuration, "rows that come in here do not come in there")
     remarks = SourceRemarks(state, source, names)
+    if not isinstance(records, ManagedRecords):
+        found = SourceIngest(connection, source, actions, user_type, names)
+        with _saying_remedy():
+            result = _count_at_source(found, result, batch_rows)
+        if progress is not None:
+            progress(result.rows)
+        remarks.warn(result)
+        return result
     if dry_run:
-        result = _compare(connection, source, chunks(), remarks, result, progress, replaces=replaces)
+        result = _compare(connection, records, source, chunks(), remarks, result, progress, replaces=replaces)
         remarks.warn(result)
         return result
     if batch_rows is not None:
         # A row far down that is refused must not leave the batches before it.
-        _compare(connection, source, chunks(), remarks, result, None, replaces=replaces)
-    batches = _Batches(connection, source, actions, user_type, users, other_columns, replaces)
+        _compare(connection, records, source, chunks(), remarks, result, None, replaces=replaces)
+    batches = _Batches(connection, records, source, actions, user_type, users, other_columns, replaces)
     for batch in _batches(chunks(), batch_rows):
         loaded, state = batches.load(batch, remarks, result.rows, progress)
         result = replace(_with_counts(result, loaded), served=state.served_action, head=state.head)
@@ -117,12 +132,48 @@ def ingest(
     return result
 
 
+def _with_order(source: Source, ordered_by: str | None, *, managed: bool) -> Source:
+    if ordered_by is None:
+        return source
+    if managed:
+        raise InvalidInputError(
+            "ordered_by (--ordered-by) is for external vaults; a managed vault knows its rows: leave it out"
+        )
+    return source.ordered_by(ordered_by)
+
+
+def _count_at_source(found: SourceIngest, result: Ingested, batch_rows: int | None) -> Ingested:
+    """Count what is new at a source, and store it unless it is a dry run."""
+    if batch_rows is not None:
+        raise InvalidInputError(
+            "an external vault counts a source in one statement, without batches: leave batch_rows"
+            " (--batch-rows) out"
+        )
+    if result.dry_run:
+        counted = found.prepare()
+        added, more = found.check(counted)
+        decisions = None if result.decisions is None else result.decisions + more
+    else:
+        counted, added, state = found.run()
+        result = replace(result, served=state.served_action, head=state.head)
+        decisions = state.n_decisions if state.configuration.by else None
+    return replace(
+        result,
+        rows=counted.rows,
+        added=added,
+        suppressed=counted.left_out,
+        decisions=decisions,
+        recounted_because=counted.recount,
+    )
+
+
 class _Batches:
     """Loads batches of a source, each in a transaction of its own."""
 
     def __init__(
         self,
         connection: VaultConnection,
+        records: ManagedRecords,
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
@@ -130,12 +181,8 @@ class _Batches:
         other_columns: bool,
         replaces: bool,
     ) -> None:
-        self._connection, self._source, self._actions, self._user_type = (
-            connection,
-            source,
-            actions,
-            user_type,
-        )
+        self._connection, self._records, self._source = connection, records, source
+        self._actions, self._user_type = actions, user_type
         self._users, self._other_columns, self._replaces = users, other_columns, replaces
         self._suppression: SuppressionList | None = None
 
@@ -151,7 +198,7 @@ class _Batches:
             self._suppression = SuppressionList.read(transaction, self._suppression)
             loader = RecordLoader(
                 transaction,
-                connection.records,
+                self._records,
                 self._source,
                 self._actions,
                 self._user_type,
@@ -171,8 +218,14 @@ class _Batches:
 
 def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:
     """The rows of a source; say how an action that the vault does not have comes in."""
-    try:
+    with _saying_remedy():
         yield from chunks
+
+
+@contextmanager
+def _saying_remedy() -> Iterator[None]:
+    try:
+        yield
     except UndeclaredActionError as error:
         raise InvalidLogError(
             f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"
@@ -181,6 +234,7 @@ def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:
 
 def _compare(
     connection: VaultConnection,
+    records: ManagedRecords,
     source: Source,
     chunks: Iterable[Rows],
     remarks: SourceRemarks,
@@ -196,9 +250,7 @@ def _compare(
         with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
             remarks.read(transaction, rows)
             suppression = SuppressionList.read(transaction, suppression)
-            compared = RecordComparison(
-                transaction, connection.records, source, suppression, replaces=replaces
-            )
+            compared = RecordComparison(transaction, records, source, suppression, replaces=replaces)
             compared.check_spelling_of_ids(rows)
             compared.new_rows(rows)
             state = transaction.state

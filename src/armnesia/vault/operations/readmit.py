@@ -1,5 +1,7 @@
 """Readmitting: records of forgotten people may come in again."""
 
+from dataclasses import replace
+
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.results import Readmitted
@@ -30,7 +32,7 @@ def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool =
         after = history.after_readmitting(entry.sequence, erase=erase)
         digests, statements = history.rows.apply_changes(after, transaction.keyring, before.digests)
         transaction.add(*statements)
-        transaction.store(before, digests=digests)
+        transaction.store(connection.records.readmit(transaction, replace(before, digests=digests)))
     if erase:
         connection.database.erase()
     return Readmitted(len(target.names), erase, entry.head)

@@ -31,7 +31,7 @@ def rebuild(
 
     This also repairs a state that something else has changed: then everything that the ledger determines is
     taken from it, and it must be intact. `without` names sources of an external vault that no longer exist:
-    their rows no longer count, unless another source has them too.
+    their rows no longer count.
 
     Rows that are deleted here, such as those of a forgotten person that something else put back, are in the
     files until they are erased again: until then no certificate says that erasure is complete.
@@ -56,17 +56,13 @@ def rebuild(
             transaction.intact &= known
         digests = scan.digests._replace(decision=transaction.state.digests.decision)
         transaction.store(transaction.state, digests=digests)
-        contents = connection.records.content_digest(session, transaction.keyring)
         state = connection.records.recount(transaction, scan, decisions, counter)
-        rebuild_tallies(session, transaction.keyring, connection.records.layout)
+        if connection.records.layout.holds_rows:
+            rebuild_tallies(session, transaction.keyring, connection.records.layout)
         same_statistics = transaction.intact and before.head == state.head and _same(before, state)
         if same_statistics:  # the served arm stays, and what chose it
             state = replace(before, digests=state.digests)
-        unchanged = (
-            same_statistics
-            and connection.records.matches(scan, before)
-            and contents == connection.records.content_digest(session, transaction.keyring)
-        )
+        unchanged = same_statistics and connection.records.matches(scan, before)
         deleted = not transaction.intact or state.digests.record != scan.digests.record
         if deleted:
             state = replace(state, erased_through=0)
@@ -86,7 +82,7 @@ def _load_or_replay(
     The indexes are made again before anything is looked up by them. What is damaged still is a table, of
     which rows may be lost to every statement, and stay in the file for ever.
     """
-    tables.rebuild_indexes(session)
+    tables.rebuild_indexes(session, connection.records.layout)
     damage = connection.database.integrity_problems(session)
     refuse_first(damage, "{}; making the indexes again does not repair that: restore a backup")
     version = connection.refuse_foreign_schema(session)

@@ -74,7 +74,8 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
         transaction.store(replace(state, digests=digests._replace(decision=state.digests.decision)))
         if scan.needs_recount or not intact:
             transaction.store(connection.records.recount(transaction, scan, decisions))
-        rebuild_tallies(session, keyring, connection.records.layout)
+        if connection.records.layout.holds_rows:
+            rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.head)
     return Restored(missing, entry.head, replaced)
 

@@ -20,7 +20,7 @@ from armnesia.vault.state.suppression import PURPOSES
 from armnesia.vault.state.table_digests import compute_list_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.database import Row, Session
 
 _AT_ONCE = 20_000
 """Records whose digests are rotated in one transaction: about a tenth of a second."""
@@ -127,9 +127,9 @@ def _rotate_records(connection: VaultConnection) -> int:
         state = transaction.state
         if state.rotated_below is None:
             return 0
-        rows = tables.read_records_from(
-            transaction.session, connection.records.layout, state.rotated_below, _AT_ONCE
-        )
+        layout, rows = connection.records.layout, list[Row]()
+        if layout.holds_rows:
+            rows = tables.read_records_from(transaction.session, layout, state.rotated_below, _AT_ONCE)
         rotated = replace(state, rotated_below=rows[-1][0] + b"\0" if len(rows) == _AT_ONCE else None)
         digests = state.digests.update(transaction.keyring, "record", rows)
         newest = replace(state, rotated_below=None).keyring_in_use(transaction.all_keys)

@@ -20,7 +20,9 @@ def upgrade(connection: VaultConnection) -> Upgraded:
         migrate(session, keyring, connection.records.layout, version)
         tables.set_vault(session, "schema_version", VERSION)
         tables.set_vault(session, "seal", _seal_on_tables(session, VERSION, keyring))
-    return Upgraded(int(version), VERSION)
+    if version == VERSION:
+        return Upgraded(VERSION, VERSION)
+    return Upgraded(int(version), VERSION, connection.records.confirm_upgrade(connection.writing))
 
 
 def _checked_version(session: Session, all_keys: Keyring) -> tuple[int, Keyring]:

@@ -82,7 +82,7 @@ def verify(
             notes += remarks
             if state.rotated_below is not None:
                 notes.append("the rotation of the digest key is not finished: run armnesia rotate-key digest")
-        records = tables.count_records(session)
+        records = connection.records.count(session)
     if state is not None and not problems:
         connection.pinned_head.write(state.head)  # a crash may have kept an earlier command from it
     return Verification(tuple(dict.fromkeys(problems)), tuple(notes), records, entries, certificates)
@@ -239,7 +239,7 @@ def _row_problems(
         if stored != computed
     ]
     problems += _tree_problems(session)
-    if state.version >= WITH_TALLIES:
+    if state.version >= WITH_TALLIES and connection.records.layout.holds_rows:
         problems += tally_problems(session, scan.tallied, scan.tally_digest)
     if state.configuration.by and ReplayedState.of(tables.stream_ledger(session)).counts_differ(decisions):
         problems.append("state: the numbers of deleted records are not those in the ledger")

@@ -261,7 +261,7 @@ def open_vault(
         head_before = None if accept == "any" else pinned_head.read()
         with database.reading() as session:
             vault, version, records = _identify(session, intact=accept == "intact")
-            check_identity(vault, VERSION if any_version else version, keyring)
+            check_identity(vault, VERSION if any_version else version, keyring, records.layout)
             connection = VaultConnection(database, keyring, path, pinned_head, records, accept)
             if accept == "intact":
                 try:

@@ -222,13 +222,19 @@ def in_decision(configuration: Configuration, key: Sequence[str]) -> str:
     return f" in the decision {key_dict(configuration.key_columns, key)!r}" if configuration.by else ""
 
 
-def refused_arm(configuration: Configuration, key: Sequence[str], arm: Hashable, row: int) -> VaultError:
-    """Refuse a new row of an arm that its decision does not offer; say what would let it in, there alone."""
+def refused_arm(
+    configuration: Configuration, key: Sequence[str], arm: Hashable, row: int | None
+) -> VaultError:
+    """Refuse a new row of an arm that its decision does not offer; say what would let it in, there alone.
+
+    `row` is the first such row, if that is known.
+    """
+    first = "" if row is None else f": the first is row {row}"
     where = where_option(key_dict(configuration.key_columns, key))
     named = shlex.quote(str(arm))
     return VaultError(
-        f"arm {arm!r} is not offered{in_decision(configuration, key)}, and new rows of it are refused: the"
-        f" first is row {row}; leave them out, offer it with armnesia arms add {named}{where}, or count them"
+        f"arm {arm!r} is not offered{in_decision(configuration, key)}, and new rows of it are"
+        f" refused{first}; leave them out, offer it with armnesia arms add {named}{where}, or count them"
         f" without serving it: armnesia arms retire {named}{where} --new-rows count; nothing was ingested"
     )
 
@@ -370,7 +376,10 @@ class DecisionNumbers:
         for code, values in zip(self._codes, rows.keys, strict=True):
             codes = code.encode([values[place] for place in places], positions)
             columns.append([code.texts[each] for each in codes.tolist()])
-        keys = list(zip(*columns, strict=True))
+        return self.of_keys(list(zip(*columns, strict=True)))
+
+    def of_keys(self, keys: Sequence[tuple[str, ...]]) -> list[int]:
+        """The numbers of the decisions with these keys."""
         self._look_up([key for key in dict.fromkeys(keys) if key not in self._numbers])
         return [self._numbers[key] for key in keys]
 

@@ -1,6 +1,7 @@
 """A decision of a vault: its key, its statistics, and the arm that it serves."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armnesia.vault.keys.canonical_json import text_of_plain
@@ -36,6 +37,15 @@ class VaultDecision:
         values = json.loads(row.statistics)
         statistics = STATISTICS[values["kind"]].from_dict(values)
         return cls(row.number, tuple(json.loads(row.key)), statistics, row.served, row.served_by)
+
+
+def count_in_decisions(rows: Iterable[DecisionRow]) -> int:
+    """How many records decisions have together, by their statistics.
+
+    >>> count_in_decisions([DecisionRow(1, "[]", '{"counts":[2,1],"kind":"arms","units":[5,0]}', 0, "", b"")])
+    3
+    """
+    return sum(sum(VaultDecision.of_row(row).statistics.counts) for row in rows)
 
 
 def digest_of_decision(row: DecisionRow | None, keyring: Keyring) -> int:

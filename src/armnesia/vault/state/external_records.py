@@ -1,131 +1,47 @@
-"""External records: the rows stay at their sources; the vault holds keyed digests of them."""
+"""External records: the rows stay at their sources, and the vault holds nothing of single rows.
 
-import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+It holds statistics, and of each source what was counted. People are looked up at the sources.
+"""
 
-import numpy as np
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import ClassVar
 
-from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
 from armnesia.core.progress import RowCounter
-from armnesia.core.units import UNIT
-from armnesia.logs import Rows, Source, reopen_source, source_address, source_name
-from armnesia.logs.identities import identities
-from armnesia.logs.user_names import UserNames
-from armnesia.vault.configuration import Configuration
+from armnesia.logs import Source
+from armnesia.logs.counting import Sums
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.decision_table import (
-    DecisionNumbers,
-    decided,
-    put_all_decisions,
-    put_decisions,
-    read_all_decisions,
-)
-from armnesia.vault.state.decisions import FIRST, VaultDecision
-from armnesia.vault.state.diagnosis import changed_values
-from armnesia.vault.state.owner_tallies import TallyObserver, delete_and_check
-from armnesia.vault.state.record_loader import RecordLoader, user_type_for
+from armnesia.vault.state.counted_sources import READMITTED, put_sources, read_sources
+from armnesia.vault.state.decisions import FIRST, VaultDecision, count_in_decisions
 from armnesia.vault.state.records import (
     DecisionSums,
     DeletedRecords,
-    IncomingRows,
     Records,
     RecordScan,
-    SourceRows,
     statistics_problems,
     unknown_source,
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import known_columns
-from armnesia.vault.state.suppression import Suppressed
-from armnesia.vault.state.table_digests import TableDigests, compute_digests
+from armnesia.vault.state.source_counting import Recount, SourceCounter, added_up
+from armnesia.vault.state.source_lookup import SourceLookup, look_up_people
+from armnesia.vault.state.source_statistics import with_recounted
+from armnesia.vault.state.suppression import Suppressed, read_suppressed
+from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.digest_arrays import Columns, packed
+from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
-
-_SOURCE = 3  # its place in a record
-
-
-def _sources(transaction: Transaction, target: ErasureTarget) -> list[dict[str, Any]]:
-    """The sources that brought the rows of a request: other sources need not be readable."""
-    session, keys = transaction.session, target.row_keys(transaction.keyring)
-    needed = tables.read_source_numbers(session, target.row_column, keys)
-    return [description for number, description in _descriptions(session) if number in needed]
-
-
-def _descriptions(session: Session) -> list[tuple[int, dict[str, Any]]]:
-    """The numbers and the descriptions of all sources."""
-    found = []
-    for number, text in tables.read_table(session, "source"):
-        try:
-            description = json.loads(text)
-            source_name(description)
-        except (ValueError, TypeError, LookupError, AttributeError):
-            raise changed_values() from None
-        found.append((number, description))
-    return found
-
-
-def _contents(transaction: Transaction, target: ErasureTarget) -> dict[bytes, bytes]:
-    """By identity, the content digests of the rows that the vault counted for a request."""
-    keys = target.row_keys(transaction.keyring)
-    return tables.read_contents(transaction.session, target.row_column, keys)
-
-
-def _rows_at(
-    session: Session,
-    sources: list[dict[str, Any]],
-    state: State,
-    keyring: Keyring,
-    target: ErasureTarget,
-    every_spelling: bool,
-) -> SourceRows:
-    """Read the rows of a request at their sources.
-
-    A source may spell a name otherwise than the vault, but looking for every spelling reads all of it.
-    """
-    found: SourceRows = {}
-    for description in sources:
-        source = _reopened(description, state.configuration)
-        numbers = DecisionNumbers(session, state, only_known=True) if state.configuration.by else None
-        if (source.columns.user if target.users else source.columns.id) is None:
-            continue  # no row of this source can be named by the request
-        for rows in source.rows(
-            state.require_actions(),
-            state.configuration.reward_range,
-            users=target.users or None,
-            ids=target.records or None,
-            user_names=UserNames.of(state.configuration.user_type),
-            every_spelling=every_spelling,
-            plain_booleans=state.configuration.plain_booleans,
-        ):
-            decisions = _decisions_of(numbers, rows)
-            for place, identity in enumerate(identities(keyring.record_identities, rows)):
-                arm, units, decision = rows.arms[place], rows.units[place], decisions[place]
-                content = keyring.record_content(identity, rows.users[place], arm, units, decision)
-                found[identity] = (content, arm, units, decision or FIRST)
-    return found
-
-
-def _decisions_of(numbers: DecisionNumbers | None, rows: Rows) -> list[int | None]:
-    """The decision of each row; None in a vault without key columns."""
-    if numbers is None:
-        return [None] * len(rows)
-    return [*numbers.of_rows(rows, range(len(rows)))]
 
 
 class ExternalRecords(Records):
-    """The table `record` holds keyed digests of rows that stay at their sources."""
+    """The table `source` says which rows were counted; there is no table of rows."""
 
-    corrections: ClassVar[str] = "rows that were corrected at their source count after armnesia rebuild"
     erasure_excludes: ClassVar[str] = (
         "; not the source of the records, where they stay until they are deleted there"
     )
@@ -133,64 +49,82 @@ class ExternalRecords(Records):
     def __init__(self, layout: RecordLayout = EXTERNAL_LAYOUT) -> None:
         self.layout = layout
 
-    def look_up(
-        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
-    ) -> SourceRows:
-        """Look the rows up at their sources."""
-        with reading() as transaction:
-            state, keyring = transaction.state, transaction.keyring
-            target = target.normalised(state.configuration.user_type)
-            sources, held = _sources(transaction, target), _contents(transaction, target).keys()
-        find = partial(_rows_at, sources=sources, state=state, keyring=keyring, target=target)
-        found = self._found(reading, state, partial(find, every_spelling=False))
-        if not held <= found.keys():
-            found |= self._found(reading, state, partial(find, every_spelling=True))
-        return found
+    def count(self, session: Session) -> int:
+        """By the statistics."""
+        return count_in_decisions(tables.stream_decisions(session))
 
-    @staticmethod
-    def _found(
+    def look_up(
+        self,
         reading: Callable[[], AbstractContextManager[Transaction]],
-        state: State,
-        find: Callable[..., SourceRows],
-    ) -> SourceRows:
-        """Read at the sources; only the keys of decisions need the vault meanwhile."""
-        if not state.configuration.by:
-            return find(None)
-        with reading() as transaction:
-            return find(transaction.session)
+        target: ErasureTarget,
+        *,
+        exactly: bool,
+    ) -> SourceLookup:
+        """Look the people up at the sources."""
+        return look_up_people(reading, target, exactly=exactly)
 
     def find(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DecisionSums:
-        """Compare what the vault counted with the rows at the sources, and add them up."""
-        state, held, at_source = transaction.state, _contents(transaction, target), lookup or {}
-        known = {identity: content for identity, (content, *_) in at_source.items() if identity in held}
-        if known != held:  # another process may have ingested meanwhile, also a key that was new
-            sources = _sources(transaction, target)
-            at_source = at_source | _rows_at(
-                transaction.session, sources, state, transaction.keyring, target, every_spelling=True
-            )
-        missing = sum(identity not in at_source for identity in held)
-        changed = sum(
-            at_source[identity][0] != content for identity, content in held.items() if identity in at_source
-        )
-        if missing or changed:
-            raise VaultError(
-                f"of the {len(held)} rows that the vault has counted for this request, {missing} are no"
-                f" longer at their source and {changed} have changed there: forget before deleting at the"
-                " source; now run armnesia rebuild"
-            )
-        sums: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
-        for _, arm, units, decision in map(at_source.__getitem__, held):
-            sums[decision].append((arm, 1, units, units in (0, UNIT)))
+        """What the rows at the sources add up to, in the decisions of the vault."""
+        assert lookup is not None  # it was made before the transaction
+        sums: dict[int, list[tuple[int, int, int, bool]]] = {}
+        by_key = dict.fromkeys(key for key, _ in lookup.sums)
+        number_of = dict.fromkeys(by_key, FIRST)
+        if transaction.state.configuration.by:
+            texts = {text_of_plain(key): key for key in by_key}
+            known = tables.numbers_of_keys(transaction.session, list(texts))
+            number_of = {texts[text]: number for text, number in known.items()}
+        for (key, arm), own in lookup.sums.items():
+            if key not in number_of:
+                raise more_than_counted()
+            sums.setdefault(number_of[key], []).append((arm, *own))
+        self._refuse_more(transaction.state, sums)
         return sums
 
+    @staticmethod
+    def _refuse_more(state: State, sums: DecisionSums) -> None:
+        """Refuse rows that the statistics cannot contain; those of many decisions are compared later."""
+        if state.decision is not None:
+            counts = state.decision.statistics.counts
+            for arm, count, _, _ in sums.get(FIRST, ()):
+                if count > counts[arm]:
+                    raise more_than_counted()
+
     def delete(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DeletedRecords:
-        """Compare with the sources, then delete the digests and check them against the tallies."""
-        found = self.find(transaction, target, lookup)
-        return DeletedRecords(found, *delete_and_check(transaction, self.layout, target))
+        """Nothing is deleted here but the rows' part of the statistics."""
+        assert lookup is not None
+        return DeletedRecords(self.find(transaction, target, lookup), [], set(lookup.held), [])
+
+    def current(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None, *, exactly: bool
+    ) -> SourceLookup:
+        """Look again if the sources, or who is forgotten, have changed since."""
+        if lookup is not None and lookup.still_true(transaction):
+            return lookup
+        return look_up_people(lambda: nullcontext(transaction), target, exactly=exactly)
+
+    def names_held(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+    ) -> set[bytes]:
+        """What the lookup found; people who are forgotten have no rows here."""
+        return set() if lookup is None else set(lookup.held)
+
+    def keys_held(
+        self,
+        transaction: Transaction,
+        target: ErasureTarget,
+        keys: Iterable[bytes],
+        lookup: SourceLookup | None,
+    ) -> set[bytes]:
+        """Which other spellings the lookup found."""
+        return set() if lookup is None else set(keys) & lookup.others
+
+    def some_without_user(self, session: Session) -> bool:
+        """As far as was noted when they were counted."""
+        return any(each.counted is None or each.counted.some_without_user for each in read_sources(session))
 
     def check_source(self, session: Session, source: Source) -> None:
         """Refuse a dataframe, which cannot be opened again, and conditions that may name people."""
@@ -210,36 +144,11 @@ class ExternalRecords(Records):
 
     def check_corrections(self, source: Source) -> None:
         """Refuse: the old rows are at their sources, and not here."""
-        raise VaultError(f"an external vault holds no rows that others could replace: {self.corrections}")
-
-    def source_description(self, source: Source) -> Mapping[str, Any]:
-        """Where the source is, and all its columns: it is opened again from this."""
-        return source_address(source.description)
-
-    def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
-        """Identity, owner, content digest and source."""
-        decisions = incoming.decisions.tolist() if self.layout.keyed else [None] * len(incoming)
-        contents = [
-            keyring.record_content(identity, incoming.users[place], arm, units, decision)
-            for identity, place, arm, units, decision in zip(
-                incoming.identities.tolist(),
-                incoming.places.tolist(),
-                incoming.arms.tolist(),
-                incoming.units.tolist(),
-                decisions,
-                strict=True,
-            )
-        ]
-        return {
-            "identity": incoming.identities,
-            "owner": incoming.owners,
-            "content": packed(contents),
-            "source": np.full(len(incoming), incoming.source, np.int32),
-        }
-
-    def contradicts(self, incoming: Row, held: Row) -> bool:
-        """Whether the content digests differ."""
-        return bool(bytes(held[2]) != incoming[2])
+        raise VaultError(
+            "an external vault holds no rows that others could replace: rows that were corrected at their"
+            " source count after armnesia ingest, which counts a source that has changed again, or after"
+            " armnesia rebuild"
+        )
 
     def scan(
         self,
@@ -250,13 +159,12 @@ class ExternalRecords(Records):
         counter: RowCounter | None = None,
         digest_keyring: Keyring | None = None,
     ) -> RecordScan:
-        """Compute the digests only: what the records say is known at the sources.
+        """Compute the digests only: what the rows say is known at the sources.
 
-        Progress does not count these rows: they are counted where they are read at their sources.
+        Progress does not count these tables: rows are counted where they are read.
         """
-        tallies = TallyObserver(keyring)
-        digests = compute_digests(session, digest_keyring or keyring, self.layout, observers=[tallies])
-        return RecordScan(digests, needs_recount=True, tallied=tallies.number, tally_digest=tallies.digest)
+        digests = compute_digests(session, digest_keyring or keyring, self.layout)
+        return RecordScan(digests, needs_recount=True)
 
     def problems(
         self,
@@ -267,43 +175,50 @@ class ExternalRecords(Records):
         decisions: Iterable[VaultDecision],
         counter: RowCounter,
     ) -> tuple[list[str], list[str]]:
-        """Compare with the sources as they are now, without the rows of forgotten people."""
+        """Count the sources again, without the rows of forgotten people, and compare the statistics."""
         problems: list[str] = []
         notes: list[str] = []
-        held = tables.count_by_source(session)
-        comparison = _SourceComparison(session, state, keyring)
-        for number, description in _descriptions(session):
-            where = f"source {source_name(description)!r}"
-            counts = _RowCounts()
+        sums, complete = [], True
+        counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
+        for each in read_sources(session):
+            where = f"source {each.name!r}"
+            if each.counted is None:
+                complete = False
+                notes.append(
+                    f"{where} has to be counted again ({each.recount}): run armnesia ingest {each.name};"
+                    " until then the statistics cannot be compared with the sources"
+                )
+                continue
             try:
-                comparison.read(number, description, counts, counter)
+                part, has_more = each.reopened_counted(state.configuration)
+                counted = counting.count(part)
+            except ChangedSourceError as error:
+                complete = False
+                problems.append(f"{where} has changed since it was counted: {error}")
+                continue
             except ArmnesiaError as error:
+                complete = False
                 told = str(error)  # most errors of a source name it themselves
                 problems.append(told if told.startswith(where) else f"{where}: {told}")
                 continue
-            missing = held.get(number, 0) - counts.present
-            if missing > 0:
-                problems.append(f"{where}: {missing} rows that the vault has counted are no longer there")
-            if counts.changed:
-                problems.append(f"{where}: {counts.changed} rows have changed since they were ingested")
-            if counts.new:
-                notes.append(f"{where}: {counts.new} rows are new since the last ingest")
-            if counts.forgotten:
+            counter.add(counted.n_rows)
+            sums.append(counted.sums)
+            if has_more or each.has_new_files():
+                notes.append(f"{where}: there are rows that are not counted yet: run armnesia ingest")
+            if counted.n_left_out:
                 notes.append(
-                    f"{where}: {counts.forgotten} rows of forgotten people or records are still present;"
+                    f"{where}: {counted.n_left_out} rows of forgotten people or records are still present;"
                     " delete them"
                 )
-        found = {place: (count, total) for place, (count, total) in comparison.sums.items()}
-        return problems + statistics_problems(decisions, state, found, "the sources' rows"), notes
+        if not complete:
+            return problems, notes
+        every = list(decisions)
+        found = _by_number(every, added_up(sums))
+        return problems + statistics_problems(every, state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
-        """Whether no digest of a row was changed; sources may have been dropped just now."""
-        return scan.digests.record == state.digests.record
-
-    def content_digest(self, session: Session, keyring: Keyring) -> int:
-        """Of identities, owners and contents: a recount may find a row at another source that has it."""
-        rows = (row[:_SOURCE] for row in tables.stream_records(session, self.layout))
-        return TableDigests().update(keyring, "record", rows).record
+        """Nothing else is here; sources may have been dropped just now."""
+        return True
 
     def recount(
         self,
@@ -312,62 +227,56 @@ class ExternalRecords(Records):
         decisions: Sequence[VaultDecision] = (),
         counter: RowCounter | None = None,
     ) -> State:
-        """Read every source again, in this transaction."""
+        """Count every source again, in this transaction."""
         session, state = transaction.session, transaction.state
-        actions = state.configuration.actions
-        if actions is None:
+        if state.configuration.actions is None:
             return state
-        tables.delete_all_records(session)
-        state = replace(state, digests=state.digests._replace(record=0))
-        if state.configuration.by:
-            empty = [_without_records(decision, len(actions)) for decision in decisions]
-            empty = decided(empty, state.configuration)
-            transaction.store(put_all_decisions(session, state, transaction.keyring, empty))
-        else:
-            stream = state.require_stream()
-            nothing = stream.statistics.without(stream.statistics)
-            transaction.store(state.with_stream(replace(stream, statistics=nothing)))
-        for _, description in _descriptions(session):
-            source = _reopened(description, state.configuration)
-            user_type = user_type_for(transaction.state, source)
-            loader = RecordLoader(transaction, self, source, actions, user_type, recounts=True)
-            names = UserNames.of(user_type)
-            for rows in source.rows(
-                actions,
-                state.configuration.reward_range,
-                user_names=names,
-                plain_booleans=state.configuration.plain_booleans,
-            ):
-                loader.add(rows)
-                if counter is not None:
-                    counter.add(len(rows))
-            loader.store()
-        if state.configuration.by:
-            return self._with_arms_kept(transaction, decisions)
-        return transaction.state
+        before = read_sources(session)
+        counting = SourceCounter.of(state.configuration, transaction.keyring, read_suppressed(session))
+        counted = counting.count_all(before, counter=counter)
+        digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
+        session.execute_together(statements)
+        return with_recounted(transaction, replace(state, digests=digests), counted.sums, decisions)
 
-    @staticmethod
-    def _with_arms_kept(transaction: Transaction, before: Sequence[VaultDecision]) -> State:
-        """Let decisions whose statistics are as before serve what they served."""
-        state = transaction.state
-        now = read_all_decisions(transaction.session, state, transaction.keyring)
-        pairs = zip(before, now, strict=False)
-        same = [old for old, new in pairs if old != new and old.statistics == new.statistics]
-        return put_decisions(transaction, state, same)
+    def readmit(self, transaction: Transaction, state: State) -> State:
+        """Count all sources again with the next ingest: they may have rows of people who are readmitted."""
+        before = read_sources(transaction.session)
+        after = [each.to_recount(READMITTED) for each in before]
+        digests, statements = put_sources(before, after, transaction.keyring, state.digests)
+        transaction.add(*statements)
+        return replace(state, digests=digests)
+
+    def confirm_upgrade(self, writing: Callable[[], AbstractContextManager[Transaction]]) -> tuple[str, ...]:
+        """Count the sources: if they add up to the statistics, this is what was counted.
+
+        Otherwise, or if one cannot be read, all have to be counted again.
+        """
+        with writing() as transaction:
+            state, session = transaction.state, transaction.session
+            before = read_sources(session)
+            counting = SourceCounter.of(state.configuration, transaction.keyring, read_suppressed(session))
+            try:
+                counted = counting.count_all(before) if before else Recount((), ())
+            except ArmnesiaError:
+                return tuple(each.name for each in before)
+            decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(session)]
+            if statistics_problems(decisions, state, _by_number(decisions, counted.sums), ""):
+                return tuple(each.name for each in before)
+            digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
+            if statements:
+                transaction.add(*statements)
+                transaction.store(state, digests=digests)
+            return tuple(each.name for each in counted.sources if each.counted is None)
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
-        """Each source, and how many records it brought."""
-        counts = tables.count_by_source(session)
-        return tuple(
-            HeldSource(source_name(description), int(counts.get(number, 0)))
-            for number, description in _descriptions(session)
-        )
+        """Each source, and whether it has to be counted again."""
+        return tuple(HeldSource(each.name, each.recount or None) for each in read_sources(session))
 
     def drop_sources(self, session: Session, names: Iterable[str]) -> None:
-        """Remove sources that no longer exist: their records no longer count."""
+        """Remove sources that no longer exist: their rows no longer count."""
         known: dict[str, list[int]] = {}  # one place may have been read by different columns
-        for number, description in _descriptions(session):
-            known.setdefault(source_name(description), []).append(number)
+        for each in read_sources(session):
+            known.setdefault(each.name, []).append(each.number)
         for name in names:
             if name not in known:
                 raise unknown_source(name, known)
@@ -375,85 +284,15 @@ class ExternalRecords(Records):
                 tables.delete_source(session, number)
 
 
-def _reopened(description: Mapping[str, Any], configuration: Configuration) -> Source:
-    """Open a source of the vault again, with its key columns; say what to do if it cannot be opened."""
-    try:
-        source = reopen_source(description, decimals_as_written=not configuration.plain_decimals)
-    except ArmnesiaError as error:
-        raise VaultError(
-            f"{error}; the vault has rows from this source: restore it or, if it no longer exists, run"
-            f" armnesia rebuild --without {source_name(description)}"
-        ) from None
-    except (LookupError, TypeError):  # a part of the description is missing, or has another type
-        raise changed_values() from None
-    return source.keyed_by(configuration.key_columns)
+def _by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
+    """Sums by the number of their decision, 0 for a key that there is not, and the arm."""
+    number_of = {each.key: each.number for each in decisions}
+    return {(number_of.get(key, 0), arm): own for (key, arm), own in sums.items()}
 
 
-def _without_records(decision: VaultDecision, n_arms: int) -> VaultDecision:
-    nothing = (0,) * n_arms
-    return replace(decision, statistics=replace(decision.statistics, counts=nothing, units=nothing))
-
-
-@dataclass
-class _RowCounts:
-    """The rows of a source against what the vault counted of it.
-
-    A row that several sources have is counted with the one that brought it first.
-    """
-
-    present: int = 0
-    new: int = 0
-    changed: int = 0
-    forgotten: int = 0
-
-
-class _SourceComparison:
-    """Reads sources and compares their rows with the digests in the vault."""
-
-    def __init__(self, session: Session, state: State, keyring: Keyring) -> None:
-        self._session, self._state, self._keyring = session, state, keyring
-        self._numbers = DecisionNumbers(session, state, only_known=True) if state.configuration.by else None
-        self.sums: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
-        """Per decision and arm, the count and the units of all rows that the vault counted."""
-
-    def read(
-        self, number: int, description: Mapping[str, Any], counts: _RowCounts, counter: RowCounter
-    ) -> None:
-        """Read a source and compare each of its rows."""
-        configuration = self._state.configuration
-        for rows in _reopened(description, configuration).rows(
-            self._state.require_actions(),
-            configuration.reward_range,
-            user_names=UserNames.of(configuration.user_type),
-            plain_booleans=configuration.plain_booleans,
-        ):
-            names = identities(self._keyring.record_identities, rows)
-            # An id that occurred before names the same row again.
-            again = rows.ordinals if rows.ids is not None else [0] * len(names)
-            first = {place: name for place, name in enumerate(names) if not again[place]}
-            self._compare(number, rows, first, counts)
-            counter.add(len(names))
-
-    def _compare(self, number: int, rows: Rows, names: Mapping[int, bytes], counts: _RowCounts) -> None:
-        keyring, session = self._keyring, self._session
-        held = tables.read_external_records(session, list(names.values()))
-        users = {user: keyring.user_digest(user) for user in set(rows.users) if user is not None}
-        records = {name: keyring.suppressed_record_digest(name) for name in names.values()}
-        suppressed = tables.suppressed_among(session, [*users.values(), *records.values()])
-        decisions = _decisions_of(self._numbers, rows)
-        for place, name in names.items():
-            user, arm, units = rows.users[place], rows.arms[place], rows.units[place]
-            if name in held:
-                owner, content, source = held[name]
-                true_owner = None if user is None else keyring.owner_digest(user)
-                true_content = keyring.record_content(name, user, arm, units, decisions[place])
-                counts.changed += (owner, content) != (true_owner, true_content)
-                if source == number:
-                    counts.present += 1
-                    sums = self.sums[decisions[place] or FIRST, arm]
-                    sums[0] += 1
-                    sums[1] += units
-            elif (user is not None and users[user] in suppressed) or records[name] in suppressed:
-                counts.forgotten += 1
-            else:
-                counts.new += 1
+def more_than_counted() -> VaultError:
+    """The source has rows of a request that the statistics do not contain."""
+    return VaultError(
+        "the sources have more rows of this request than the vault has counted: they have changed since, in a"
+        " way that cannot be told from outside; nothing was changed: run armnesia rebuild"
+    )

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from armnesia.core.progress import RowCounter
 from armnesia.core.units import UNIT
 from armnesia.logs import Source
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.decision_table import decided, put_all_decisions, stacked
@@ -24,18 +25,18 @@ from armnesia.vault.state.records import (
     IncomingRows,
     Records,
     RecordScan,
-    SourceRows,
     statistics_problems,
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import columns_of
+from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import Suppressed
-from armnesia.vault.state.table_digests import compute_digests
+from armnesia.vault.state.table_digests import TableDigests, compute_digests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import Columns
-from armnesia.vault.storage.schema import MANAGED_LAYOUT, RecordLayout
+from armnesia.vault.storage.schema import MANAGED_LAYOUT, WITH_TALLIES, RecordLayout
 
 _AT_ONCE = 10_000
 """Deleted records that are in memory at the same time."""
@@ -49,13 +50,21 @@ class ManagedRecords(Records):
     def __init__(self, layout: RecordLayout = MANAGED_LAYOUT) -> None:
         self.layout = layout
 
+    def count(self, session: Session) -> int:
+        """By the table."""
+        return tables.count_records(session)
+
     def look_up(
-        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
+        self,
+        reading: Callable[[], AbstractContextManager[Transaction]],
+        target: ErasureTarget,
+        *,
+        exactly: bool,
     ) -> None:
         """Nothing takes long: the rows are here."""
 
     def find(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DecisionSums:
         """Add the rows up."""
         keys = target.row_keys(transaction.keyring)
@@ -66,11 +75,35 @@ class ManagedRecords(Records):
         return found
 
     def delete(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DeletedRecords:
         """Delete the rows, check them against the tallies, and add them up."""
         rows, held, to_tallies = delete_and_check(transaction, self.layout, target)
         return DeletedRecords(_sums(rows), rows, held, to_tallies)
+
+    def names_held(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+    ) -> set[bytes]:
+        """By the index."""
+        keys = target.row_keys(transaction.keyring)
+        return tables.keys_with_records(transaction.session, target.row_column, keys)
+
+    def keys_held(
+        self,
+        transaction: Transaction,
+        target: ErasureTarget,
+        keys: Sequence[bytes],
+        lookup: SourceLookup | None,
+    ) -> set[bytes]:
+        """By the index and, because it alone may be damaged, by the tallies."""
+        held = tables.keys_with_records(transaction.session, target.row_column, keys)
+        if target.users and transaction.state.version >= WITH_TALLIES:
+            held |= tables.owners_with_tally(transaction.session, keys)
+        return held
+
+    def some_without_user(self, session: Session) -> bool:
+        """By the index of owners."""
+        return tables.has_records_without_owner(session)
 
     def check_source(self, session: Session, source: Source) -> None:
         """Rows may come from any source."""
@@ -83,9 +116,13 @@ class ManagedRecords(Records):
                 " (--id-column); records that came in without ids cannot be corrected"
             )
 
-    def source_description(self, source: Source) -> Mapping[str, Any]:
-        """The columns alone: records do not name their source."""
-        return {"columns": columns_of(source)}
+    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
+        """Store the columns of a source, by which later ones are compared: its number and the digests."""
+        description, digests = canonical({"columns": columns_of(source)}), transaction.state.digests
+        number, is_new = tables.add_source(transaction.session, description)
+        if is_new:
+            digests = digests.update(transaction.keyring, "source", [(number, description)])
+        return number, digests
 
     def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
         """Identity, owner, arm and units, and with key columns the decision."""

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from armnesia.core.errors import VaultError
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.state.counted_sources import UPGRADED, put_sources, read_sources
 from armnesia.vault.state.owner_tallies import rebuild_tallies
-from armnesia.vault.state.sealed_state import replace_old_rows
-from armnesia.vault.state.table_digests import compute_digests
+from armnesia.vault.state.sealed_state import ROTATED_BELOW, replace_old_rows
+from armnesia.vault.state.table_digests import TableDigests, compute_digests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION, RecordLayout
+from armnesia.vault.storage.schema import VERSION, WITHOUT_ROWS, RecordLayout
 
 
 def _add_table_digests(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
@@ -44,11 +45,31 @@ def _one_row_per_decision(session: Session, keyring: Keyring, layout: RecordLayo
     replace_old_rows(session, keyring)
 
 
+def _hold_no_rows(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
+    """From 5 to 6: an external vault holds nothing of single rows; its sources have to be counted again.
+
+    Other vaults stay as they are.
+    """
+    if layout.holds_rows:
+        return
+    tables.drop_record_tables(session)
+    (vault,) = tables.read_vault(session)
+    masked, _, _ = vault.tallies.partition(ROTATED_BELOW)  # a rotation is finished: there are no records
+    head = Head(vault.ledger_length, vault.ledger_head)
+    digests = TableDigests.unmasked(masked, keyring, head)
+    before = read_sources(session)
+    after = [each.to_recount(UPGRADED) for each in before]
+    digests, statements = put_sources(before, after, keyring, digests._replace(record=0))
+    session.execute_together(statements)
+    tables.set_vault(session, "tallies", digests.masked(keyring, head))
+
+
 STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {
     2: _add_table_digests,
     3: _allow_drafts,
     4: _add_tallies,
     5: _one_row_per_decision,
+    6: _hold_no_rows,
 }
 """What makes version n from version n − 1."""
 
@@ -56,7 +77,7 @@ STEPS: dict[int, Callable[[Session, Keyring, RecordLayout], None]] = {
 def migrate(session: Session, keyring: Keyring, layout: RecordLayout, version: int) -> None:
     """Bring tables of this version to the newest; the caller stores the new version, under a new seal."""
     for step in steps_from(version):
-        STEPS[step](session, keyring, layout)
+        STEPS[step](session, keyring, layout.with_rows if step < WITHOUT_ROWS else layout)
 
 
 def steps_from(version: int) -> range:

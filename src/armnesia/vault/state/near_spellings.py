@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Literal
 
+from armnesia.core.identifiers import UserType
+
 _LONGEST = 200
 """Characters: of a longer name only the simplest spellings are listed."""
 _WIDEST = 12
@@ -84,6 +86,20 @@ def same_spellings(name: str) -> list[str]:
     bare = name.strip()
     forms = [] if bare.isascii() else [unicodedata.normalize(form, bare) for form in _FORMS[:2]]
     return _others(name, [bare, *forms, f" {bare}", f"{bare} ", *float_spellings(bare)])
+
+
+def spellings_of_held(name: str, *, of_user: bool, user_type: UserType | None) -> Iterable[str]:
+    """Other spellings of a name that has rows, which may have rows of the same person or record.
+
+    Text with other white space, or in another normal form, is the same name already; so is an integer in any
+    spelling.
+
+    >>> list(spellings_of_held("1", of_user=True, user_type=UserType.TEXT))
+    ['1.0']
+    """
+    if of_user and user_type is UserType.INTEGER:
+        return ()
+    return float_spellings(name) if of_user and user_type is UserType.TEXT else same_spellings(name)
 
 
 def near_spellings(name: str) -> list[str]:

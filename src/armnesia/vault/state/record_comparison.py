@@ -17,7 +17,8 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.corrections import Corrected, find_corrected, held_without_user
 from armnesia.vault.state.decision_table import DecisionNumbers, refused_arm
 from armnesia.vault.state.decisions import FIRST
-from armnesia.vault.state.records import IncomingRows, Records
+from armnesia.vault.state.managed_records import ManagedRecords
+from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
@@ -56,7 +57,7 @@ class RecordComparison:
     def __init__(
         self,
         transaction: Transaction,
-        records: Records,
+        records: ManagedRecords,
         source: Source,
         suppression: SuppressionList | None = None,
         *,

@@ -9,7 +9,6 @@ import numpy as np
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import Rows, Source
-from armnesia.logs.user_names import first_user_type
 from armnesia.vault.state.corrections import Corrected, delete_corrected
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
@@ -20,9 +19,10 @@ from armnesia.vault.state.decision_table import (
 )
 from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.incoming_tallies import IncomingTallies
+from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.owner_tallies import NOTHING_TO_CHECK, IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
-from armnesia.vault.state.records import IncomingRows, Records
+from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.state.sealed_state import State, empty_stream
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
@@ -44,7 +44,7 @@ class RecordLoader:
     def __init__(
         self,
         transaction: Transaction,
-        records: Records,
+        records: ManagedRecords,
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
@@ -61,7 +61,7 @@ class RecordLoader:
         self._layout = records.layout
         self._transaction, self._session = transaction, transaction.session
         self._keyring, self._before, self._id_index = transaction.keyring, transaction.state, id_index
-        self._state = _with_user_type(_with_actions(self._before, actions), user_type)
+        self._state = with_user_type(with_actions(self._before, actions), user_type)
         self._source, self._digests = records.register_source(transaction, source)
         self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
             lambda: ([0] * len(actions), [0] * len(actions))
@@ -212,7 +212,7 @@ class _PendingRecords:
             self._lacks_indexes = False
 
 
-def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
+def with_actions(state: State, actions: tuple[Any, ...]) -> State:
     """Fix the actions if they are not fixed yet; refuse if another ingest has fixed others meanwhile."""
     configuration = state.configuration
     if configuration.actions is None:
@@ -224,7 +224,7 @@ def _with_actions(state: State, actions: tuple[Any, ...]) -> State:
     return fixed if state.decision is not None or stream is None else fixed.with_stream(stream)
 
 
-def _with_user_type(state: State, user_type: UserType | None) -> State:
+def with_user_type(state: State, user_type: UserType | None) -> State:
     """Fix how people are named, if it is not fixed yet; refuse if another ingest has fixed it otherwise."""
     configuration = state.configuration
     if user_type in (None, configuration.user_type):
@@ -238,4 +238,4 @@ def user_type_for(state: State, source: Source) -> UserType | None:
     """How the vault names people; if that is not fixed yet, as this source does, if it names any."""
     if state.configuration.user_type is not None or source.columns.user is None:
         return state.configuration.user_type
-    return first_user_type(source.user_texts())
+    return source.user_type()

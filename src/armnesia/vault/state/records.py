@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.arrays import BoolArray, IntArray
 from armnesia.core.errors import InvalidInputError
@@ -20,16 +20,13 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.digest_arrays import Columns, DigestArray
+from armnesia.vault.storage.digest_arrays import DigestArray
 from armnesia.vault.storage.schema import RecordLayout
-
-SourceRows: TypeAlias = dict[bytes, tuple[bytes, int, int, int]]
-"""By identity, the content digest, arm, units and decision of rows at their sources."""
 
 _MOST_PROBLEMS = 20
 
@@ -99,56 +96,76 @@ class Records(ABC):
     """All records of a vault."""
 
     layout: RecordLayout
-    corrections: ClassVar[str]
-    """How rows come in that were corrected at their source, in words that can follow a semicolon."""
     erasure_excludes: ClassVar[str] = ""
     """What erasure does not cover, in words that follow the database's own in a certificate."""
 
     @abstractmethod
+    def count(self, session: Session) -> int:
+        """How many records there are."""
+
+    @abstractmethod
     def look_up(
-        self, reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget
-    ) -> SourceRows | None:
+        self,
+        reading: Callable[[], AbstractContextManager[Transaction]],
+        target: ErasureTarget,
+        *,
+        exactly: bool,
+    ) -> SourceLookup | None:
         """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
+
+    def current(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None, *, exactly: bool
+    ) -> SourceLookup | None:
+        """What was found, or what is found now if that may be something else."""
+        return lookup
 
     @abstractmethod
     def find(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DecisionSums:
         """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
 
     @abstractmethod
     def delete(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceRows | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DeletedRecords:
         """Delete the records of a request; refuse if another way than the index finds other rows."""
+
+    @abstractmethod
+    def names_held(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+    ) -> set[bytes]:
+        """The row keys of those names in a request that have records."""
+
+    @abstractmethod
+    def keys_held(
+        self,
+        transaction: Transaction,
+        target: ErasureTarget,
+        keys: Sequence[bytes],
+        lookup: SourceLookup | None,
+    ) -> set[bytes]:
+        """Which row keys, of names that are spelled nearly as those of a request, have records."""
+
+    @abstractmethod
+    def some_without_user(self, session: Session) -> bool:
+        """Whether there may be records without a user."""
 
     @abstractmethod
     def check_source(self, session: Session, source: Source) -> None:
         """Refuse a source that rows of this vault cannot come from."""
 
     @abstractmethod
-    def source_description(self, source: Source) -> Mapping[str, Any]:
-        """What the vault stores of a source; under `columns`, what later sources are compared with."""
-
-    @abstractmethod
     def check_corrections(self, source: Source) -> None:
         """Refuse a source whose rows cannot come in the place of records."""
 
-    def register_source(self, transaction: Transaction, source: Source) -> tuple[int, TableDigests]:
-        """The number of the source, which stays the same, and the table digests with it."""
-        description, digests = canonical(self.source_description(source)), transaction.state.digests
-        number, is_new = tables.add_source(transaction.session, description)
-        if is_new:
-            digests = digests.update(transaction.keyring, "source", [(number, description)])
-        return number, digests
+    def readmit(self, transaction: Transaction, state: State) -> State:
+        """The state after people were readmitted, whose records may come in again."""
+        return state
 
-    @abstractmethod
-    def columns(self, keyring: Keyring, incoming: IncomingRows) -> Columns:
-        """Incoming rows as the table `record` holds them, by column."""
-
-    @abstractmethod
-    def contradicts(self, incoming: Row, held: Row) -> bool:
-        """Whether two records of the same identity differ in what must not change."""
+    def confirm_upgrade(self, writing: Callable[[], AbstractContextManager[Transaction]]) -> tuple[str, ...]:
+        """After an upgrade, confirm what can be; the names of sources that have to be counted again."""
+        return ()
 
     @abstractmethod
     def scan(
@@ -181,10 +198,6 @@ class Records(ABC):
     @abstractmethod
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Whether the tables are as armnesia left them, as far as a recount depends on it."""
-
-    def content_digest(self, session: Session, keyring: Keyring) -> int:
-        """A digest of what a recount may change and the statistics do not show; 0 if that is nothing."""
-        return 0
 
     @abstractmethod
     def recount(

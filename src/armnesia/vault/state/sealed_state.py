@@ -26,9 +26,11 @@ from armnesia.vault.storage.schema import (
     OLDEST_READABLE,
     VERSION,
     WITH_TALLIES,
+    WITHOUT_ROWS,
     ArmRow,
     DecisionRow,
     OldVaultRow,
+    RecordLayout,
     VaultRow,
 )
 
@@ -255,15 +257,16 @@ def seal_on(columns: Sequence[Any], arms: Sequence[ArmRow] | None, keyring: Keyr
     return keyring.seal(text_of_plain(sealed))  # as the database holds them: plain values
 
 
-def check_identity(vault: str, version: int, keyring: Keyring) -> None:
+def check_identity(vault: str, version: int, keyring: Keyring, layout: RecordLayout | None = None) -> None:
     """Refuse an unknown schema version, one that must be upgraded first, and the keys of another vault."""
+    oldest = OLDEST_READABLE if layout is None or layout.holds_rows else WITHOUT_ROWS
     if type(version) is not int:
         raise changed_outside()
     if version > VERSION:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"
         )
-    if version < OLDEST_READABLE:
+    if version < oldest:
         raise VaultError(
             f"the vault has schema version {version}, this armnesia needs {VERSION}: back it up and run"
             " armnesia upgrade"

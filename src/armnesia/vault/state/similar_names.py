@@ -4,7 +4,8 @@ A certificate that nothing is held of `1` would be misleading while rows of `1.0
 knows people by keyed digests only, so the likely spellings of a name are digested and looked up.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from itertools import islice
 
 from armnesia.core.errors import InvalidInputError, SimilarNameError
@@ -12,16 +13,14 @@ from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.near_spellings import (
-    float_spellings,
     has_control_characters,
     near_spellings,
-    same_spellings,
+    spellings_of_held,
 )
 from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import WITH_TALLIES
 
 _AT_ONCE = 2000
 """Spellings that are looked up together."""
@@ -36,7 +35,7 @@ def records_compared_before(connection: VaultConnection, target: ErasureTarget) 
     Returns the digest of the records that it was compared with: if they are still the same under the lock, it
     need not be compared again.
     """
-    if len(target.names) <= _MANY:
+    if len(target.names) <= _MANY or not connection.records.layout.holds_rows:
         return None
     with connection.reading() as transaction:
         state, keys = transaction.state, transaction.keyring
@@ -44,17 +43,23 @@ def records_compared_before(connection: VaultConnection, target: ErasureTarget) 
         history = RequestHistory.read(transaction, target)
         held = tables.keys_with_records(transaction.session, target.row_column, target.row_keys(keys))
         if not history.answered_before:
-            refuse_similar_names(transaction, target, held, history.suppressed)
+            holds = partial(connection.records.keys_held, transaction, target, lookup=None)
+            refuse_similar_names(transaction, target, held, history.suppressed, holds)
     return state.digests.record
 
 
 def refuse_similar_names(
-    transaction: Transaction, target: ErasureTarget, held: Collection[bytes], suppressed: Iterable[bool]
+    transaction: Transaction,
+    target: ErasureTarget,
+    held: Collection[bytes],
+    suppressed: Iterable[bool],
+    holds: Callable[[list[bytes]], set[bytes]],
 ) -> None:
     """Refuse a request if the vault holds rows of another spelling of one of its names.
 
     `held` are the row keys of the names that have rows: of those, only spellings count that programs make of
-    a name. A name without rows that is `suppressed` was forgotten before, by this spelling.
+    a name. A name without rows that is `suppressed` was forgotten before, by this spelling. `holds` says
+    which row keys have rows.
     """
     user_type = transaction.state.configuration.user_type
     if target.users and user_type is UserType.INTEGER:
@@ -66,23 +71,21 @@ def refuse_similar_names(
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
-    # Text with other white space, or in another normal form, is the same name already.
-    same = float_spellings if target.users and user_type is UserType.TEXT else same_spellings
     spellings = (
         (name, spelling)
         for name, has_rows in named
-        for spelling in (same(name) if has_rows else near_spellings(name))
+        for spelling in (
+            spellings_of_held(name, of_user=bool(target.users), user_type=user_type)
+            if has_rows
+            else near_spellings(name)
+        )
     )
-    # The index of the records alone may be damaged.
-    has_tallies = bool(target.users) and transaction.state.version >= WITH_TALLIES
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):
         found = _row_keys(transaction, target, some, excluded=own)
         if not found:  # the vault spells them all alike
             continue
-        with_rows = tables.keys_with_records(transaction.session, target.row_column, list(found))
-        if has_tallies:
-            with_rows |= tables.owners_with_tally(transaction.session, list(found))
+        with_rows = holds(list(found))
         for key, (name, spelling) in found.items():
             if key in with_rows:
                 similar[name] = (*similar.get(name, ()), spelling)

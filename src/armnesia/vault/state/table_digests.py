@@ -119,6 +119,8 @@ def compute_digests(
 ) -> TableDigests:
     """Compute the digests from the rows that the tables hold now; that of the decisions is left out."""
     counter = counter or RowCounter()
+    if not layout.holds_rows:
+        return compute_list_digests(session, keyring, counter)
     records = counter.counted(tables.stream_records(session, layout))
     for observer in observers:
         records = observer.observe(records)

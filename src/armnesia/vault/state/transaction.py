@@ -5,9 +5,11 @@ from functools import cached_property
 from importlib import metadata
 from typing import Any
 
+from armnesia.vault.configuration import MANAGED
 from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.state.decisions import count_in_decisions
 from armnesia.vault.state.sealed_state import State, StoredState, store_statements
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
@@ -43,9 +45,11 @@ class Transaction:
         return self.state.keyring_in_use(self.all_keys)
 
     def count_records(self) -> int:
-        """How many records the vault holds; only with many decisions they are counted one by one."""
+        """How many records are counted; with many decisions, those of each are added up."""
         if self.state.configuration.by:
-            return tables.count_records(self.session)
+            if self.state.configuration.mode == MANAGED:
+                return tables.count_records(self.session)
+            return count_in_decisions(tables.stream_decisions(self.session))
         return 0 if self.state.decision is None else sum(self.state.decision.statistics.counts)
 
     def append(self, kind: str, *, new_signer: Keyring | None = None, **facts: Any) -> Entry:

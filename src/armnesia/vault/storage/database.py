@@ -39,8 +39,8 @@ class Dialect:
     """The condition on the many records of a set of owners."""
     rows_scanned_per_lookup: int = 1
     """How many records are read one after another in the time of reading one by an index."""
-    rebuild_indexes: tuple[str, ...] = ()
-    """The statements that make all indexes of a vault again, of whatever version."""
+    rebuild_indexes: str = "REINDEX"
+    """The statement that makes all indexes again, or those of a table whose name stands for `{}`."""
     rebuild_decision_indexes: str | None = None
     """What they leave out, for each table of decisions: older versions do not have these."""
 

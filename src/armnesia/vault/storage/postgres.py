@@ -29,12 +29,7 @@ from armnesia.vault.storage.database import (
 from armnesia.vault.storage.digest_arrays import Columns, DigestArray, is_given
 from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
 from armnesia.vault.storage.schema import (
-    DECISION_TABLE,
-    MANAGED_LAYOUT,
     OWNER_INDEX,
-    OWNER_TABLE,
-    TABLES,
-    VERSION,
     Table,
 )
 
@@ -106,12 +101,7 @@ DIALECT = Dialect(
     ),
     create_record_indexes=("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX.statement),
     rows_scanned_per_lookup=100,
-    # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
-    rebuild_indexes=tuple(
-        f"REINDEX TABLE {table.name}"
-        for table in TABLES[MANAGED_LAYOUT, VERSION]
-        if table not in (OWNER_TABLE, DECISION_TABLE)
-    ),
+    rebuild_indexes="REINDEX TABLE {}",
     rebuild_decision_indexes="REINDEX TABLE {}",
 )
 

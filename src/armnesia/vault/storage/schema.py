@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-VERSION = 5
+VERSION = 6
 """The version that this code writes.
 
 In version 3 a certificate may be stored as a draft. In version 4 the seal covers every key, and the table
 `owner` has a tally of each person's records. In version 5 the table `decision` has one row per decision, with
-its statistics as one value, in the place of the table `arm`.
+its statistics as one value, in the place of the table `arm`. In version 6 an external vault holds nothing of
+single rows: it has no tables `record` and `owner`, and the table `source` says what was counted.
 """
 
 OLDEST_READABLE = 2
@@ -19,6 +20,10 @@ WITH_TALLIES = 4
 
 WITH_DECISIONS = 5
 """The first version with the table `decision`."""
+
+WITHOUT_ROWS = 6
+"""The first version in which an external vault holds nothing of single rows, and the oldest one that this
+code opens of such a vault."""
 
 COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",
@@ -143,6 +148,13 @@ class RecordLayout:
     """The columns after `identity` and `owner`."""
     keyed: bool = False
     """Whether rows belong to decisions by their keys; such vaults exist from version 5 on."""
+    holds_rows: bool = True
+    """Whether there are tables of rows, and of people with rows, from version 6 on."""
+
+    @property
+    def with_rows(self) -> "RecordLayout":
+        """The layout before version 6."""
+        return replace(self, holds_rows=True)
 
 
 MANAGED_LAYOUT = RecordLayout(
@@ -152,6 +164,7 @@ MANAGED_LAYOUT = RecordLayout(
 EXTERNAL_LAYOUT = RecordLayout(
     columns="identity, owner, content, source",
     own=(Column("content", "{blob}"), Column("source", "INTEGER")),
+    holds_rows=False,
 )
 
 KEYED_MANAGED_LAYOUT = RecordLayout(
@@ -255,8 +268,11 @@ def _tables(layout: RecordLayout, version: int) -> tuple[Table, ...]:
     identity, owner = Column("identity", "{blob}", f"NOT NULL {KEY}"), Column("owner", "{blob}", "")
     record = Table("record", (identity, owner, *layout.own))
     later = (OWNER_TABLE,) if version >= WITH_TALLIES else ()
+    records: tuple[Table, ...] = (record,)
+    if version >= WITHOUT_ROWS and not layout.holds_rows:
+        records = later = ()
     state = (VAULT_TABLE, DECISION_TABLE) if version >= WITH_DECISIONS else (_OLD_VAULT_TABLE, _ARM_TABLE)
-    return (*state, *([NODE_TABLE] if layout.keyed else []), record, *_OTHER_TABLES, *later)
+    return (*state, *([NODE_TABLE] if layout.keyed else []), *records, *_OTHER_TABLES, *later)
 
 
 TABLES = {

@@ -90,7 +90,6 @@ DIALECT = Dialect(
     create_record_indexes=(OWNER_INDEX.statement,),
     # First their places, then the records in the order of places: each page is read once.
     of_owners="rowid IN (SELECT rowid FROM record WHERE owner IN {})",
-    rebuild_indexes=("REINDEX",),
 )
 
 
@@ -689,12 +688,12 @@ def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str, str], set[obj
     SQLite makes the indexes of primary keys and of unique columns by itself, without a statement; an integer
     key needs none.
     """
-    statements: dict[tuple[str, str, str], set[object]] = {
-        ("index", OWNER_INDEX.name, OWNER_INDEX.table): {
+    statements: dict[tuple[str, str, str], set[object]] = {}
+    if any(table.name == OWNER_INDEX.table for table in tables):
+        statements["index", OWNER_INDEX.name, OWNER_INDEX.table] = {
             OWNER_INDEX.statement,
             _spaceless(OWNER_INDEX.statement),
         }
-    }
     for table in tables:
         written = [variant.statement(DIALECT.blob) for variant in (table, upgraded_from_1(table))]
         statements["table", table.name, table.name] = {*written, *map(_spaceless, written)}

@@ -39,7 +39,8 @@ def create_tables(session: Session, layout: RecordLayout) -> None:
     """Create the tables and the index of a new vault."""
     for table in TABLES[layout, VERSION]:
         session.execute(table.statement(session.dialect.blob))
-    session.execute(OWNER_INDEX.statement)
+    if layout.holds_rows:
+        session.execute(OWNER_INDEX.statement)
 
 
 # The state: one row of `vault`, and the decisions.
@@ -93,7 +94,7 @@ def read_sealed_columns(session: Session, version: int) -> Row:
 _SEALED_COLUMNS = {
     1: OLD_VAULT_COLUMNS.removesuffix(", tallies, seal"),
     **dict.fromkeys((2, 3, 4), OLD_VAULT_COLUMNS.removesuffix(", seal")),
-    5: VAULT_COLUMNS.removesuffix(", seal"),
+    **dict.fromkeys((5, 6), VAULT_COLUMNS.removesuffix(", seal")),
 }
 
 
@@ -578,6 +579,15 @@ def add_source(session: Session, description: str) -> tuple[int, bool]:
     return int(number), True
 
 
+def put_source(number: int, description: str) -> Statement:
+    """Store a source, or another description in the place of the old one."""
+    return (
+        "INSERT INTO source (number, description) VALUES (?, ?)"
+        " ON CONFLICT (number) DO UPDATE SET description = excluded.description",
+        (number, description),
+    )
+
+
 def delete_source(session: Session, number: int) -> None:
     """Delete a source."""
     session.execute("DELETE FROM source WHERE number = ?", number)
@@ -605,26 +615,6 @@ def read_tree(session: Session, sequence: int) -> bytes:
 
 
 # Records, chosen by the values of a column: `owner` or `identity`.
-
-
-def read_contents(session: Session, column: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    """By identity, the content digests of the external records whose column has one of these values."""
-    found = _with_keys(session, "SELECT identity, content FROM record WHERE ", column, keys)
-    return {bytes(identity): bytes(content) for identity, content in found}
-
-
-def read_source_numbers(session: Session, column: str, keys: Sequence[bytes]) -> set[int]:
-    """The sources of the external records whose column has one of these values."""
-    found = _with_keys(session, "SELECT DISTINCT source FROM record WHERE ", column, keys)
-    return {number for (number,) in found}
-
-
-def read_external_records(session: Session, identities: Sequence[bytes]) -> dict[bytes, Row]:
-    """By identity, (owner, content, source) of external records."""
-    found = _with_keys(
-        session, "SELECT identity, owner, content, source FROM record WHERE ", "identity", identities
-    )
-    return {bytes(identity): (owner, content, source) for identity, owner, content, source in found}
 
 
 def delete_records(session: Session, layout: RecordLayout, column: str, keys: Sequence[bytes]) -> list[Row]:
@@ -674,12 +664,23 @@ def stream_records_by_owner(session: Session, layout: RecordLayout) -> Iterator[
     return session.stream(f"SELECT {layout.columns} FROM record WHERE owner IS NOT NULL ORDER BY owner")
 
 
-def rebuild_indexes(session: Session) -> None:
+def rebuild_indexes(session: Session, layout: RecordLayout) -> None:
     """Make the indexes again from the rows; one that is missing is created."""
-    session.execute(f"DROP INDEX IF EXISTS {OWNER_INDEX.name}")
-    session.execute(OWNER_INDEX.statement)
-    for statement in session.dialect.rebuild_indexes:
-        session.execute(statement)
+    if layout.holds_rows:
+        session.execute(f"DROP INDEX IF EXISTS {OWNER_INDEX.name}")
+        session.execute(OWNER_INDEX.statement)
+    # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
+    left_out = (OWNER_TABLE, DECISION_TABLE, NODE_TABLE)
+    others = [table.name for table in TABLES[layout, VERSION] if table not in left_out]
+    statement = session.dialect.rebuild_indexes
+    for each in dict.fromkeys(map(statement.format, others)):
+        session.execute(each)
+
+
+def drop_record_tables(session: Session) -> None:
+    """Drop the tables of rows and of people with rows."""
+    session.execute("DROP TABLE record")
+    session.execute("DROP TABLE owner")
 
 
 def stream_records(session: Session, layout: RecordLayout) -> Iterator[Row]:
@@ -691,16 +692,6 @@ def count_records(session: Session) -> int:
     """How many records there are."""
     ((number,),) = session.query("SELECT count(*) FROM record")
     return int(number)
-
-
-def count_by_source(session: Session) -> dict[int, int]:
-    """How many records each source brought."""
-    return dict(session.query("SELECT source, count(*) FROM record GROUP BY source"))
-
-
-def delete_all_records(session: Session) -> None:
-    """Delete all records."""
-    session.execute("DELETE FROM record")
 
 
 # Incoming rows, by columns.

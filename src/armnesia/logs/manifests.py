@@ -1,0 +1,159 @@
+"""What was counted of a source, and whether what came since can be added to it.
+
+Each kind of source has a manifest of its own: files know theirs by size and time of change, a table of a lake
+by its version, a table of a database by the highest value of a column that grows.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import counted
+
+
+class Manifest(Protocol):
+    """What was counted of a source."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as JSON."""
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """What must not be counted a second time by way of another source: files, or a table."""
+
+    def is_table_of(self, other: "Manifest") -> bool:
+        """Whether both are of the same table, which has an identity of its own, by whatever name."""
+
+
+class SourceChanges(Protocol):
+    """What has changed at a source since a manifest of it."""
+
+    @property
+    def recount(self) -> str | None:
+        """Why all rows have to be counted again; None if those that were counted are as they were."""
+
+    @property
+    def kind(self) -> str:
+        """`nothing`, `added` or `recount`."""
+
+
+@dataclass(frozen=True)
+class FileChanges:
+    """What has changed among files, or in a table of a database."""
+
+    added: tuple[str, ...] = ()
+    recount: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """`nothing`, `added` or `recount`."""
+        return "recount" if self.recount else "added" if self.added else "nothing"
+
+
+@dataclass(frozen=True)
+class FileManifest:
+    """Files by path, size in bytes and time of change in nanoseconds.
+
+    >>> counted = FileManifest((("/logs/a.csv", 812, 5), ("/logs/b.csv", 80, 5)))
+    >>> FileManifest.from_dict(counted.to_dict()) == counted
+    True
+    >>> counted.changes_to(FileManifest((*counted.files, ("/logs/c.csv", 7, 9)))).added
+    ('/logs/c.csv',)
+    >>> counted.changes_to(FileManifest((("/logs/a.csv", 812, 6),))).recount
+    "file '/logs/a.csv' has changed, and 1 more is gone or has changed"
+    """
+
+    files: tuple[tuple[str, int, int], ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths, in order."""
+        return tuple(path for path, _, _ in self.files)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The files, whatever path leads to them."""
+        folders = {folder: os.path.realpath(folder) for folder in map(os.path.dirname, self.paths)}
+        return frozenset(
+            os.path.realpath(os.path.join(folders[os.path.dirname(path)], os.path.basename(path)))
+            for path in self.paths
+        )
+
+    def is_table_of(self, other: Manifest) -> bool:
+        """Files have no identity but their paths."""
+        return False
+
+    def changes_to(self, now: "FileManifest") -> FileChanges:
+        """What has changed between this manifest and a later one."""
+        before, after = {each[0]: each for each in self.files}, {each[0]: each for each in now.files}
+        changed = [path for path, each in before.items() if after.get(path) != each]
+        if not changed:
+            return FileChanges(tuple(path for path in after if path not in before))
+        others = len(changed) - 1
+        more = f", and {counted(others, 'more is', 'more are')} gone or has changed" if others else ""
+        what = "has changed" if changed[0] in after else "is no longer there"
+        return FileChanges(recount=f"file {changed[0]!r} {what}{more}")
+
+    def now(self) -> "FileManifest":
+        """The same files as they are now, without those that are gone."""
+        found = []
+        for path in self.paths:
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            found.append((path, status.st_size, status.st_mtime_ns))
+        return FileManifest(tuple(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as JSON."""
+        return {"files": [list(each) for each in self.files]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "FileManifest":
+        """Read what `to_dict` has written."""
+        try:
+            return cls(tuple((str(path), int(size), int(time)) for path, size, time in values["files"]))
+        except (LookupError, TypeError, ValueError):
+            raise InvalidInputError(
+                f"a manifest of files must have files [[path, size, time], …]; got {sorted(values)}"
+            ) from None
+
+
+@dataclass(frozen=True)
+class TableRange:
+    """The rows of a table of a database up to a value of the column by which later rows are greater.
+
+    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17").to_dict()).highest
+    '17'
+    """
+
+    table: str
+    column: str
+    highest: str | int | None
+    """As JSON holds it, or as text that the database reads; None if the table had no rows."""
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The table."""
+        return frozenset([self.table])
+
+    def is_table_of(self, other: Manifest) -> bool:
+        """A table of a database has no identity but its name."""
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as JSON."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TableRange":
+        """Read what `to_dict` has written."""
+        try:
+            return cls(values["table"], values["column"], values["highest"])
+        except (LookupError, TypeError):
+            raise InvalidInputError(
+                f"a manifest of a table must have table, column and highest; got {sorted(values)}"
+            ) from None

@@ -1,0 +1,178 @@
+"""The sources of an external vault, and what was counted of each: all that it holds of their rows."""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
+from armnesia.logs import (
+    Source,
+    has_new_files,
+    manifest_of,
+    reopen_counted,
+    reopen_source,
+    source_address,
+    source_name,
+)
+from armnesia.logs.manifests import Manifest
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.diagnosis import changed_values
+from armnesia.vault.state.table_digests import TableDigests
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session, Statement
+
+READMITTED = "people were readmitted, whose rows were left out"
+NO_ORDER = "nothing says which of its rows are new: add --ordered-by COLUMN"
+UPGRADED = "it was counted by an older version of armnesia"
+
+
+@dataclass(frozen=True)
+class CountedPart:
+    """What was counted of a source, without anything about single rows."""
+
+    manifest: Manifest
+    one_spelling: bool
+    """Whether every user is written as a request spells the name."""
+    some_without_user: bool
+
+    def packed(self) -> str:
+        """The part as compressed text: a manifest may name thousands of files."""
+        values = {**vars(self), "manifest": self.manifest.to_dict()}
+        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+        return base64.b64encode(zlib.compress(text.encode())).decode()
+
+    @classmethod
+    def unpacked(cls, address: Mapping[str, Any], text: str) -> "CountedPart":
+        """Read what `packed` has written."""
+        values = json.loads(zlib.decompress(base64.b64decode(text)))
+        return cls(**{**values, "manifest": manifest_of(address, values["manifest"])})
+
+
+@dataclass(frozen=True)
+class CountedSource:
+    """A source, and what was counted of it; None if all of it has to be counted again, and why."""
+
+    number: int
+    address: Mapping[str, Any]
+    """Its description: where it is, its columns and conditions, and what its rows are ordered by."""
+    counted: CountedPart | None
+    recount: str = ""
+    stored: str | None = field(default=None, compare=False)
+    """The text of the row that it was read from: another version of zlib would not write the same."""
+
+    @property
+    def name(self) -> str:
+        """The location and the table."""
+        return source_name(self.address)
+
+    @property
+    def row(self) -> Row:
+        """The row of the table `source`."""
+        own = {"recount": self.recount} if self.counted is None else {"counted": self.counted.packed()}
+        return self.number, canonical({**self.address, **own})
+
+    def to_recount(self, reason: str) -> "CountedSource":
+        """The source, all of which has to be counted again."""
+        return replace(self, counted=None, recount=reason)
+
+    def is_at(self, source: Source) -> bool:
+        """Whether this is the source, whatever its rows are ordered by."""
+        return {**self.address, "ordered_by": None} == {**address_of(source), "ordered_by": None}
+
+    def is_same_table(self, source: Source, manifest: Manifest) -> bool:
+        """Whether this is the table of a source by another name, with the same columns and conditions."""
+        mine, other = {**self.address, "location": None}, {**address_of(source), "location": None}
+        return self.counted is not None and mine == other and manifest.is_table_of(self.counted.manifest)
+
+    def reopened(self, configuration: Configuration) -> Source:
+        """Open all of the source again; say what to do if it cannot be opened."""
+        try:
+            source = reopen_source(
+                self.address, whole_rows=False, decimals_as_written=not configuration.plain_decimals
+            )
+        except ArmnesiaError as error:
+            raise self._unavailable(error) from None
+        except (LookupError, TypeError):  # a part of the description is missing, or has another type
+            raise changed_values() from None
+        return source.keyed_by(configuration.key_columns)
+
+    def reopened_counted(self, configuration: Configuration) -> tuple[Source, bool]:
+        """Open the part that was counted; also, whether there is more.
+
+        Refused with `ChangedSourceError` if it is not as it was when it was counted.
+        """
+        if self.counted is None:
+            raise ChangedSourceError(self.recount)
+        try:
+            part, has_more = reopen_counted(
+                self.address, self.counted.manifest, decimals_as_written=not configuration.plain_decimals
+            )
+        except ChangedSourceError:
+            raise
+        except ArmnesiaError as error:
+            raise self._unavailable(error) from None
+        except (LookupError, TypeError):
+            raise changed_values() from None
+        return part.keyed_by(configuration.key_columns), has_more
+
+    def to_look_up(self, configuration: Configuration) -> Source:
+        """Open the part that was counted, to look people up; say what to do if it has changed."""
+        try:
+            return self.reopened_counted(configuration)[0]
+        except ChangedSourceError as error:
+            raise VaultError(
+                f"source {self.name!r} has changed since it was counted ({error}): run armnesia ingest"
+                f" {self.name}, which counts it again; nothing was changed"
+            ) from None
+
+    def has_new_files(self) -> bool:
+        """Whether there are files that are not counted yet."""
+        return self.counted is not None and has_new_files(self.address, self.counted.manifest)
+
+    def _unavailable(self, error: ArmnesiaError) -> VaultError:
+        return VaultError(
+            f"{error}; the vault has counted rows of this source: restore it or, if it no longer exists, run"
+            f" armnesia rebuild --without {self.name}"
+        )
+
+
+def address_of(source: Source) -> dict[str, Any]:
+    """What the vault stores of a source besides what was counted: it is opened again from this."""
+    return source_address(source.description)
+
+
+def read_sources(session: Session) -> list[CountedSource]:
+    """All sources by their numbers."""
+    found = []
+    for number, text in tables.read_table(session, "source"):
+        try:
+            address = json.loads(text)
+            packed, reason = address.pop("counted", None), address.pop("recount", "")
+            source_name(address)
+            part = None if packed is None else CountedPart.unpacked(address, packed)
+        except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
+            raise changed_values() from None
+        found.append(CountedSource(number, address, part, reason, text))
+    return found
+
+
+def put_sources(
+    before: Sequence[CountedSource], after: Iterable[CountedSource], keyring: Keyring, digests: TableDigests
+) -> tuple[TableDigests, list[Statement]]:
+    """Store sources that are new or have changed: the new table digests, and the statements."""
+    old = {each.number: each for each in before}
+    new = [each for each in after if old.get(each.number) != each]
+    removed = [(each.number, old[each.number].stored) for each in new if each.number in old]
+    changed = [each.row for each in new]
+    digests = digests.update(keyring, "source", [*removed, *changed])
+    return digests, [tables.put_source(*row) for row in changed]
+
+
+def next_number(sources: Iterable[CountedSource]) -> int:
+    """The number of a new source."""
+    return max((each.number for each in sources), default=0) + 1
