@@ -10,6 +10,7 @@ from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
 from armnesia.vault.ledger.signed_decisions import ServedCheck, SignedDecisions
+from armnesia.vault.operations.forget import ForgetRequest
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
@@ -67,6 +68,7 @@ __all__ = [
     "Entry",
     "Exported",
     "Finished",
+    "ForgetRequest",
     "Forgotten",
     "Head",
     "Ingested",

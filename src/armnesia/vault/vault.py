@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
@@ -27,7 +27,7 @@ from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
-from armnesia.vault.operations.forget import RequestOptions, forget, preview
+from armnesia.vault.operations.forget import ForgetRequest, RequestOptions, forget, forget_many, preview
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
@@ -266,6 +266,14 @@ class Vault:
         """
         asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
         return forget(self._connection, ErasureTarget.of(users, records), asked)
+
+    def forget_many(self, requests: Iterable[ForgetRequest]) -> list[Forgotten | ArmnesiaError]:
+        """Answer several requests in one transaction: faster than one by one, with the same results.
+
+        Each has its own ledger entry and certificate. One that is refused leaves nothing and does not harm
+        the others: its error stands in its place. An error is raised only if nothing at all was changed.
+        """
+        return forget_many(self._connection, requests)
 
     def preview(
         self,

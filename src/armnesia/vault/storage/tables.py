@@ -43,6 +43,25 @@ def create_tables(session: Session, layout: RecordLayout) -> None:
         session.execute(OWNER_INDEX.statement)
 
 
+# Parts of a transaction that can be undone alone.
+
+
+def set_savepoint(session: Session) -> None:
+    """Begin a part of the transaction."""
+    session.execute("SAVEPOINT attempt")
+
+
+def return_to_savepoint(session: Session) -> None:
+    """Undo this part, and end it."""
+    session.execute("ROLLBACK TO SAVEPOINT attempt")
+    session.execute("RELEASE SAVEPOINT attempt")
+
+
+def release_savepoint(session: Session) -> None:
+    """Keep this part, and end it."""
+    session.execute("RELEASE SAVEPOINT attempt")
+
+
 # The state: one row of `vault`, and the decisions.
 
 
