@@ -1,7 +1,8 @@
 """What the operations of a vault return: frozen values, each with its JSON form in `to_dict()`."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, overload
 
@@ -709,3 +710,79 @@ class Upgraded:
         """The keys `from` and `to`, and `to_recount` if there are such sources."""
         recount = {"to_recount": list(self.to_recount)} if self.to_recount else {}
         return {"from": self.from_version, "to": self.to_version, **recount}
+
+
+class Role(StrEnum):
+    """What the holder of a token may do with the service; each role may do what those before it may.
+
+    >>> Role.ADMIN.includes(Role.OPERATOR), Role.READER.includes(Role.OPERATOR)
+    (True, False)
+    """
+
+    READER = "reader"
+    """See served arms, the ledger and certificates, which name nobody."""
+    OPERATOR = "operator"
+    """Forget people, add records, and see statistics."""
+    ADMIN = "admin"
+    """Everything."""
+
+    def includes(self, other: "Role") -> bool:
+        """Whether this role may do what the other may."""
+        roles = list(Role)
+        return roles.index(self) >= roles.index(other)
+
+
+@dataclass(frozen=True)
+class Token:
+    """Somebody who may call the service; days are those of UTC, as 2026-11-15."""
+
+    number: int
+    role: Role
+    name: str
+    created: str
+    expires: str
+    """The last day on which it is accepted."""
+    revoked: str | None = None
+    last_used: str | None = None
+    uses: int = 0
+
+    def is_accepted(self, day: str) -> bool:
+        """Whether it is neither revoked nor expired on this day.
+
+        >>> Token(1, Role.READER, "", "2026-11-15", "2026-11-16").is_accepted("2026-11-17")
+        False
+        """
+        return self.revoked is None and self.created <= day <= self.expires
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a vault, each with the digest of its text."""
+
+    with_digests: tuple[tuple[Token, bytes], ...]
+
+    def __iter__(self) -> Iterator[Token]:
+        return (token for token, _ in self.with_digests)
+
+    def __len__(self) -> int:
+        return len(self.with_digests)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The key `tokens`, without digests."""
+        return {"tokens": [token.to_dict() for token in self]}
+
+
+@dataclass(frozen=True)
+class IssuedToken:
+    """A new token, and its text: it is shown once, and stored nowhere."""
+
+    token: Token
+    text: str = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of the token, and `text`."""
+        return {**self.token.to_dict(), "text": self.text}

@@ -37,6 +37,7 @@ from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
 from armnesia.vault.operations.status import status_of
+from armnesia.vault.operations.tokens import create_token, list_tokens, note_token_uses, revoke_token
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results import (
@@ -49,6 +50,7 @@ from armnesia.vault.results import (
     Finished,
     Forgotten,
     Ingested,
+    IssuedToken,
     LedgerCheck,
     LedgerEntries,
     OfferedArms,
@@ -62,6 +64,8 @@ from armnesia.vault.results import (
     Served,
     ServedDecisions,
     Status,
+    Token,
+    Tokens,
     Upgraded,
     VaultIdentity,
     Verification,
@@ -314,9 +318,9 @@ class Vault:
         """
         return status_of(self._connection, scores=scores, where=where)
 
-    def ledger(self) -> LedgerEntries:
-        """The entries of the ledger, from the first."""
-        return read_ledger(self._connection)
+    def ledger(self, *, after: int = 0, most: int | None = None) -> LedgerEntries:
+        """The entries of the ledger, from the first; or those after an entry, and only so many."""
+        return read_ledger(self._connection, after, most)
 
     def check_ledger(self, head: Head | str) -> LedgerCheck:
         """Check the ledger alone against a head that was kept elsewhere."""
@@ -490,6 +494,22 @@ class Vault:
         connection = open_vault(url, keys, timeout=timeout, accept="any", any_version=True)
         with closing(connection.database):
             return upgrade(connection)
+
+    def create_token(self, role: str, *, name: str = "", days: int = 90) -> IssuedToken:
+        """Make a token for the service; its text is in the result, and stored nowhere."""
+        return create_token(self._connection, role, name, days)
+
+    def tokens(self) -> Tokens:
+        """The tokens of the service, also those that are revoked or expired."""
+        return list_tokens(self._connection)
+
+    def revoke_token(self, number: int) -> Token:
+        """Refuse a token of the service from now on."""
+        return revoke_token(self._connection, number)
+
+    def note_token_uses(self, uses: Mapping[int, int]) -> None:
+        """Note how often tokens, by their numbers, were used today."""
+        note_token_uses(self._connection, uses)
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -23,9 +23,10 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.signing_keys import certificates_to_reissue
 from armnesia.vault.state.suppression import read_suppressed
+from armnesia.vault.state.tokens import token_problems
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS, WITH_TALLIES
+from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS, WITH_SERVICE, WITH_TALLIES
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments", "decisions")
 """The tables of `TableDigests`, in its order, in words."""
@@ -79,6 +80,8 @@ def verify(
                 kind = type(error).__name__
                 found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
             problems += found
+            if state.version >= WITH_SERVICE:
+                problems += token_problems(session, _keyring(connection, state))
             notes += remarks
             if state.rotated_below is not None:
                 notes.append("the rotation of the digest key is not finished: run armnesia rotate-key digest")

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
@@ -140,7 +140,7 @@ def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:
     """The certificate of an entry as it is stored; refuse one that something else has changed."""
     found = tables.read_certificate(transaction.session, sequence)
     if found is None:
-        raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
+        raise UnknownEntryError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
     body, signature, entry = found
     try:
         return StoredCertificate.read(sequence, body, signature, entry, transaction.keyring)

@@ -19,7 +19,10 @@ from armnesia.vault.storage.schema import (
     OLD_VAULT_COLUMNS,
     OWNER_INDEX,
     OWNER_TABLE,
+    SERVICE_TABLES,
+    SUBJECT_REQUEST_COLUMNS,
     TABLES,
+    TOKEN_COLUMNS,
     TREE_TABLE,
     VAULT_COLUMNS,
     VAULT_TABLE,
@@ -28,7 +31,9 @@ from armnesia.vault.storage.schema import (
     DecisionRow,
     OldVaultRow,
     RecordLayout,
+    SubjectRequestRow,
     Table,
+    TokenRow,
     VaultRow,
 )
 
@@ -263,11 +268,12 @@ def last_sequence(session: Session) -> int:
     return int(number)
 
 
-def read_ledger_from(session: Session, sequence: int) -> list[Row]:
-    """The entries from this one on, as (sequence, text, hash)."""
-    return session.query(
-        "SELECT sequence, entry, hash FROM ledger WHERE sequence >= ? ORDER BY sequence", sequence
-    )
+def read_ledger_from(session: Session, sequence: int, most: int | None = None) -> list[Row]:
+    """The entries from this one on, as (sequence, text, hash); with `most`, only so many."""
+    sql = "SELECT sequence, entry, hash FROM ledger WHERE sequence >= ? ORDER BY sequence"
+    if most is None:
+        return session.query(sql, sequence)
+    return session.query(f"{sql} LIMIT ?", sequence, most)
 
 
 def read_entry(session: Session, sequence: int) -> Row | None:
@@ -539,6 +545,77 @@ def count_differing_tallies(session: Session) -> int:
     return int(differing)
 
 
+# The service: who may call it, and requests that it was sent.
+
+
+def create_service_tables(session: Session) -> None:
+    """Create the tables of the service in a vault of a version without them."""
+    for table in SERVICE_TABLES:
+        session.execute(table.statement(session.dialect.blob))
+
+
+def read_tokens(session: Session) -> list[TokenRow]:
+    """All tokens, by their numbers."""
+    found = session.query(f"SELECT {TOKEN_COLUMNS} FROM token ORDER BY number")
+    return [
+        TokenRow(number, bytes(digest), facts, bytes(seal), last_used, uses)
+        for number, digest, facts, seal, last_used, uses in found
+    ]
+
+
+def put_token(row: TokenRow) -> Statement:
+    """Store a token, or put it in the old one's place."""
+    return _PUT_TOKEN, row
+
+
+_PUT_TOKEN = (
+    f"INSERT INTO token ({TOKEN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+    " digest = excluded.digest, facts = excluded.facts, seal = excluded.seal,"
+    " last_used = excluded.last_used, uses = excluded.uses"
+)
+
+
+def add_token_uses(number: int, day: str, uses: int) -> Statement:
+    """Note uses of a token, which others note as well."""
+    return "UPDATE token SET last_used = ?, uses = uses + ? WHERE number = ?", (day, uses, number)
+
+
+def delete_tokens(session: Session) -> None:
+    """Delete all tokens."""
+    session.execute("DELETE FROM token")
+
+
+def read_subject_request(session: Session, id_: str) -> SubjectRequestRow | None:
+    """The request of a controller with this id."""
+    found = session.query(f"SELECT {SUBJECT_REQUEST_COLUMNS} FROM subject_request WHERE id = ?", id_)
+    return _subject_request(found[0]) if found else None
+
+
+def read_subject_requests(session: Session, statuses: Sequence[str]) -> list[SubjectRequestRow]:
+    """The requests of controllers with one of these statuses."""
+    sql = f"SELECT {SUBJECT_REQUEST_COLUMNS} FROM subject_request WHERE "
+    return [_subject_request(row) for row in _with_keys(session, sql, "status", statuses)]
+
+
+def _subject_request(row: Row) -> SubjectRequestRow:
+    id_, status, facts, identity, sequence, seal = row
+    return SubjectRequestRow(
+        id_, status, facts, None if identity is None else bytes(identity), sequence, bytes(seal)
+    )
+
+
+def put_subject_request(row: SubjectRequestRow) -> Statement:
+    """Store a request of a controller, or put it in the old one's place."""
+    return _PUT_SUBJECT_REQUEST, row
+
+
+_PUT_SUBJECT_REQUEST = (
+    f"INSERT INTO subject_request ({SUBJECT_REQUEST_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET status = excluded.status, facts = excluded.facts,"
+    " identity = excluded.identity, sequence = excluded.sequence, seal = excluded.seal"
+)
+
+
 # Whole tables; by name those in `COLUMNS`.
 
 
@@ -689,7 +766,7 @@ def rebuild_indexes(session: Session, layout: RecordLayout) -> None:
         session.execute(f"DROP INDEX IF EXISTS {OWNER_INDEX.name}")
         session.execute(OWNER_INDEX.statement)
     # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
-    left_out = (OWNER_TABLE, DECISION_TABLE, NODE_TABLE)
+    left_out = (OWNER_TABLE, DECISION_TABLE, NODE_TABLE, *SERVICE_TABLES)
     others = [table.name for table in TABLES[layout, VERSION] if table not in left_out]
     statement = session.dialect.rebuild_indexes
     for each in dict.fromkeys(map(statement.format, others)):
