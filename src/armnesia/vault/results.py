@@ -1,8 +1,10 @@
 """What the operations of a vault return: frozen values, each with its JSON form in `to_dict()`."""
 
+import hashlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any, overload
 
@@ -12,6 +14,7 @@ from armnesia.unlearners.stream import Stream
 from armnesia.vault.arm_rules import ArmRule, NewRows
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.keys import private_files
+from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.public_keys import PublicKeys
@@ -712,6 +715,15 @@ class Upgraded:
         return {"from": self.from_version, "to": self.to_version, **recount}
 
 
+@dataclass(frozen=True)
+class PendingErasures:
+    """How many certificates and corrections wait for bytes to leave the files, and since when the oldest."""
+
+    number: int
+    since: str | None
+    """The time of the ledger entry; None if none waits."""
+
+
 class Role(StrEnum):
     """What the holder of a token may do with the service; each role may do what those before it may.
 
@@ -759,6 +771,15 @@ class Token:
         return dict(vars(self))
 
 
+def token_digest(text: str) -> bytes:
+    """The digest by which a token is stored; a token has 256 random bits, so that it needs no salt.
+
+    >>> token_digest("armnesia_AAAA").hex()[:8]
+    'e66d885a'
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
 @dataclass(frozen=True)
 class Tokens:
     """The tokens of a vault, each with the digest of its text."""
@@ -770,6 +791,14 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.with_digests)
+
+    def find(self, text: str) -> Token | None:
+        """The token with this text that is accepted today; each is compared, in constant time."""
+        digest, day, found = token_digest(text), utc_now()[:10], None
+        for token, own in self.with_digests:
+            if compare_digest(own, digest) and token.is_accepted(day):
+                found = token
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The key `tokens`, without digests."""

@@ -36,7 +36,7 @@ from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
-from armnesia.vault.operations.status import status_of
+from armnesia.vault.operations.status import pending_erasures, status_of
 from armnesia.vault.operations.tokens import create_token, list_tokens, note_token_uses, revoke_token
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
@@ -54,6 +54,7 @@ from armnesia.vault.results import (
     LedgerCheck,
     LedgerEntries,
     OfferedArms,
+    PendingErasures,
     PolicyChange,
     Preview,
     Readmitted,
@@ -330,6 +331,15 @@ class Vault:
     def head(self) -> Head:
         """The head of the ledger: kept elsewhere, it detects truncation and rewriting."""
         return self._state().head
+
+    @property
+    def pinned_head(self) -> Head | None:
+        """The head of the ledger that this machine has seen last; None if it has seen none."""
+        return self._connection.pinned_head.read()
+
+    def pending_erasures(self) -> PendingErasures:
+        """How many erasures are pending, and since when, after trying again to complete them."""
+        return pending_erasures(self._connection)
 
     @property
     def n_records(self) -> int:

@@ -1,6 +1,5 @@
 """Tokens of the service: stored as digests, and believed only under a seal of the vault's keys."""
 
-import hashlib
 from collections.abc import Iterator
 from hmac import compare_digest
 
@@ -10,15 +9,6 @@ from armnesia.vault.results import Role, Token
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import TokenRow
-
-
-def token_digest(text: str) -> bytes:
-    """The digest by which a token is stored; a token has 256 random bits, so that it needs no salt.
-
-    >>> token_digest("armnesia_AAAA").hex()[:8]
-    'e66d885a'
-    """
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def token_row(token: Token, digest: bytes, keyring: Keyring) -> TokenRow:

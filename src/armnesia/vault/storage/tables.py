@@ -379,6 +379,18 @@ def count_erasures_after(session: Session, sequence: int) -> int:
     return count_certificates_after(session, sequence) + count_corrections_after(session, sequence)
 
 
+def first_erasure_after(session: Session, sequence: int) -> str | None:
+    """The text of the first entry after this one with a certificate, or that may be of a correction."""
+    found = session.query(
+        "SELECT entry FROM ledger LEFT JOIN certificate ON certificate.sequence = ledger.sequence"
+        " WHERE ledger.sequence > ? AND (certificate.sequence IS NOT NULL OR entry LIKE ?)"
+        " ORDER BY ledger.sequence LIMIT 1",
+        sequence,
+        _CORRECTION,
+    )
+    return found[0][0] if found else None
+
+
 def count_corrections_after(session: Session, sequence: int) -> int:
     """How many entries after this one may be those of corrections."""
     ((number,),) = session.query(f"SELECT count(*) FROM ledger{_CORRECTIONS_AFTER}", sequence, _CORRECTION)
