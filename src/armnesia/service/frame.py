@@ -61,7 +61,7 @@ class Frame:
             "route": route,
             "status": exchange.status,
             "milliseconds": round(1000 * seconds, 3),
-            "token": scope.get("armnesia.token"),
+            "token": getattr(scope.get("armnesia.token"), "number", None),
             **scope.get("armnesia.problem", {}),
         }
         log("request", facts, logging.ERROR if exchange.status >= 500 else logging.INFO)

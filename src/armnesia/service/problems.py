@@ -176,7 +176,7 @@ def problem_of_validation(errors: Iterable[Mapping[str, Any]], known: frozenset[
     """Say which parts of a request are wrong, and why; only names of documented fields are repeated.
 
     >>> found = {"loc": ("body", "users", 0), "msg": "Input should be a valid string", "input": 1.5}
-    >>> problem_of_validation([found], frozenset(["users"])).errors
+    >>> problem_of_validation([found], frozenset(["body", "users"])).errors
     [{'at': 'body/users/0', 'message': 'Input should be a valid string'}]
     """
     return Problem(

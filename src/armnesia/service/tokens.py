@@ -3,18 +3,21 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Security
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.responses import Response
 
 from armnesia.service.problems import Problem, responses
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Role, Token, Tokens
 
+_ROLE, _TOKEN = "x-role", "armnesia.token"
 _BEARER = HTTPBearer(auto_error=False, description="A token, made by `armnesia token create`.")
 
 
@@ -83,40 +86,58 @@ class TokenGuard:
             await asyncio.wrap_future(self._worker.write(lambda vault: vault.note_token_uses(uses)))
 
 
-async def caller(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
-) -> Token:
-    """The token of a request, which the log names by its number."""
-    if given is None:
+class Route(APIRoute):
+    """An endpoint that looks at the token before it reads the body.
+
+    Every endpoint says which role it needs (`access`), or that it needs none (`security=[]`): one that says
+    neither is a mistake, and refused when the application is made.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Check the token, then answer."""
+        answer, extra = super().get_route_handler(), self.openapi_extra or {}
+        role = extra.get(_ROLE)
+        if role is None and extra.get("security") != []:
+            raise TypeError(f"{self.path} must say which role it needs")
+
+        async def answer_if_allowed(request: Request) -> Response:
+            if role is not None:
+                await _authorise(request, Role(role))
+            return await answer(request)
+
+        return answer_if_allowed
+
+
+async def _authorise(request: Request, role: Role) -> None:
+    """Refuse a request without a token, or with one of a role that is too weak."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
         raise Problem("unauthorized")
     guard: TokenGuard = request.app.state.service.guard
-    token = await guard.check(given.credentials)
-    request.scope["armnesia.token"] = token.number
+    token = request.scope[_TOKEN] = await guard.check(text.strip())
+    if not token.role.includes(role):
+        raise Problem("forbidden")
+
+
+def _caller(request: Request) -> Token:
+    token: Token = request.scope[_TOKEN]
     return token
 
 
-Caller = Annotated[Token, Depends(caller)]
+Caller = Annotated[Token, Depends(_caller)]
+"""The token of a request."""
 
 
 def access(
-    role: Role, *problems: int, model: Any = None, answers: Mapping[int, Mapping[str, Any]] | None = None
+    role: Role, *problems: int, model: Any = None, answers: dict[int, dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """What an endpoint needs to be open to a role and those above it, and what it tells.
 
     `model` documents its answer, and `answers` those with other statuses; `problems` are statuses as well.
     """
-    documented: dict[int | str, Any] = {**responses(*problems), **(answers or {})}
     return {
-        "dependencies": [Depends(_needs(role))],
-        "openapi_extra": {"x-role": str(role)},
-        "responses": documented,
+        "dependencies": [Security(_BEARER)],  # for the document: `Route` has looked at it before
+        "openapi_extra": {_ROLE: str(role)},
+        "responses": {**responses(*problems), **(answers or {})},
         "response_model": model,
     }
-
-
-def _needs(role: Role) -> Callable[..., Any]:
-    async def check_role(token: Caller) -> None:
-        if not token.role.includes(role):
-            raise Problem("forbidden")
-
-    return check_role

@@ -12,10 +12,10 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.service.api.answers import Documented, answer
 from armnesia.service.problems import Problem
 from armnesia.service.running import done, service_of
-from armnesia.service.tokens import access
+from armnesia.service.tokens import Route, access
 from armnesia.vault import OPERATOR_ONLY, Role, ServedDecisions, Vault
 
-router = APIRouter(tags=["decisions"])
+router = APIRouter(tags=["decisions"], route_class=Route)
 
 ONLY = "only"
 """The id of the decision of a vault without key columns."""

@@ -11,10 +11,10 @@ from armnesia.service.api.answers import Body, Documented, answer
 from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem
 from armnesia.service.running import Service, done, service_of
-from armnesia.service.tokens import Caller, access
+from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import ForgetRequest, Role, Vault
 
-router = APIRouter(tags=["deletions"])
+router = APIRouter(tags=["deletions"], route_class=Route)
 
 Name = Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=-(2**63), lt=2**63)]
 EntryNumber = Annotated[int, Path(ge=1, lt=2**63, description="The number of a ledger entry.", examples=[7])]

@@ -11,11 +11,11 @@ from armnesia.core.errors import ArmnesiaError
 from armnesia.service.api.answers import Documented, answer
 from armnesia.service.problems import problem_of, responses
 from armnesia.service.running import Service, done, service_of
-from armnesia.service.tokens import access
+from armnesia.service.tokens import Route, access
 from armnesia.vault import PendingErasures, Role, Vault
 from armnesia.vault.keys.canonical_json import parse_time
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=Route)
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 

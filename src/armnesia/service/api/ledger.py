@@ -8,10 +8,10 @@ from fastapi.responses import JSONResponse
 from armnesia.service.api.answers import Documented, answer
 from armnesia.service.api.deletions import EntryNumber
 from armnesia.service.running import done, service_of
-from armnesia.service.tokens import access
+from armnesia.service.tokens import Route, access
 from armnesia.vault import LedgerEntries, Role, Vault
 
-router = APIRouter(tags=["ledger"])
+router = APIRouter(tags=["ledger"], route_class=Route)
 
 
 class LedgerPage(Documented):

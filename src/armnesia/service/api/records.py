@@ -12,10 +12,10 @@ from armnesia.service.api.answers import Body, Documented, answer
 from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem
 from armnesia.service.running import done, service_of
-from armnesia.service.tokens import Caller, access
+from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import EXTERNAL, Ingested, Role, Vault
 
-router = APIRouter(tags=["records"])
+router = APIRouter(tags=["records"], route_class=Route)
 
 Value = (
     Annotated[str, Field()]
