@@ -15,7 +15,7 @@ from armnesia.service.app import create_app
 from armnesia.service.client import Client
 from armnesia.service.server import Address, _configuration
 from armnesia.service.settings import Settings
-from armnesia.vault import Configuration, Role, UserType, Vault
+from armnesia.vault import Configuration, Role, UserType
 from tests.databases import Place
 
 PEOPLE = ("ann-marie.keller@example.org", "bob.ñandú@example.org", "cem-4711", "dan-4712", "eva-4713")
@@ -56,7 +56,9 @@ class Served:
         return Client(self.url, self.tokens[role], **options)
 
 
-def fill(place: Place, configuration: Configuration = CONFIGURATION, **log: Any) -> dict[str, str]:
+def fill(
+    place: Place, configuration: Configuration = CONFIGURATION, log: dict[str, list[Any]] | None = None
+) -> dict[str, str]:
     """Make a vault with some rows, and a token of each role."""
     with place.create(configuration) as vault:
         vault.ingest(log or log_of(), user="user", id="id")
@@ -65,14 +67,23 @@ def fill(place: Place, configuration: Configuration = CONFIGURATION, **log: Any)
 
 @contextmanager
 def serving(
-    place: Place, configuration: Configuration = CONFIGURATION, settings: Settings = SETTINGS, **log: Any
+    place: Place,
+    configuration: Configuration = CONFIGURATION,
+    settings: Settings = SETTINGS,
+    log: dict[str, list[Any]] | None = None,
 ) -> Iterator[Served]:
     """Serve a new vault from a thread of this process."""
-    tokens = fill(place, configuration, **log)
-    app = create_app(lambda: Vault.open(place.url, keys=place.keys), settings)
+    tokens = fill(place, configuration, log)
+    with serving_existing(place, tokens, settings) as served:
+        yield served
+
+
+@contextmanager
+def serving_existing(place: Place, tokens: dict[str, str], settings: Settings = SETTINGS) -> Iterator[Served]:
+    """Serve a vault, of which these tokens are the first, from a thread of this process."""
+    app = create_app(place.open, settings)
     with listening(app) as url:
-        numbers = {role: number for number, role in enumerate(tokens, 1)}
-        yield Served(url, place, tokens, app, numbers)
+        yield Served(url, place, tokens, app, {role: number for number, role in enumerate(tokens, 1)})
 
 
 @contextmanager

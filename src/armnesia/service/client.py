@@ -147,7 +147,7 @@ class Client:
             after = page["next"]
 
     def _get(self, path: str, query: list[tuple[str, str]] | None = None) -> dict[str, Any]:
-        return self._send(self._http.build_request("GET", path, params=httpx.QueryParams(query or [])))
+        return self._send(self._http.build_request("GET", path, params=tuple(query or ())))
 
     def _post(self, path: str, body: Mapping[str, Any], key: str | None) -> dict[str, Any]:
         headers = {"Idempotency-Key": key or secret_bytes(16).hex()}

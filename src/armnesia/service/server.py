@@ -1,6 +1,7 @@
 """Running the service on this machine."""
 
 import ipaddress
+import logging
 import sys
 import warnings
 from collections.abc import Callable
@@ -87,6 +88,7 @@ def _log_warning(message: object, category: type[Warning], *_: object, **__: obj
 
 
 def _configuration(app: object, address: Address) -> uvicorn.Config:
+    logging.getLogger("uvicorn.access").disabled = True  # it has paths and query strings
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         host=address.host,
@@ -97,7 +99,7 @@ def _configuration(app: object, address: Address) -> uvicorn.Config:
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,  # it has paths and query strings
+        access_log=False,
         server_header=False,
         proxy_headers=False,  # whoever can connect could write them
         limit_concurrency=_CONNECTIONS,

@@ -7,6 +7,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
+from armnesia.vault import Token
 
 
 @with_vault_options
@@ -34,10 +35,16 @@ def token_list(options: VaultOptions, as_json: opt.AsJson = False) -> None:
     """Print all tokens of the service, without their texts."""
     with options.open() as vault:
         found = vault.tokens()
-    columns = ["number", "role", "name", "created", "expires", "revoked", "last_used", "uses"]
-    rows = [[getattr(each, column) for column in columns] for each in found]
-    shown = [column.replace("_", " ") for column in columns]
-    print_result(found.to_dict, as_json, table("Tokens", shown, rows))
+    rows = [
+        [each.number, each.role, each.name, _accepted_until(each), each.last_used, each.uses]
+        for each in found
+    ]
+    columns = ["", "role", "name", "accepted until", "last used", "uses"]
+    print_result(found.to_dict, as_json, table("Tokens", columns, rows, unwrapped=columns[3:]))
+
+
+def _accepted_until(token: Token) -> str:
+    return token.expires if token.revoked is None else f"{token.revoked}, revoked"
 
 
 @with_vault_options

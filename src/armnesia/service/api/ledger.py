@@ -39,7 +39,7 @@ class CertificateFile(Documented):
 @router.get("/v1/ledger", summary="The ledger", **access(Role.READER, model=LedgerPage))
 async def list_ledger(
     request: Request,
-    after: Annotated[int, Query(ge=0, lt=2**63, description="The number of the entry before.")] = 0,
+    after: Annotated[int, Query(ge=0, le=2**53, description="The number of the entry before.")] = 0,
     limit: Annotated[int, Query(ge=1, description="At most the limit of the service.")] = 100,
 ) -> JSONResponse:
     """The entries after one of them; `next` is where the next page begins."""

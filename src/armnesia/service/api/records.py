@@ -1,10 +1,11 @@
 """Adding records."""
 
+import math
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 from starlette.responses import Response
 
 from armnesia.core.errors import InvalidLogError
@@ -15,15 +16,22 @@ from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import EXTERNAL, Ingested, Role, Vault
 
+_VALUE_SCHEMA = {"type": ["string", "number", "boolean", "null"]}
 router = APIRouter(tags=["records"], route_class=Route)
 
-Value = (
-    Annotated[str, Field()]
-    | bool
-    | Annotated[int, Field(ge=-(2**63), lt=2**63)]
-    | Annotated[float, Field(allow_inf_nan=False)]
-    | None
-)
+
+def _checked_value(value: Any) -> Any:
+    """Refuse what a cell of a log cannot be; numbers are never turned into others."""
+    if value is None or type(value) in (str, bool):
+        return value
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return value
+    if type(value) is float and math.isfinite(value):
+        return value
+    raise ValueError("must be text, a number of at most 64 bits, true, false or null")
+
+
+Value = Annotated[Any, AfterValidator(_checked_value), WithJsonSchema(_VALUE_SCHEMA)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -80,9 +88,16 @@ def _columns(body: Records) -> dict[str, list[Any]]:
     for number, row in enumerate(body.rows):
         if set(row) != names:
             raise _wrong(number, "must have the same fields as the first row")
-        if row.get(body.id) in (None, ""):
-            raise _wrong(number, "must have an id")
+        if not _is_name(row.get(body.id)):
+            raise _wrong(number, "must have an id, which is text or a whole number")
+        if body.user is not None and not (row.get(body.user) is None or _is_name(row[body.user])):
+            raise _wrong(number, "must have a user that is text or a whole number, or null")
     return {name: [row[name] for row in body.rows] for name in body.rows[0]}
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a value names something: a decimal number may stand for several names."""
+    return type(value) is int or (type(value) is str and value != "")
 
 
 def _wrong(number: int, message: str) -> Problem:
