@@ -58,8 +58,9 @@ count-tests: setup
 house: setup
 	$(BIN)/python -m scripts.house
 
+# One report of the benchmarks, with the machine: all of them, which takes hours, or BENCHMARKS="lakes tilt".
 bench: setup
-	for program in benchmarks/*.py; do $(BIN)/python $$program || exit 1; done
+	$(BIN)/python -m benchmarks.report $(BENCHMARKS)
 
 # Pins versions and hashes only; needs uv.
 lock:

@@ -9,7 +9,8 @@ disk and a few minutes. `layout_log` sorts it by person. Then, in one process ea
   nothing checked;
 - `log.request` of 1, 2 and 500 people beside the bare look-up in the column's own type, in the scattered and
   in the sorted file;
-- the same group-by and look-up of one person by Polars and, up to 10⁷ rows, by pandas, in floats.
+- the same group-by and look-up of one person by Polars, Spark (`local[2]`, if it is installed) and, up to 10⁷
+  rows, pandas, in floats, and by `read_log` on Spark, each as a ratio to the bare query.
 
 The two sides take turns in the same process (`--rounds`), and the ratio is that of their medians; by
 processor time as well, because other work on the machine changes the time of the clock. Peak memory is that
@@ -18,17 +19,22 @@ of a process that does one of them once; beside it stands the part above what th
 
 import argparse
 import contextlib
+import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
 import re
+import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 MOST_ROWS_OF_PANDAS = 10_000_000
+LIBRARIES = ("armnesia", "numpy", "scipy", "duckdb", "polars", "pandas", "pyarrow", "pyspark", "psycopg")
 
 MAKE = """
 import duckdb, sys
@@ -130,31 +136,53 @@ else:
 print(json.dumps({"before": before, "peak": peak_memory()}))
 """
 )
-OTHERS = """
-import json, statistics, sys, time
-given = json.loads(sys.argv[1])
-path, user = given["path"], given["users"][0]
-if given["library"] == "polars":
+OTHERS = (
+    BEGIN
+    + """
+import os
+users = given["users"][:1]
+user, library = users[0], given["library"]
+if "spark" in library:
+    os.environ["SPARK_MASTER"] = "local[2]"
+    from armnesia.logs.tables.spark_session import spark_session
+    spark = spark_session()
+if library == "polars":
     import polars
     def run(lookup):
         log = polars.scan_parquet(path)
         log = log.filter(polars.col("user_id") == user) if lookup else log
         return log.group_by("action").agg(polars.len(), polars.col("reward").sum()).collect()
-else:
+elif library == "pandas":
     import pandas
     def run(lookup):
         chosen = [("user_id", "==", user)] if lookup else None
         log = pandas.read_parquet(path, columns=["action", "reward"], filters=chosen)
         return log.groupby("action")["reward"].agg(["size", "sum"])
-for lookup in (False, True):
+elif library == "spark":
+    from pyspark.sql import functions
+    def run(lookup):
+        log = spark.read.parquet(path)
+        log = log.filter(functions.col("user_id") == user) if lookup else log
+        return log.groupBy("action").agg(functions.count("*"), functions.sum("reward")).collect()
+else:
+    from armnesia.logs import read_log
+    name = f"spark:parquet.`{os.path.abspath(path)}`"
+    log = read_log(name, user="user_id", actions=names)
+    def run(lookup):
+        if lookup:
+            return log.request(user=user)
+        return read_log(name, user="user_id", actions=names).statistics()
+for lookup, bare in ((False, bare_group_by), (True, bare_look_up)):
     run(lookup)
-    taken = []
+    taken = {"bare": [], "other": []}
     for _ in range(given["rounds"]):
-        start = time.perf_counter(), time.process_time()
-        run(lookup)
-        taken.append((time.perf_counter() - start[0], time.process_time() - start[1]))
-    print(json.dumps([statistics.median(each) for each in zip(*taken)]))
+        for side, call in (("bare", bare), ("other", lambda: run(lookup))):
+            start = time.perf_counter()
+            call()
+            taken[side].append(time.perf_counter() - start)
+    print(json.dumps([statistics.median(each) for each in taken.values()]))
 """
+)
 
 
 def run(code: str, *arguments: str) -> tuple[str, float]:
@@ -189,18 +217,23 @@ def compare(name: str, rounds: int, **given: Any) -> None:
 
 
 def compare_others(rows: int, rounds: int, path: str, users: list[Any]) -> None:
-    """Print how long other libraries take."""
-    for library in ("polars", "pandas"):
-        if library == "pandas" and rows > MOST_ROWS_OF_PANDAS:
-            print(f"pandas: left out from {MOST_ROWS_OF_PANDAS:,} rows on")
+    """Print how long other libraries take, in turns with the bare group-by and look-up."""
+    has_spark = importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
+    left_out = {
+        "pandas": rows > MOST_ROWS_OF_PANDAS and f"above {MOST_ROWS_OF_PANDAS:,} rows",
+        "spark": not has_spark and "pyspark or Java is not installed",
+        "armnesia on spark": not has_spark and "pyspark or Java is not installed",
+    }
+    for library in ("polars", "pandas", "spark", "armnesia on spark"):
+        if left_out.get(library):
+            print(f"{library:42} left out: {left_out[library]}")
             continue
-        printed, memory = run(
-            OTHERS, json.dumps({"path": path, "users": users, "rounds": rounds, "library": library})
-        )
-        (group, group_cpu), (look, look_cpu) = map(json.loads, printed.splitlines()[-2:])
+        given = {"path": path, "users": users, "rounds": rounds, "library": library}
+        printed, _ = run(OTHERS, json.dumps(given))
+        (bare_group, group), (bare_look, look) = map(json.loads, printed.splitlines()[-2:])
         print(
-            f"{library:42} group-by {1e3 * group:9.1f} ms (CPU {1e3 * group_cpu:.1f}),"
-            f" one person {1e3 * look:9.1f} ms (CPU {1e3 * look_cpu:.1f}), {memory:,.0f} MB",
+            f"{library:42} group-by {1e3 * group:9.1f} ms   ×{group / bare_group:.2f},"
+            f" one person {1e3 * look:9.1f} ms   ×{look / bare_look:.2f}",
             flush=True,
         )
 
@@ -230,19 +263,23 @@ def measure(users: str, rows: int, rounds: int) -> None:
 
 def machine() -> str:
     """Describe the machine and the versions."""
-    import duckdb  # noqa: PLC0415
-    import polars  # noqa: PLC0415
-    import pyarrow  # noqa: PLC0415
-
-    memory = ""
+    cpu, memory = platform.processor() or platform.machine(), ""
     if sys.platform == "linux":
+        model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+        cpu = model[1] if model else platform.machine()
         found = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
         memory = f", {int(found[1]) / 1024**2:.0f} GiB" if found else ""
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return (
-        f"{platform.machine()}, {os.cpu_count()} cores{memory}{load}; Python {platform.python_version()},"
-        f" DuckDB {duckdb.__version__}, Polars {polars.__version__}, pyarrow {pyarrow.__version__}"
+        f"{cpu}, {os.cpu_count()} cores{memory}{load}\n{platform.platform()}, Python"
+        f" {platform.python_version()}, {', '.join(_versions())}"
     )
+
+
+def _versions() -> Iterator[str]:
+    for name in LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            yield f"{name} {importlib.metadata.version(name)}"
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("files", "frames", "tables"),
         ("lakes",),
         ("opening",),
-        ("reading",),
+        ("reading", "erasing"),
         ("__init__",),
     ),
     "armnesia.paper": (

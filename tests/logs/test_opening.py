@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.logs import Source, open_source, read_log, reopen_source
 from armnesia.logs.columns import Columns
+from armnesia.logs.manifests import FileChanges, Manifest, SourceChanges, TableRange
 from armnesia.logs.opening import SOURCES
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.vault import Configuration, Vault
@@ -28,6 +29,19 @@ class Countdown(Source):
 
     def n_rows(self) -> int:
         return self._rows
+
+    def manifest(self) -> TableRange:
+        return TableRange(self._url, "row", self._rows)
+
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> TableRange:
+        return TableRange.from_dict(values)
+
+    def changes_since(self, manifest: Manifest) -> FileChanges:
+        return FileChanges(recount=None if manifest == self.manifest() else "it is another number")
+
+    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        return self
 
     def distinct_actions(self) -> Iterable[Any]:
         return ["A"]
@@ -69,7 +83,8 @@ def test_a_new_kind_is_read_by_everything(mode: str, tmp_path: Any) -> None:
 @pytest.mark.usefixtures("countdown")
 def test_a_scheme_that_is_not_registered_is_refused_with_the_registered_ones() -> None:
     with pytest.raises(
-        InvalidInputError, match="sqlite://, postgresql://, postgres://, delta:, iceberg:, countdown://; got"
+        InvalidInputError,
+        match="sqlite://, postgresql://, postgres://, spark:, delta:, iceberg:, countdown://; got",
     ):
         open_source("countup://5", action="arm", reward="won")
     for kind in ("path", "object"):  # not schemes

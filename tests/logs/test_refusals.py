@@ -216,8 +216,8 @@ def test_labels_in_arrays_that_cannot_be_hashed() -> None:
         (
             "s3://bucket/log.csv",
             {},
-            "the URL of a source must begin with one of sqlite://, postgresql://, postgres://, delta:,"
-            " iceberg:; got",
+            "the URL of a source must begin with one of sqlite://, postgresql://, postgres://, spark:,"
+            " delta:, iceberg:; got",
         ),
         (
             7,

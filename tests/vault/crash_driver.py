@@ -37,7 +37,8 @@ def perform(vault: Vault, operation: Operation) -> list[Any]:
     """Do one operation; what is acknowledged of it."""
     match operation:
         case ["ingest", _, source, table]:
-            done = vault.ingest(source, user="user", id="id", table=table)
+            order = None if table is None else "id"
+            done = vault.ingest(source, user="user", id="id", table=table, ordered_by=order)
             return [done.added, done.already_there, done.suppressed]
         case ["replace", _, columns]:
             done = vault.ingest(columns, user="user", id="id", replace=True)
@@ -309,13 +310,21 @@ class Crashes:
             elif operation[0] in ("ingest", "replace"):
                 assert sum(result) == sum(told)
 
+    def _ingest_in_model(self, model: PlainVault, number: int) -> tuple[int, int, int]:
+        if model.managed:
+            return model.ingest(self.batches[number])
+        if number in model.counted:  # nothing is new
+            return 0, 0, 0
+        model.counted.add(number)
+        return model.ingest(self.batches[number], f"batch_{number}")
+
     def _in_model(self, model: PlainVault, operation: Operation) -> Any:
         request = request_of(operation)
         if request is not None:
             model.forget(request)
             return model.answered[request]
         if operation[0] == "ingest":
-            return model.ingest(self.batches[operation[1]])
+            return self._ingest_in_model(model, operation[1])
         if operation[0] == "replace":
             return model.correct(self.corrections[operation[1]])
         if operation[0].endswith("_arm"):

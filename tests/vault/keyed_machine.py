@@ -48,7 +48,6 @@ class KeyedMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.vault: Vault | None = None
-        self.sent: list[list[Record]] = []
 
     def teardown(self) -> None:
         try:
@@ -86,13 +85,12 @@ class KeyedMachine(RuleBasedStateMachine):
     @rule(batch=records())
     def ingest(self, batch: list[Record]) -> None:
         source: Any = columns_of(batch)
-        if self.mode == "external":
-            source = str(self.folder / f"batch-{len(self.sent)}.csv")
-            write_csv(Path(source), batch)
-        self.sent.append(batch)
         if not self._has_arms(batch):
             return
         ids = "id" if has_ids(batch) else None
+        if self.mode == "external":
+            self._count(batch, ids)
+            return
         if self.model.contradicts(batch):
             with pytest.raises(VaultError, match="an id that the vault holds with another action"):
                 self._vault.ingest(source, user="user", id=ids)
@@ -100,6 +98,18 @@ class KeyedMachine(RuleBasedStateMachine):
         before = self._all_statistics()
         done = self._vault.ingest(source, user="user", id=ids)
         assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch)
+        self._decide_where_changed(before)
+
+    def _count(self, batch: list[Record], ids: str | None) -> None:
+        """Ingest one more file of a folder, of which there are one with ids and one without."""
+        folder = self.folder / f"{self.place.keys.name}-{ids}"
+        folder.mkdir(exist_ok=True)
+        file = folder / f"{len(list(folder.iterdir()))}.csv"
+        write_csv(file, batch)
+        before = self._all_statistics()
+        done = self._vault.ingest(str(folder / "*.csv"), user="user", id=ids)
+        assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch, str(file))
+        assert not done.recounted
         self._decide_where_changed(before)
 
     def _has_arms(self, batch: list[Record]) -> bool:

@@ -196,7 +196,7 @@ class VaultMachine(RuleBasedStateMachine):
     @rule(batch=records(), as_file=st.booleans())
     def ingest(self, batch: list[Record], as_file: bool) -> None:
         source: Any = columns_of(batch)
-        if as_file or self.mode == "external":
+        if as_file:
             source = str(self.folder / f"{len(self.sent)}.csv")
             write_csv(Path(source), batch)
         if not self.model.contradicts(batch):
@@ -238,9 +238,6 @@ class VaultMachine(RuleBasedStateMachine):
     @rule(data=st.data(), others=records())
     def correct(self, data: st.DataObject, others: list[Record]) -> None:
         batch = data.draw(corrections(self.model), label="corrected")
-        if self.mode == "external":
-            self._correct_at_the_sources(batch)
-            return
         if has_ids(others):  # new rows, and some that are known or forgotten
             known = {record.id for record in batch}
             batch += [record for record in others if record.id not in known]
@@ -254,24 +251,11 @@ class VaultMachine(RuleBasedStateMachine):
             self.served = self.stream().decision().action
         assert done.served == self.served
 
-    def _correct_at_the_sources(self, batch: list[Record]) -> None:
-        """Every file that has the rows is written again; the vault counts them after a rebuild."""
-        source = next(source for source, rows in self.sent if has_ids(rows))
-        with pytest.raises(VaultError, match="after armnesia rebuild"):
-            self.vault.ingest(source, user="user", id="id", replace=True)
-        new = {record.id: record for record in batch}
-        for place, (source, before) in enumerate(self.sent):
-            if has_ids(before):
-                after = [new.get(record.id, record) for record in before]
-                write_csv(Path(source), after)
-                self.sent[place] = (source, after)
-        self.rebuild()
-
     @precondition(lambda self: any(record.id for record in self.model.records.values()))
     @rule(data=st.data(), user=st.sampled_from(("user-nobody", None)))
     def correct_the_person(self, data: st.DataObject, user: str | None) -> None:
         batch = data.draw(corrections(self.model), label="corrected")
-        if self.mode == "managed" and any(record.user != user for record in batch):
+        if any(record.user != user for record in batch):
             columns = columns_of([record._replace(user=user) for record in batch])
             gets_one = user is not None and any(record.user is None for record in batch)
             refused = "in the vault without a user" if gets_one else "that the vault holds for another user"
@@ -435,25 +419,9 @@ class VaultMachine(RuleBasedStateMachine):
 
     @rule()
     def rebuild(self) -> None:
-        before, served_by = self.model.statistics(), self.model.served_by
-        held = sorted(self.model.records.values(), key=repr)
-        if self.mode == "external":  # reads its sources again, for which everyone readmitted is welcome
-            records, self.model.records = self.model.records, {}
-            for _, batch in self.sent:
-                if self.model.contradicts(batch):  # a person was kept out when the second source came in
-                    self.model.records = records
-                    with pytest.raises(VaultError, match="an id must always name the same row"):
-                        self.vault.rebuild()
-                    return
-                self.model.ingest(batch)
-        changed = before != self.model.statistics()
-        differs = held != sorted(self.model.records.values(), key=repr)  # perhaps with the same sums
-        assert self.vault.rebuild().changed is differs
+        assert not self.vault.rebuild().changed
         self.note_drafts()
         self.model.note("rebuild")
-        self.model.served_by = "learner" if changed else served_by
-        if changed:
-            self.served = self.stream().decision().action
 
     def note_drafts(self) -> None:
         """A rebuild that deletes rows makes all certificates drafts, also if another source has the rows."""

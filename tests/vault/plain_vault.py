@@ -79,7 +79,7 @@ class Observation(NamedTuple):
     arms: tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...]
     """The key of each decision, and (count, sum of units, gone) of each of its arms."""
     rows: tuple[tuple[str | None, int, int], ...] | int
-    """(owner, arm, units) of each row, sorted; of an external vault, how many digests."""
+    """(owner, arm, units) of each row, sorted; of an external vault, how many are counted."""
     suppressed: tuple[int, int]
     """How many users and how many records are kept out."""
     kinds: tuple[str, ...]
@@ -101,7 +101,7 @@ def observed(vault: Vault) -> Observation:
     owners = {None if user is None else digest(user): user for user in _USERS}
     with vault._connection.database.reading() as session:
         decisions = session.query("SELECT key, statistics, served_by FROM decision")
-        rows: Any = session.query(f"SELECT {'owner, arm, units' if managed else 'identity'} FROM record")
+        rows: Any = session.query("SELECT owner, arm, units FROM record") if managed else ()
         kept_out = Counter(
             kind for (kind,) in session.query("SELECT kind FROM suppressed WHERE readmitted IS NULL")
         )
@@ -112,7 +112,7 @@ def observed(vault: Vault) -> Observation:
         tuple(sorted((key, tuple(arms_in(statistics))) for key, statistics, _ in decisions)),
         tuple(sorted(((owners.get(owner, "nobody known"), *rest) for owner, *rest in rows), key=repr))
         if managed
-        else len(rows),
+        else sum(count for _, text, _ in decisions for count, *_ in arms_in(text)),
         (kept_out["user"], kept_out["record"]),
         tuple(json.loads(entry)["kind"] for (entry,) in entries),
         certificates,
@@ -143,19 +143,21 @@ class PlainVault:
     kinds: list[str] = field(default_factory=lambda: ["init"])
     served_by: str = "default"
     retired: set[str] = field(default_factory=set)
+    counted: set[int] = field(default_factory=set)
+    """The numbers of the sources that were counted, where that is noted."""
     listed: dict[tuple[str, str], tuple[int, int | None]] = field(default_factory=dict)
     """Since which entry a name is forgotten, and which readmitted it; not of names that were erased."""
 
     def copy(self) -> "PlainVault":
         return copy.deepcopy(self)
 
-    def ingest(self, records: Iterable[Record]) -> tuple[int, int, int]:
-        """Added, there already, kept out."""
+    def ingest(self, records: Iterable[Record], source: str | None = None) -> tuple[int, int, int]:
+        """Added, there already, kept out. A vault without rows knows them by their place in a source."""
         added = already = kept_out = 0
         seen: Counter[Record] = Counter()
-        for record in records:
+        for place, record in enumerate(records):
             _USERS.add(record.user)
-            identity = self.identity(record, seen[record])
+            identity = self.identity(record, seen[record]) if source is None else (source, place)
             seen[record] += 1
             if self.keeps_out(record):
                 kept_out += 1

@@ -171,12 +171,14 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
     url, keys = f"{server}&schema={schema}", str(tmp_path / "keys")
     with psycopg.connect(postgres_url(), autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {others}")
-        connection.execute(f"CREATE TABLE {others}.log AS SELECT 'A' AS action, 1 AS reward, 'ann' AS who")
+        connection.execute(
+            f"CREATE TABLE {others}.log AS SELECT 'A' AS action, 1 AS reward, 'ann' AS who, 1 AS n"
+        )
         ours = ("--url", url, "--keys", keys)
         source = (server, "--table", f"{others}.log", "--user-column", "who")
         for command in (
             ("init", "--external", "--actions", "A,B", *ours, "--json"),
-            ("ingest", *source, *ours),
+            ("ingest", *source, "--ordered-by", "n", *ours),
             ("status", *ours),
             ("status", *ours, "--json"),
             ("verify", *ours),

@@ -12,7 +12,7 @@ import pytest
 
 from armnesia.vault import Configuration, UserType
 from armnesia.vault.state.external_records import ExternalRecords
-from armnesia.vault.state.records import SourceRows
+from armnesia.vault.state.source_lookup import SourceLookup
 from tests.databases import Place, fresh_place
 from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
 from tests.vault.forked_children import nursery
@@ -69,8 +69,8 @@ def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
 
         look_up = ExternalRecords.look_up
 
-        def look_up_and_then(self: ExternalRecords, *request: Any) -> SourceRows:
-            found = look_up(self, *request)
+        def look_up_and_then(self: ExternalRecords, *request: Any, **options: Any) -> SourceLookup:
+            found = look_up(self, *request, **options)
             other.ingest(str(files[1]), user="user", id="id")
             return found
 

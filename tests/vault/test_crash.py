@@ -41,8 +41,8 @@ KINDS: tuple[tuple[str, Penalty, tuple[str, ...]], ...] = (
 KINDS_IN_BATCHES = (
     Kind("managed", ids=True, declared=True),
     Kind("managed", ids=False, declared=False),
-    Kind("external", ids=True, declared=False),
-    Kind("external", ids=False, declared=True),
+    Kind("managed", ids=True, declared=False),
+    Kind("managed", ids=False, declared=True),
 )
 
 

@@ -122,7 +122,7 @@ def atomic_write(path: str | PathLike[str], *, mode: int = 0o666, replace: bool 
             _rename_unless_exists(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def _rename_unless_exists(temporary: Path, path: Path) -> None:
         raise
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: str | PathLike[str]) -> None:
     """Bring the names in a folder onto the disk; only POSIX systems open folders."""
     if os.name != "posix":
         return

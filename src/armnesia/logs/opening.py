@@ -8,7 +8,7 @@ from typing import Any
 from armnesia.core.errors import ChangedSourceError, InvalidInputError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.manifests import FileManifest, Manifest, TableRange
+from armnesia.logs.manifests import FileManifest, Manifest
 from armnesia.logs.source import IN_MEMORY, Source
 from armnesia.logs.urls import redacted
 
@@ -18,6 +18,7 @@ SOURCES = {
     "sqlite://": ("armnesia.logs.tables.sqlite", "SqliteSource"),
     "postgresql://": ("armnesia.logs.tables.postgres", "PostgresSource"),
     "postgres://": ("armnesia.logs.tables.postgres", "PostgresSource"),
+    "spark:": ("armnesia.logs.tables.spark", "SparkSource"),
     "delta:": ("armnesia.logs.lakes.delta", "DeltaSource"),
     "iceberg:": ("armnesia.logs.lakes.iceberg", "IcebergSource"),
 }
@@ -45,8 +46,8 @@ def open_source(
     """Open decisions in a file, dataframe or database table, and check that the named columns are there.
 
     `source` is the path or glob of CSV or Parquet files, a dataframe or mapping of columns, the URL of a
-    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`, or a
-    table of a lake, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`.
+    database, `sqlite:///file.db` or `postgresql://user@host/name`, with a `table` or `schema.table`, a table
+    of Spark, `spark:CATALOG.DATABASE.TABLE`, or of a lake, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`.
     `user` is by default the column named `user`, if there is one; None stands for no user column.
     `where` are conditions that the rows must satisfy to be read, such as "country = DE".
     `whole_rows` reads all columns of rows without an id, because they are told apart by their content.
@@ -62,14 +63,20 @@ def open_source(
     ([0, 1], [1000000000, 0], ['7', None])
     """
     columns = Columns(action, reward, user, id)
-    module, name = SOURCES[_kind(source)]
-    open_kind: Callable[..., Source] = getattr(importlib.import_module(module), name)
+    open_kind: Callable[..., Source] = _class_of(source)
     chosen = conditions(where)
     part = {} if only is None else {"only": only}
     opened = open_kind(source, columns, table=table, whole_rows=whole_rows, **part)
     if decimals_as_written:
         opened = opened.with_decimals_as_written()
     return opened.filtered(chosen) if chosen else opened
+
+
+def _class_of(source: Any) -> type[Source]:
+    """The class of a source's kind."""
+    module, name = SOURCES[_kind(source)]
+    found: type[Source] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def _kind(source: Any) -> str:
@@ -114,16 +121,10 @@ def reopen_source(
 def manifest_of(description: Mapping[str, Any], values: Mapping[str, Any]) -> Manifest:
     """The manifest of a source, from its JSON.
 
-    >>> manifest_of({"kind": "file"}, {"files": [["/logs/a.csv", 812, 5]]}).parts
+    >>> manifest_of({"location": "/logs/a.csv"}, {"files": [["/logs/a.csv", 812, 5]]}).parts
     frozenset({'/logs/a.csv'})
     """
-    if description["kind"] == "file":
-        return FileManifest.from_dict(values)
-    if description["kind"] == "table":
-        return TableRange.from_dict(values)
-    from armnesia.logs.lakes.manifest import TableManifest  # noqa: PLC0415 (an extra)
-
-    return TableManifest.from_dict(values)
+    return _class_of(description["location"]).manifest_from(values)
 
 
 def reopen_counted(

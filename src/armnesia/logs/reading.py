@@ -38,10 +38,11 @@ def read_log(
     `source` is a dataframe (pandas, polars eager or lazy, pyarrow, anything narwhals supports), a mapping
     of columns, the `bandit_feedback` of the Open Bandit Pipeline, the path of CSV or Parquet files (globs
     allowed), which are not loaded but aggregated by DuckDB, a Delta or Iceberg table, `delta:PATH` or
-    `iceberg:CATALOG.NAMESPACE.TABLE`, read in the same way, or the URL of an SQLite or PostgreSQL database,
-    with a `table`. `action`, `reward` and `user` name its columns; `user` is by default the column named
-    `user`, if there is one, and None for no user column. Without a source they are the arrays themselves;
-    `columns` are further arrays by name, for `Log.by` and `where`.
+    `iceberg:CATALOG.NAMESPACE.TABLE`, read in the same way, a table of Spark, `spark:CATALOG.DATABASE.TABLE`,
+    which adds it up itself, or the URL of an SQLite or PostgreSQL database, with a `table`. `action`,
+    `reward` and `user` name its columns; `user` is by default the column named `user`, if there is one, and
+    None for no user column. Without a source they are the arrays themselves; `columns` are further arrays by
+    name, for `Log.by` and `where`.
 
     `where` is a condition that a row must satisfy to be read, or several: "country = DE", "age >= 18",
     "page in (home, cart)"; see `Condition`. Other rows are not checked.

@@ -1,8 +1,8 @@
 """`Source`: where logged decisions are kept, read in chunks and checked by the rules of `rules.py`.
 
 One class per kind: `files.FileSource`, `frames.FrameSource`, `tables.SqliteSource`,
-`tables.PostgresSource`, `lakes.DeltaSource` and `lakes.IcebergSource`. `read_log` makes a `Log` of a
-source; a vault reads its rows.
+`tables.PostgresSource`, `tables.SparkSource`, `lakes.DeltaSource` and `lakes.IcebergSource`. `read_log` makes
+a `Log` of a source; a vault reads its rows.
 """
 
 import copy
@@ -280,6 +280,11 @@ class Source(ABC):
         """What is counted when all rows are; refused by kinds that cannot tell later what has changed."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest of this kind of source from its JSON."""
+        raise UnsupportedError("this kind of source cannot tell what was counted of it")
+
     def changes_since(self, manifest: Manifest) -> SourceChanges:
         """Tell whether there are rows besides those of a manifest, or all must be counted again."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
@@ -294,8 +299,13 @@ class Source(ABC):
 
     # What a vault without rows asks; kinds that can do better than reading all rows override it.
 
-    def count_rows(self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT) -> CountedRows:
-        """Check every row that is not left out, and add them up by key and arm."""
+    def count_rows(
+        self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT, *, checked_before: bool = False
+    ) -> CountedRows:
+        """Check every row that is not left out, and add them up by key and arm.
+
+        Of rows that were `checked_before`, names and ids need not be looked at again.
+        """
         n_read: list[int] = []
         chunks = self._raw_and_checked(row_rules, None, left_out, n_read)
         return count_chunks(chunks, self.key_columns, n_read, self.columns.user is not None)

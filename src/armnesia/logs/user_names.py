@@ -86,6 +86,17 @@ def _are_plain(names: list[str]) -> bool:
     return _NOT_PLAIN.search(text) is None and lines == len(names) and "" not in names
 
 
+def are_plain(names: list[str], user_type: UserType) -> bool:
+    """Whether all names are spelled as a vault of this type does, and none of them is remarkable.
+
+    >>> are_plain(["ann", "bob"], UserType.TEXT), are_plain(["7", "07"], UserType.INTEGER)
+    (True, False)
+    """
+    if user_type is UserType.INTEGER:
+        return all(map(is_plain_integer, names))
+    return _are_plain(names)
+
+
 def with_users(
     others: Sequence[str], place: int, before: list[str | None], after: list[str | None]
 ) -> list[str]:

@@ -1,9 +1,7 @@
 """Cells: settings in which several methods are evaluated on the same data; finished ones are kept on disk."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,7 +21,7 @@ from armnesia.simulation import (
     SeveralArms,
     evaluate_all,
 )
-from armnesia.simulation.parallel import worker_pool
+from armnesia.simulation.parallel import workers
 
 RESULTS_VERSION = 3
 """Raise this when a change of the code changes results: cells kept by older code are then evaluated again."""
@@ -170,18 +168,9 @@ def run_cells(
 ) -> list[Row]:
     """Evaluate the cells that are not in the store, and return the rows of all cells, in order."""
     todo = list({cell.key: cell for cell in cells if cell.key not in store.finished}.values())
-    with ExitStack() as stack:
-        done: Iterable[tuple[Cell, list[Row]]] = ((cell, run_cell(cell)) for cell in todo)
-        if n_jobs > 1 and len(todo) > 1:
-            done = _in_parallel(stack.enter_context(worker_pool(n_jobs)), todo)
-        for number, (cell, rows) in enumerate(done, start=1):
+    with workers(n_jobs if len(todo) > 1 else 1) as those:
+        for number, (cell, rows) in enumerate(those.finished(run_cell, todo), start=1):
             store.add(cell, rows)
             if progress is not None:
                 progress(number, len(todo))
     return [row for cell in cells for row in store.finished[cell.key]]
-
-
-def _in_parallel(pool: ProcessPoolExecutor, cells: list[Cell]) -> Iterator[tuple[Cell, list[Row]]]:
-    running = {pool.submit(run_cell, cell): cell for cell in cells}
-    for finished in as_completed(running):
-        yield running[finished], finished.result()

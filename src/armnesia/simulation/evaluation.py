@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from functools import partial
 from numbers import Integral
 from typing import Literal, Protocol, get_args, runtime_checkable
@@ -22,7 +21,7 @@ from armnesia.simulation.environment import Environment
 from armnesia.simulation.estimates import Evaluation, Summary, gathered, summarised
 from armnesia.simulation.exact import exact_release, takes_seconds
 from armnesia.simulation.models import DataModel, FixedSample
-from armnesia.simulation.parallel import worker_pool
+from armnesia.simulation.parallel import workers
 from armnesia.simulation.requests import RequestModel, SeveralArms
 from armnesia.unlearners import Unlearner
 from armnesia.unlearners.base import decision_distribution
@@ -93,7 +92,8 @@ def evaluate_all(
     `"sampled"` draws `datasets` data sets; release probabilities, not draws, are averaged. `"auto"` is exact
     where that is known for all the unlearners and sampled otherwise; if `datasets` is not given, it draws
     until every standard error is at most 1 % of its value (at most 2 million data sets). The result names
-    the protocol that was used; it depends on the seed and not on `n_jobs`.
+    the protocol that was used; it depends on the seed and not on `n_jobs`, the number of processes, nor on
+    the backend of joblib: if one is active (`joblib.parallel_config("dask")`), the blocks are drawn there.
     """
     model.check(environment)
     if datasets is not None and (not isinstance(datasets, Integral) or datasets < 1):
@@ -171,10 +171,9 @@ def _drawn(
         size = math.ceil(needed / n_blocks)
     run = partial(work, *case, size)
     found: list[_Block] = []
-    with ExitStack() as stack:
-        run_all = stack.enter_context(worker_pool(n_jobs)).map if n_jobs > 1 else map
+    with workers(n_jobs) as those:
         while True:
-            for block in run_all(run, generators(seed, n_blocks)[len(found) :]):
+            for block in those.map(run, generators(seed, n_blocks)[len(found) :]):
                 found.append(block)
                 if progress is not None:
                     progress(len(found), n_blocks)

@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -11,7 +12,7 @@ from armnesia.core.errors import InvalidLogError
 from armnesia.logs.files.duckdb_engine import query, stream
 from armnesia.logs.files.formats import open_files
 
-NAMED = {"shown": "log.csv", "format_name": "CSV"}
+NAMED: dict[str, Any] = {"shown": "log.csv", "format_name": "CSV"}
 
 
 def test_no_progress_bar_is_printed_into_the_output() -> None:

@@ -255,7 +255,14 @@ def test_what_is_no_sqlite_database_is_refused(tmp_path: Path) -> None:
         users_of(open_source(f"sqlite:///{tmp_path}/log.db", table="log", **NAMES))
 
 
-PADDED = {"arm": "CHAR(3)", "won": "INTEGER", "who": "CHAR(10)", "id": "CHAR(5)", "page": "CHAR(4)"}
+PADDED = {
+    "arm": "CHAR(3)",
+    "won": "INTEGER",
+    "who": "CHAR(10)",
+    "id": "CHAR(5)",
+    "page": "CHAR(4)",
+    "at": "INTEGER",
+}
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
@@ -264,11 +271,12 @@ def test_text_of_a_fixed_length_is_read_without_its_padding(
     mode: str, ids: bool, schema: Schema, tmp_path: Path
 ) -> None:
     """To the server 'ann' and 'ann       ' are equal in such a column; so they must be to a request."""
-    rows = [("A", 1, "ann", "1", "x"), ("B", 0, "bob", "2", "y"), ("A", 0, "cem", "3", None)]
+    rows = [("A", 1, "ann", "1", "x", 1), ("B", 0, "bob", "2", "y", 2), ("A", 0, "cem", "3", None, 3)]
     table = schema.create("log", PADDED, rows)
     names: dict[str, Any] = NAMES | ({"id": "id"} if ids else {})
+    order: dict[str, Any] = {"ordered_by": "at"} if mode == "external" else {}
     with fresh_place("sqlite", tmp_path).create(Configuration(actions=None, mode=mode)) as vault:
-        vault.ingest(schema.url, table=table, **names)
+        vault.ingest(schema.url, table=table, **names, **order)
         assert vault.configuration.actions == ("A", "B")
         done = vault.forget(users=["ann"])
         assert (done.records, done.certificate.body["entry"]["kind"]) == (1, "forget")
@@ -277,7 +285,7 @@ def test_text_of_a_fixed_length_is_read_without_its_padding(
         if ids:
             assert vault.forget(records=["3"]).records == 1
         again = vault.ingest(schema.url, table=table, **names)
-        assert (again.added, again.suppressed) == (0, 2 + ids)
+        assert (again.added, again.suppressed) == (0, 2 + ids if mode == "managed" else 0)
         assert vault.verify().holds
         if mode == "managed":
             log = dict(zip(PADDED, map(list, zip(*rows, strict=True)), strict=True))

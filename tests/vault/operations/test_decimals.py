@@ -69,10 +69,12 @@ def test_a_person_is_forgotten_with_every_number_of_zeros(
 ) -> None:
     log = stored(kind, tmp_path, NUMBERS)
     with sqlite_place.create(Configuration(actions=ACTIONS, mode=mode, by=("segment",))) as vault:
-        assert vault.ingest(user="user", **log).added == 5
+        order: dict[str, Any] = {"ordered_by": "segment"} if mode == EXTERNAL and "table" in log else {}
+        assert vault.ingest(user="user", **log, **order).added == 5
         assert {key["segment"] for key in vault.decisions().keys} == DISTINCT
         assert vault.forget(users=["1.5"]).records == 3
-        assert vault.ingest(user="user", **log).suppressed == 3
+        again = vault.ingest(user="user", **log)
+        assert (again.added, again.suppressed) == (0, 0 if mode == EXTERNAL else 3)  # nothing is new there
         assert vault.forget(users=[Decimal("2.2500")]).records == 2
         assert vault.verify().holds
 
@@ -87,15 +89,18 @@ def test_an_older_vault_keeps_the_texts_that_it_holds(
     as_written = ["1.5000", "2.2500", "3"]
     with sqlite_place.create(old_configuration(mode=mode, by=("segment",))) as vault:
         assert "plain_decimals" not in vault.configuration.to_dict()
-        assert vault.ingest(user="user", where="segment in ('1.5000', '2.2500', '3')", **log).added == 3
+        chosen: dict[str, Any] = log | {"where": "segment in ('1.5000', '2.2500', '3')"}
+        order: dict[str, Any] = {"ordered_by": "segment"} if mode == EXTERNAL and "table" in log else {}
+        assert vault.ingest(user="user", **chosen, **order).added == 3
         assert [key["segment"] for key in vault.decisions().keys] == as_written
         with pytest.raises(
             SimilarNameError, match=r"the vault holds rows of '1\.5000', which may be user '1\.5'"
         ):
             vault.forget(users=[Decimal("1.5")])
         assert vault.forget(users=["1.5000"]).records == 1
-        done = vault.ingest(user="user", where="segment in ('1.5000', '2.2500', '3')", **log)
-        assert (done.added, done.already_there, done.suppressed) == (0, 2, 1)
+        done = vault.ingest(user="user", **chosen)
+        expected = (0, 0, 0) if mode == EXTERNAL else (0, 2, 1)
+        assert (done.added, done.already_there, done.suppressed) == expected
         assert vault.verify().holds
         if mode == EXTERNAL:
             assert not vault.rebuild().changed

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.vault import Upgraded, Vault
+from armnesia.vault import Configuration, Upgraded, UserType, Vault
 from armnesia.vault.state import migrations
+from armnesia.vault.state.sealed_state import seal_on
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.opening import open_database
-from armnesia.vault.storage.schema import VERSION
+from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, OWNER_INDEX, VERSION
+from armnesia.vault.storage.schema import TABLES as TABLES_OF
 from tests.databases import Place
 from tests.vault.raw_vaults import TABLES, arms, change, dumped, filled, values
 
@@ -244,3 +247,64 @@ def test_a_backup_of_version_1_is_upgraded_and_then_restored(place: Place, tmp_p
         assert vault.verify().problems == ()
         assert vault.forget(users=["bob"]).repeated
         assert vault.head.sequence == pinned.sequence + 1
+
+
+def put_external_vault_of_version_5(place: Place, source: Path) -> None:
+    """Make an external vault, and its tables as version 5 had them: keyed digests of every row."""
+    with place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT, mode="external")) as vault:
+        vault.ingest(str(source), user="who", id="id")
+        vault.forget(users=["ann"])
+        ring, state = vault._connection.all_keys, vault._state()
+        with vault._connection.database.writing() as session:
+            for table in TABLES_OF[EXTERNAL_LAYOUT, 5]:
+                if table.name in ("record", "owner"):
+                    session.execute(table.statement(session.dialect.blob))
+            session.execute(OWNER_INDEX.statement)
+            record = (b"identity", ring.owner_digest("bob"), b"content", 1)
+            session.execute("INSERT INTO record VALUES (?, ?, ?, ?)", *record)
+            ((number, text),) = session.query("SELECT number, description FROM source")
+            old = json.loads(text)
+            del old["counted"]
+            old_text = json.dumps(old, sort_keys=True, separators=(",", ":"))
+            session.execute("UPDATE source SET description = ?", old_text)
+            digests = state.digests.update(ring, "source", [(number, text), (number, old_text)])
+            digests = digests.update(ring, "record", [record])
+            tables.set_vault(session, "tallies", digests.masked(ring, state.head))
+            tables.set_vault(session, "schema_version", 5)
+            columns = tables.read_sealed_columns(session, 5)
+            tables.set_vault(session, "seal", seal_on(columns, None, ring))
+
+
+@pytest.mark.parametrize("change_at_source", ["none", "other rows", "gone"])
+def test_an_external_vault_counts_its_sources_when_it_is_upgraded(
+    place: Place, tmp_path: Path, change_at_source: str
+) -> None:
+    source = tmp_path / "log.csv"
+    source.write_text("action,reward,who,id\nA,1,ann,1\nB,0,bob,2\nB,0.5,cem,3\n")
+    put_external_vault_of_version_5(place, source)
+    with pytest.raises(VaultError, match=r"schema version 5, this armnesia needs 6.*run armnesia upgrade"):
+        place.open()
+    if change_at_source == "other rows":
+        source.write_text("action,reward,who,id\nA,1,ann,1\nB,1,bob,2\nB,0.5,cem,3\n")
+    elif change_at_source == "gone":
+        source.unlink()
+    done = Vault.upgrade(place.url, keys=place.keys)
+    unconfirmed = () if change_at_source == "none" else (str(source),)
+    assert (done.from_version, done.to_version, done.to_recount) == (5, VERSION, unconfirmed)
+    assert done.to_dict().get("to_recount", []) == list(unconfirmed)
+    with place.open() as vault:
+        assert not {"record", "owner"} & dumped(vault).keys()
+        assert vault.verify().problems == ()
+        assert vault.certificate(users=["ann"]).verify(vault.public_keys()) == []
+        if unconfirmed:
+            with pytest.raises(VaultError, match="counted by an older version"):
+                vault.forget(users=["bob"])
+        if change_at_source == "other rows":
+            assert vault.ingest(str(source), user="who", id="id").recounted
+        elif change_at_source == "gone":
+            assert vault.rebuild(without=[str(source)]).changed
+        assert vault.verify().problems == ()
+        assert vault.forget(users=["bob"]).records == (change_at_source != "gone")
+        if source.exists():
+            assert vault.ingest(str(source), user="who", id="id").rows == 0
+    assert Vault.upgrade(place.url, keys=place.keys).to_dict() == {"from": VERSION, "to": VERSION}

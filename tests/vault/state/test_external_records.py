@@ -16,7 +16,7 @@ from armnesia.logs.files import duckdb_engine, formats
 from armnesia.logs.files.source import FileSource
 from armnesia.logs.manifests import FileManifest
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.state.counted_sources import CountedPart
+from armnesia.vault.state.counted_sources import CountedPart, read_sources
 from armnesia.vault.state.external_records import ExternalRecords
 from armnesia.vault.state.source_ingest import CountedIngest, SourceIngest
 from armnesia.vault.state.source_lookup import SourceLookup
@@ -64,8 +64,13 @@ def test_the_vault_holds_statistics_and_what_was_counted_and_nothing_of_rows(
     with filled(place, source) as vault:
         held = dumped(vault)
         assert not {"record", "owner"} & held.keys()
-        assert len(held["source"]) == 1
-        assert not any(secret in repr(held) for secret in ("ann", "bob", "r1", "750000000"))
+        with vault._connection.reading() as transaction:
+            (counted,) = read_sources(transaction.session)
+        assert counted.counted is not None
+        assert list(counted.counted.manifest.to_dict()) == ["files"]
+        del held["vault"]  # it has a seal, whose bytes are anything
+        text = repr({**held, "source": counted.counted})
+        assert not any(secret in text for secret in ("ann", "bob", "r1", "750000000"))
         assert counts(vault) == sums(ROWS)
         assert str(source) not in repr(held["ledger"])
         done = vault.forget(users=["ann"])
@@ -427,30 +432,43 @@ def test_a_look_up_that_misses_somebody_is_not_certified(
         assert dumped(vault) == before
 
 
-def lying_parquet(path: Path) -> None:
-    """A file whose footer says that all users are 7 or less, and one is 777,777,777."""
-    rows = ", ".join(f"('A', 1.0::DOUBLE, {user}::BIGINT)" for user in (5, 777_777_777, 6, 7))
+def lying_parquet(path: Path, users: Sequence[Any], true: bytes, said: bytes) -> None:
+    """A file whose footer says something else of the highest user than is true."""
+    rows = ", ".join(f"('A', 1.0::DOUBLE, {user!r})" for user in users)
     duckdb.sql(f"COPY (SELECT * FROM (VALUES {rows}) t(action, reward, who)) TO '{path}' (FORMAT parquet)")
-    data, true = path.read_bytes(), (777_777_777).to_bytes(8, "little")
+    data = path.read_bytes()
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     assert true in data[footer:]
-    path.write_bytes(data[:footer] + data[footer:].replace(true, (7).to_bytes(8, "little")))
+    path.write_bytes(data[:footer] + data[footer:].replace(true, said))
 
 
-def test_a_file_whose_statistics_hide_somebody_is_not_certified(place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("users", "true", "said"),
+    [
+        ((5, 777_777_777, 6, 7), (777_777_777).to_bytes(4, "little"), (7).to_bytes(4, "little")),
+        (("u5", "u9", "u6", "u7"), b"u9", b"u7"),
+    ],
+    ids=["integers", "text"],
+)
+def test_a_file_whose_statistics_hide_somebody_is_not_certified(
+    place: Place, tmp_path: Path, users: Sequence[Any], true: bytes, said: bytes
+) -> None:
     path = tmp_path / "log.parquet"
-    lying_parquet(path)
-    hidden = duckdb.sql(f"SELECT count(*) FROM '{path}' WHERE who = 777777777").fetchall()
-    assert hidden == [(0,)]  # the bare engine believes the file
+    lying_parquet(path, users, true, said)
+    first, hidden, *_ = users
+    assert duckdb.sql(f"SELECT count(*) FROM '{path}' WHERE who = {hidden!r}").fetchall() == [(0,)]
     with place.create(EXTERNAL) as vault:
         assert vault.ingest(str(path), user="who").added == 4
         before = dumped(vault)
-        for request in (["777777777"], ["5", "777777777"]):
+        for request in ([hidden], [first, hidden]):
+            if isinstance(hidden, str) and len(request) > 1:  # DuckDB compares a set of texts otherwise
+                assert vault.preview(users=request).records == 2
+                continue
             with pytest.raises(ArmnesiaError, match="statistics"):
                 vault.forget(users=request)
         assert dumped(vault) == before
-        assert vault.forget(users=["5"]).records == 1
-        assert vault.forget(users=["8"]).records == 0
+        assert vault.forget(users=[first]).records == 1
+        assert vault.forget(users=["8"], exactly=True).records == 0
 
 
 def test_near_spellings_are_looked_for_at_the_source(place: Place, source: Path) -> None:
@@ -575,4 +593,4 @@ def test_ten_thousand_files_are_named_in_little_space(tmp_path: Path) -> None:
     part = CountedPart(FileManifest(files), one_spelling=True, some_without_user=False)
     text = part.packed()
     assert len(text) < 1_000_000
-    assert CountedPart.unpacked({"kind": "file"}, text) == part
+    assert CountedPart.unpacked({"location": str(tmp_path)}, text) == part

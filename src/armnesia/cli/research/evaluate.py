@@ -7,7 +7,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
-from armnesia.cli.research.setting import SettingOptions, as_in_the_paper, numbers, setting_options
+from armnesia.cli.research.setting import Backend, SettingOptions, as_in_the_paper, numbers, setting_options
 from armnesia.paper.settings import MEANS
 from armnesia.simulation import (
     DataModel,
@@ -18,6 +18,7 @@ from armnesia.simulation import (
     SeveralArms,
     evaluate_all,
 )
+from armnesia.simulation.parallel import backend_of_joblib
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
 _ORACLE = "oracle"
@@ -42,6 +43,7 @@ def evaluate(
     datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
     seed: opt.Seed = 0,
     n_jobs: Annotated[int, typer.Option(min=1, help="Processes, where sampled.")] = 1,
+    backend: Backend = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Compute the expected sub-optimality of an unlearner.
@@ -54,7 +56,7 @@ def evaluate(
         method = as_in_the_paper(kind, parameters)
     check_owners(parameters, (UNLEARNERS, [unlearner]))
     environment = Environment.bernoulli(numbers("--means", means))
-    with progress_bar(quiet=as_json) as bar:
+    with backend_of_joblib(backend), progress_bar(quiet=as_json) as bar:
         task = bar.add_task("evaluating", total=None)
         result = evaluate_all(
             environment,

@@ -8,8 +8,10 @@ from rich.progress import TaskID
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
+from armnesia.cli.research.setting import Backend
 from armnesia.paper.reproduce import PART_KEYS, PROTOCOLS
 from armnesia.paper.reproduce import reproduce as run
+from armnesia.simulation.parallel import backend_of_joblib
 
 
 def reproduce(
@@ -32,6 +34,7 @@ def reproduce(
     datasets: Annotated[int | None, typer.Option(min=1, help="Data sets per point, where sampled.")] = None,
     seed: opt.Seed = 0,
     n_jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+    backend: Backend = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Reproduce the figures, tables and claims of the paper.
@@ -39,7 +42,7 @@ def reproduce(
     An interrupted run can be continued.
     """
     parts = PART_KEYS if not part or "all" in part else part
-    with progress_bar(quiet=as_json) as bar:
+    with backend_of_joblib(backend), progress_bar(quiet=as_json) as bar:
         tasks: dict[str, TaskID] = {}
 
         def show(label: str, done: int, total: int) -> None:

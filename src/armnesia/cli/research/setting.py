@@ -11,6 +11,7 @@ from armnesia.cli.parameters import of_kind
 from armnesia.core.errors import InvalidInputError
 from armnesia.paper.settings import BASE_GAMMA, BASE_K, C_STAR, DELTA
 from armnesia.privacy import Budget
+from armnesia.simulation.parallel import BACKENDS
 from armnesia.unlearners import Unlearner
 
 U = TypeVar("U", bound=Unlearner)
@@ -25,6 +26,11 @@ Deletions = Annotated[
     str, typer.Option(help="Deleted records of each listed arm: 80 for all of them, or 80,20.")
 ]
 CStar = Annotated[float, typer.Option(help="Coverage C* of the distribution model.")]
+
+Backend = Annotated[
+    str | None,
+    typer.Option(metavar="|".join(BACKENDS), help="Backend of joblib; processes of its own if not given."),
+]
 
 
 @dataclass(frozen=True)

@@ -61,10 +61,14 @@ class _Names(NamedTuple):
     some_missing: bool
 
 
-def count_files(files: CountedFiles, totals: ArmStatistics, row_rules: RowRules, n_rows: int) -> CountedRows:
+def count_files(
+    files: CountedFiles, totals: ArmStatistics, row_rules: RowRules, n_rows: int, *, checked_before: bool
+) -> CountedRows:
     """The sums of checked rows, whose `totals` are known; refuse users and ids that no row may have."""
-    _refuse_missing_ids(files, row_rules)
-    names = _check_names(files, row_rules)
+    names = _Names(one_spelling=True, some_missing=False)
+    if not checked_before:
+        _refuse_missing_ids(files, row_rules)
+        names = _check_names(files, row_rules)
     if not files.key_columns:
         own = zip(totals.counts.tolist(), totals.sums.tolist(), strict=True)
         sums: Sums = {((), arm): (count, int(units)) for arm, (count, units) in enumerate(own) if count}
@@ -101,13 +105,15 @@ def _check_names(files: CountedFiles, row_rules: RowRules) -> _Names:
     if column is None:
         return _Names(one_spelling=True, some_missing=True)
     files.check_sizes("user")
-    user = "user_value" if column.type in INTEGERS else "user_text"
-    ((n_rows, n_named),) = files.query(
-        f"SELECT count(*), count({user}) FROM decisions", row_rules.reward_range
+    user_type, refused, floats, spaced = row_rules.names.type, set[str](), set[str](), set[str]()
+    odd = _is_odd(files, column, user_type)
+    user = "user_value" if column.type in {*INTEGERS, "VARCHAR"} else "user_text"
+    ((n_rows, n_named, n_odd),) = files.query(
+        f"SELECT count(*), count({user}), count(*) FILTER ({odd.format('user_text')}) FROM decisions",
+        row_rules.reward_range,
     )
     changed = empty = False
-    user_type, refused, floats, spaced = row_rules.names.type, set[str](), set[str](), set[str]()
-    for text in _odd_names(files, column, user_type):
+    for text in _distinct_names(files, odd) if n_odd else ():
         name = user_type.normalised(text)
         if name is None or _is_inexact(files, user_type, name):
             refused.add(text)
@@ -127,25 +133,38 @@ def _check_names(files: CountedFiles, row_rules: RowRules) -> _Names:
     return _Names(not changed, some_missing=empty or n_named < n_rows)
 
 
-def _odd_names(files: CountedFiles, column: FileColumn, user_type: UserType) -> Iterator[str]:
-    """The distinct users that may not be written as names of the type usually are."""
+def _is_odd(files: CountedFiles, column: FileColumn, user_type: UserType) -> str:
+    """Whether a name may not be written as names of the type usually are, in SQL; `{0}` stands for it.
+
+    All names are looked at, so that patterns, which take long, are compared with few of them.
+    """
     if column.type in INTEGERS:
-        return
-    conditions, parameters = [], dict[str, Any]()
-    if user_type in PLAIN:
-        conditions.append("NOT regexp_full_match(label, $plain)")
-        parameters["plain"] = PLAIN[user_type]
-    if user_type is not UserType.INTEGER:
-        conditions.append("regexp_full_match(label, $float)")
-        parameters["float"] = _WHOLE_FLOAT
-    elif files.user_integers_below is not None:
-        conditions.append(f"abs(TRY_CAST(label AS DOUBLE)) >= {files.user_integers_below}")
-    odd = f"FROM labels WHERE {' OR '.join(conditions)}"
-    # Nearly always there are none, as all processors find together; one by one they need no memory.
-    ((number,),) = files.query_texts(f"SELECT count(*) {odd}", role="user", **parameters)
-    if number:
-        for texts in files.stream_texts(f"SELECT DISTINCT label {odd}", role="user", **parameters):
-            yield from texts
+        return "false"
+    below = files.user_integers_below
+    if user_type is UserType.INTEGER:
+        inexact = "" if below is None else f" OR abs(TRY_CAST({{0}} AS DOUBLE)) >= {below}"
+        return f"{_other_spelling(column, user_type)}{inexact}"
+    # Numbers begin with a sign or a digit, and ":" is the character after 9.
+    floats = f"({{0}} BETWEEN '-' AND ':' AND regexp_full_match({{0}}, '{_WHOLE_FLOAT}'))"
+    return f"{_other_spelling(column, user_type)} OR {floats}"
+
+
+def _other_spelling(column: FileColumn, user_type: UserType) -> str:
+    """Whether a name may be another one's spelling, in SQL; `{0}` stands for it.
+
+    Text may be if it has characters outside ASCII, or begins or ends with white space, which is up to "!".
+    """
+    if column.type in INTEGERS or user_type not in PLAIN:
+        return "false"
+    if user_type is UserType.INTEGER:
+        return f"NOT regexp_full_match({{0}}, '{PLAIN[user_type]}')"
+    return "strlen({0}) <> length({0}) OR {0} < '!' OR right({0}, 1) < '!'"
+
+
+def _distinct_names(files: CountedFiles, condition: str) -> Iterator[str]:
+    sql = f"SELECT DISTINCT label FROM labels WHERE {condition.format('label')}"
+    for texts in files.stream_texts(sql, role="user"):
+        yield from texts
 
 
 def _is_inexact(files: CountedFiles, user_type: UserType, name: str) -> bool:
@@ -170,11 +189,12 @@ def user_type_of(files: CountedFiles) -> UserType | None:
     assert column is not None  # it is asked for only then
     files.check_sizes("user")
     if column.type not in INTEGERS:
-        sql = "FROM labels WHERE NOT regexp_full_match(label, $plain)"
-        ((number,),) = files.query_texts(f"SELECT count(*) {sql}", role="user", plain=_PLAIN_INTEGER)
-        sql = f"SELECT DISTINCT left(label, 64) {sql}"
-        odd = files.stream_texts(sql, role="user", plain=_PLAIN_INTEGER) if number else ()
-        if any(text and not text.isspace() for texts in odd for text in texts):
+        sql = "SELECT left(label, 64) FROM labels WHERE NOT regexp_full_match(label, $plain)"
+        found = files.query_texts(f"{sql} LIMIT 1", role="user", plain=_PLAIN_INTEGER)
+        if found and not found[0][0].strip():  # no name at all: look at all others
+            sql = sql.replace("SELECT", "SELECT DISTINCT", 1)
+            found = files.query_texts(sql, role="user", plain=_PLAIN_INTEGER)
+        if any(text and not text.isspace() for (text,) in found):
             return UserType.TEXT
     sql = "SELECT label FROM labels WHERE regexp_full_match(label, $plain) LIMIT 1"
     return UserType.INTEGER if files.query_texts(sql, role="user", plain=_PLAIN_INTEGER) else None
@@ -193,10 +213,9 @@ def find_in_files(
     column, user_type = files.column_of(role), row_rules.names.type
     assert column is not None  # the caller has asked
     lookup = files.of_labels(role, texts)
-    plain = PLAIN.get(user_type)
-    if every_spelling and role == "user" and plain is not None and column.type == "VARCHAR":
-        odd = f"NOT regexp_full_match({column.text()}, $plain)"
-        lookup = Lookup(f"({lookup.condition} OR {odd})", lookup.parameters | {"plain": plain})
+    if every_spelling and role == "user" and column.type == "VARCHAR":
+        odd = _other_spelling(column, user_type).format(column.name)
+        lookup = Lookup(f"({lookup.condition} OR {odd})", lookup.parameters)
     roles = [each for each in ("user", "id") if files.column_of(each) is not None]
     roles = [each for each in roles if each == "user" or with_ids or role == "id"]
     keys = [f"key_{place}" for place in range(len(files.key_columns))]
@@ -229,12 +248,12 @@ def labels_like(files: CountedFiles, role: str, texts: Collection[str], user_typ
     A text that DuckDB makes of every value first is compared: so it leaves out no part of a file by the
     file's own statistics, and what they say need not be true.
     """
-    plain = PLAIN.get(user_type) if role == "user" else None
-    odd = "" if plain is None else " OR NOT regexp_full_match(label, $plain)"
+    column = files.column_of(role)
+    assert column is not None  # the caller has asked
+    odd = _other_spelling(column, user_type) if role == "user" else "false"
     sql = (
-        "SELECT DISTINCT label FROM labels"
-        f" WHERE concat(label, '') IN (SELECT unnest(CAST($texts AS VARCHAR[]))){odd}"
+        "SELECT DISTINCT label FROM labels WHERE concat(label, '') IN"
+        f" (SELECT unnest(CAST($texts AS VARCHAR[]))) OR {odd.format('label')}"
     )
-    parameters = {} if plain is None else {"plain": plain}
     files.check_sizes(role)
-    return {label for (label,) in files.query_texts(sql, role=role, texts=sorted(texts), **parameters)}
+    return {label for (label,) in files.query_texts(sql, role=role, texts=sorted(texts))}

@@ -37,10 +37,13 @@ def query(sql: str, parameters: dict[str, Any], *, shown: str, format_name: str)
 
 
 def stream(
-    sql: str, parameters: dict[str, Any], *, size: int, shown: str, format_name: str
+    sql: str, parameters: dict[str, Any], *, size: int, shown: str, format_name: str, in_order: bool = True
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """Run one query and yield its rows in chunks, in order, in constant memory."""
-    with _connected(unreadable(shown, format_name), partial(_shared, one_by_one=True)) as connection:
+    """Run one query and yield its rows in chunks, in order and in constant memory.
+
+    With `in_order=False`, all processors work on it, and the order is any.
+    """
+    with _connected(unreadable(shown, format_name), partial(_shared, one_by_one=in_order)) as connection:
         connection.execute(sql, parameters)
         yield from in_chunks(iter(lambda: connection.fetchmany(_PIECE), []), size)
 

@@ -122,7 +122,9 @@ class LogFiles:
         self.check_unchanged()
         return rows
 
-    def stream(self, sql: str, size: int, **parameters: Any) -> Iterator[list[tuple[Any, ...]]]:
+    def stream(
+        self, sql: str, size: int, *, in_order: bool = True, **parameters: Any
+    ) -> Iterator[list[tuple[Any, ...]]]:
         """Run SQL over the files and yield the rows in chunks; refuse files that change meanwhile."""
         self.check_unchanged()
         yield from stream(
@@ -131,6 +133,7 @@ class LogFiles:
             size=size,
             shown=self.shown,
             format_name=self.format.name,
+            in_order=in_order,
         )
         self.check_unchanged()
 

@@ -4,8 +4,6 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -15,7 +13,8 @@ from armnesia.logs.decisions import Decisions
 from armnesia.logs.files.decisions import FileDecisions, KeyedFiles
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.log import Log
-from armnesia.logs.values import arm_of_text, label_text
+from armnesia.logs.tallies import statistics_of_sums
+from armnesia.logs.values import label_text
 
 _COUNT_SUM_BINARY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
 
@@ -109,19 +108,3 @@ class FileLog(Log):
 
     def _query(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
         return self.source.query(sql, self.reward_range, **parameters)
-
-
-def statistics_of_sums(
-    sums_of_labels: Iterable[tuple[Any, int, int]],
-    actions: tuple[Hashable, ...],
-    reward_range: tuple[float, float],
-) -> ArmStatistics:
-    """Put counts and sums by action label in the order of the declared actions."""
-    arm_of = arm_of_text(actions)
-    counts = np.zeros(len(actions), dtype=np.int64)
-    sums = np.zeros(len(actions), dtype=object)  # Python integers: a sum over many files can exceed int64
-    for label, n, total in sums_of_labels:
-        arm = arm_of[str(label_text(label))]
-        counts[arm] += n
-        sums[arm] += total
-    return ArmStatistics(actions, counts, sums, reward_range)

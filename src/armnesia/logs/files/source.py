@@ -26,7 +26,7 @@ from armnesia.logs.files.duckdb_engine import copies_compared_texts
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import LogFiles, open_files
 from armnesia.logs.files.label_lookup import Lookup, finds_by_value, look_up
-from armnesia.logs.files.log import FileLog, statistics_of_sums
+from armnesia.logs.files.log import FileLog
 from armnesia.logs.files.text_sizes import check_text_sizes, content_size
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
@@ -34,6 +34,7 @@ from armnesia.logs.log import Log
 from armnesia.logs.manifests import FileChanges, FileManifest, Manifest, SourceChanges
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.logs.source import Source
+from armnesia.logs.tallies import statistics_of_sums
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
 
 # The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
@@ -195,6 +196,15 @@ class FileSource(Source):
         place = {"kind": "file", "location": self._location, "table": None}
         return {**place, "columns": vars(self.columns), **self.described_filter()}
 
+    @property
+    def files(self) -> LogFiles:
+        """The files, as they were when the source was opened."""
+        return self._files
+
+    def named_column(self, role: str) -> FileColumn:
+        """The column of a role among the columns of `files`."""
+        return self._column_of[role]
+
     def n_rows(self) -> int:
         """Take what was counted when the files were opened."""
         return self._n_rows
@@ -290,6 +300,11 @@ class FileSource(Source):
         files = zip(self._files.paths, self._files.stamps, strict=True)
         return FileManifest(tuple(sorted((path, *stamp) for path, stamp in files)))
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest from its JSON."""
+        return FileManifest.from_dict(values)
+
     def changes_since(self, manifest: Manifest) -> SourceChanges:
         """Compare the files with those of a manifest."""
         assert isinstance(manifest, FileManifest)
@@ -331,13 +346,15 @@ class FileSource(Source):
         ((part._n_rows,),) = counted
         return part
 
-    def count_rows(self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT) -> CountedRows:
+    def count_rows(
+        self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT, *, checked_before: bool = False
+    ) -> CountedRows:
         """Check every row and add them up by one group-by."""
         part = self.without(left_out)
         totals = ArmStatistics.empty(row_rules.actions, row_rules.reward_range)
         if part._n_rows:
             totals = part.read(row_rules.actions, row_rules.reward_range).statistics()
-        return count_files(part, totals, row_rules, self._n_rows)
+        return count_files(part, totals, row_rules, self._n_rows, checked_before=checked_before)
 
     def found_rows(
         self, role: str, texts: Collection[str], row_rules: RowRules, *, every_spelling: bool, with_ids: bool
@@ -352,12 +369,16 @@ class FileSource(Source):
     def distinct_labels(self, role: str) -> Iterator[Collection[str]]:
         """Ask DuckDB for the distinct users or ids."""
         self.check_sizes(role)
-        return self.stream_texts("SELECT DISTINCT label FROM labels", role=role)
+        column = self._column_of[role]
+        # A text is made of each value once, not of each row.
+        sql = f"SELECT {column.text()} FROM (SELECT DISTINCT {column.name} FROM {self._table})"
+        for rows in self._files.stream(sql, CHUNK, in_order=False, **self._where_parameters):
+            yield [label for (label,) in rows if label is not None]
 
     def stream_texts(self, sql: str, *, role: str, **parameters: Any) -> Iterator[list[str]]:
         """Run SQL with one column over `labels`, the texts `label` of a column that are not missing."""
         sql = f"{self._labels(role)} {sql}"
-        for rows in self._files.stream(sql, CHUNK, **self._where_parameters, **parameters):
+        for rows in self._files.stream(sql, CHUNK, in_order=False, **self._where_parameters, **parameters):
             yield [label for (label,) in rows]
 
     def query_texts(self, sql: str, *, role: str, **parameters: Any) -> list[tuple[Any, ...]]:

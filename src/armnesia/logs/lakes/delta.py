@@ -66,28 +66,28 @@ class DeltaSource(LakeSource):
 
 
 class DeltaLog:
-    """The log of a Delta table, at the version that was the last when it was opened."""
+    """The log of a Delta table, at a version of it, by default the last when it is opened."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, version: int | None = None) -> None:
         self.location, self._uri, self._is_local = table_address(name, "delta:")
-        self._table = self._open()
+        self._table = self._open(version)
         self._version = int(self._table.version())
         self._storage = None if self._is_local else RemoteStorage(self._remote_file)
 
-    def _open(self) -> Any:
+    def _open(self, version: int | None) -> Any:
         try:
             import deltalake  # noqa: PLC0415 (an extra)
             from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtraError.naming("Reading Delta tables", "lakes") from error
-        with self._failures_in_words():
+        with self.failures_in_words():
             try:
-                return deltalake.DeltaTable(self._uri)
+                return deltalake.DeltaTable(self._uri, version=version)
             except TableNotFoundError:
                 raise self._refused("it has no log: there is no folder _delta_log") from None
 
     @contextmanager
-    def _failures_in_words(self) -> Iterator[None]:
+    def failures_in_words(self) -> Iterator[None]:
         """Refuse the table if deltalake fails, which passes on what object stores and its kernel raise."""
         try:
             yield
@@ -107,6 +107,20 @@ class DeltaLog:
         from deltalake._internal import DeltaFileSystemHandler  # noqa: PLC0415 (public only with pyarrow)
 
         return DeltaFileSystemHandler(self._uri).open_input_file(path)
+
+    @property
+    def table(self) -> Any:
+        """The table of deltalake."""
+        return self._table
+
+    @property
+    def address(self) -> str:
+        """The path or URL of the table's folder."""
+        return self._uri
+
+    def at(self, version: int | None) -> "DeltaLog":
+        """The log at another version."""
+        return DeltaLog(self.location, version)
 
     def snapshot(self) -> TableSnapshot:
         """The columns and the files; refuse a table with features that are not known here."""
@@ -146,7 +160,7 @@ class DeltaLog:
         return features
 
     def _files(self, has_vectors: bool) -> Iterator[DataFile]:
-        with self._failures_in_words():
+        with self.failures_in_words():
             actions = self._table.get_add_actions()
             removed = self._removed_rows() if has_vectors else {}
         names = actions.schema.names
@@ -191,13 +205,13 @@ class DeltaLog:
             return None
         commits = []
         for number in range(version + 1, self._version + 1):
-            actions = self._actions(number)
+            actions = self.actions_of(number)
             if actions is None:
                 return None
             commits.append(_commit(number, actions))
         return commits
 
-    def _actions(self, version: int) -> list[dict[str, Any]] | None:
+    def actions_of(self, version: int) -> list[dict[str, Any]] | None:
         """The actions of a commit; None if its file is gone."""
         path = f"_delta_log/{version:020}.json"
         try:

@@ -4,6 +4,7 @@ A table is named by its catalog, as pyiceberg is configured to find it, `iceberg
 by a file of its metadata, `iceberg:PATH/metadata/….metadata.json`, which is one version of it for good.
 """
 
+import copy
 import glob
 import logging
 import warnings
@@ -77,12 +78,26 @@ class IcebergMetadata:
         except ImportError as error:
             raise MissingExtraError.naming("Reading Iceberg tables", "lakes") from error
         try:
-            with _without_remarks():
+            with without_remarks():
                 self._table = load()
         except Exception as error:  # catalogs pass on what databases and servers raise
             raise self._refused(reason_of(error)) from None
         self._current = self._table.current_snapshot()
         self._storage: RemoteStorage | None = None
+
+    @property
+    def table(self) -> Any:
+        """The table of pyiceberg."""
+        return self._table
+
+    def at(self, version: int | None) -> "IcebergMetadata":
+        """The same metadata with another snapshot as the present one."""
+        other = copy.copy(self)
+        other._current = None if version is None else self._table.snapshot_by_id(version)
+        other._storage = None
+        if version is not None and other._current is None:
+            raise self._refused(f"it has no snapshot {version}")
+        return other
 
     def _refused(self, reason: str) -> InvalidLogError:
         return unreadable_table(self.location, "an Iceberg", reason)
@@ -242,7 +257,7 @@ class IcebergMetadata:
 
 
 @contextmanager
-def _without_remarks() -> Iterator[None]:
+def without_remarks() -> Iterator[None]:
     """Leave out what pyiceberg says of its choice of a library that reads files."""
     logger = logging.getLogger("pyiceberg.io")
     before = logger.level

@@ -59,7 +59,7 @@ class TableManifest:
         return frozenset([f"{self.kind}:{self.table_id}"])
 
     def is_table_of(self, other: Manifest) -> bool:
-        """Whether the ids are the same: an Iceberg table may be named by another file of metadata each time."""
+        """Whether the ids are the same: an Iceberg table may have another file of metadata each time."""
         return isinstance(other, TableManifest) and self.parts == other.parts
 
     def to_dict(self) -> dict[str, Any]:

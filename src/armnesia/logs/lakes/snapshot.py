@@ -124,7 +124,7 @@ def unreadable_table(location: str, kind: str, reason: str) -> InvalidLogError:
     return InvalidLogError(f"source {location!r} cannot be read as {kind} table: {reason}")
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """What a library says of its failure: one line, without what may be a password.
 
     >>> reason_of(ValueError("no such table\\n  at line 7")), reason_of(ValueError("ann:secret@db"))

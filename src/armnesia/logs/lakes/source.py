@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
@@ -25,6 +25,9 @@ class TableLog(Protocol):
 
     def commits_since(self, version: int | None) -> list[Commit] | None:
         """The commits from a version to the one that was opened; None if they are not known."""
+
+    def at(self, version: int | None) -> Self:
+        """The same at another version of the table."""
 
 
 class LakeSource(FileSource):
@@ -59,6 +62,11 @@ class LakeSource(FileSource):
         """What is counted when all rows are."""
         return TableManifest.of(self._snapshot)
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest from its JSON."""
+        return TableManifest.from_dict(values)
+
     def changes_since(self, manifest: Manifest) -> TableChanges:
         """Tell whether there are files to count besides those of a manifest, or all must be counted again."""
         assert isinstance(manifest, TableManifest)
@@ -91,8 +99,33 @@ class LakeSource(FileSource):
                 f"paths must be files of {self._snapshot.shown_version} of {self._location!r}; got"
                 f" {listed(sorted(unknown), 3)}"
             )
+        return self._with(self._snapshot.only(chosen))
+
+    def at(self, version: int | None) -> Self:
+        """The table at another version that it still has, with the same columns."""
+        other = copy.copy(self)
+        other._log = self._log.at(version)
+        snapshot = other._log.snapshot()
+        if snapshot.schema != self._snapshot.schema:
+            raise InvalidLogError(
+                f"source {self._location!r} has other columns at {snapshot.shown_version} than at"
+                f" {self._snapshot.shown_version}"
+            )
+        return other._with(snapshot)
+
+    @property
+    def log(self) -> TableLog:
+        """What the table says of itself."""
+        return self._log
+
+    @property
+    def snapshot(self) -> TableSnapshot:
+        """The version of the table whose rows are read."""
+        return self._snapshot
+
+    def _with(self, snapshot: TableSnapshot) -> Self:
         part = copy.copy(self)
-        part._snapshot = self._snapshot.only(chosen)
+        part._snapshot = snapshot
         part._grouped = GroupedFiles.of(part._snapshot)
         names = {*self.columns.wanted(), *self._further}
         part._files = part._opened(None, None if self.reads_whole_rows else names)

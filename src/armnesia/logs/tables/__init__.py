@@ -1,1 +1,1 @@
-"""Logs in tables of databases: SQLite and PostgreSQL."""
+"""Logs in tables of databases: SQLite, PostgreSQL and Spark."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
+from armnesia.logs import rules
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
@@ -24,6 +25,8 @@ _FLOATABLE = _NUMBERS - {"numeric"}
 """Types of which every value has a float: a numeric may be too large for one."""
 _ORDERED = {*_INTEGERS, "numeric", "text", "varchar", "date", "timestamp", "timestamptz"}
 """Types of a column by which rows may be ordered: their text reads as the same value again."""
+_GROUPED = _NUMBERS | _TEXTS.keys() | {"bool", "bytea", "uuid", "date", "time", "timestamp", "timestamptz"}
+"""Types of which equal values, to the server, have the same text."""
 _FEWEST, _MOST = 64, 4096
 """How many rows are fetched first, and at most, at a time."""
 _PIECE_TEXT = 1 << 20
@@ -62,6 +65,19 @@ class PostgresSource(TableSource):
         if self._type_of.get(self.columns.named().get("user", "")) == "float4":
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
 
+    @property
+    def url(self) -> str:
+        """The address of the database, with the password if it was given."""
+        return self._url
+
+    def selected(self, name: str) -> str:
+        """A column in SQL, as it is read."""
+        return self._selected(name)
+
+    def type_of(self, name: str) -> str:
+        """The type of a column."""
+        return self._type_of[name]
+
     def _available(self) -> list[str]:
         with self._connected() as connection:
             try:
@@ -81,6 +97,8 @@ class PostgresSource(TableSource):
     def _selected(self, name: str) -> str:
         type_ = _READ_AS.get(self._type_of[name])
         value = quoted(name) if type_ is None else f"{quoted(name)}::{type_}"
+        if self._type_of[name] in _TEXTS:  # a collation may take texts that differ for equal
+            value = f'{value} COLLATE "C"'
         if self._type_of[name] not in _TEXTS.keys() | {"bytea"}:
             return value
         # A value that is too long is cut one character later, so that it is refused without being sent.
@@ -93,6 +111,38 @@ class PostgresSource(TableSource):
         if self._type_of[name] not in _NUMBERS:
             return "NULL::float8"
         return f"nullif({quoted(name)}::float8, 'NaN')"
+
+    def _mark(self, number: int, type_: str) -> str:
+        return f"${number}::float8"
+
+    def _float(self, name: str) -> str:
+        type_, value = self._type_of[name], quoted(name)
+        if type_ == "bool":
+            return f"{value}::int::float8"
+        if type_ == "numeric":  # PostgreSQL refuses to round to 0 and to infinity
+            size = f"abs({value})"
+            nearest = f"WHEN {size} BETWEEN 2.5e-324 AND 1.7e308 THEN {value}::float8"
+            return f"CASE WHEN {size} < 2.4e-324 THEN 0::float8 {nearest} END"
+        return f"nullif({value}::float8, 'NaN')" if type_ in _FLOATABLE else "NULL::float8"
+
+    def _rounded(self, number: str) -> str:
+        return f"round({number})::int8"
+
+    def _size(self, name: str) -> str:
+        return (
+            f"octet_length({quoted(name)})"
+            if self._type_of[name] in _TEXTS.keys() | {"bytea"}
+            else "NULL::int"
+        )
+
+    def _check_types(self) -> None:
+        labels = [*self.columns.named().items(), *(("key", name) for name in self.keys)]
+        for role, name in labels:
+            if role != "reward" and self._type_of[name] not in _GROUPED:
+                raise InvalidLogError(
+                    f"{rules.described(role, name)} must hold text, numbers, booleans, dates, times or UUIDs"
+                    f" to be added up by the server; it holds {self._type_of[name] or 'lists'}"
+                )
 
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         # A raw cursor has parameters $1, so that a percent sign in a name needs no escape.

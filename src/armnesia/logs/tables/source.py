@@ -1,21 +1,37 @@
-"""Decisions in a table of a database, read by a cursor of the database: what all databases have in common."""
+"""Decisions in a table of a database: what all databases have in common.
+
+A log is added up by the database, in one statement that all of them understand; a vault reads the rows by a
+cursor.
+"""
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.actions import checked_actions
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
+from armnesia.core.units import UNIT
+from armnesia.logs import rules
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition, rows_that_satisfy
-from armnesia.logs.limits import CHUNK, in_chunks
+from armnesia.logs.counting import NOTHING_LEFT_OUT, CountedRows, LeftOut, RowRules
+from armnesia.logs.key_columns import KeyCodes, KeyColumn
+from armnesia.logs.limits import CHUNK, LONGEST_TEXT, in_chunks
 from armnesia.logs.manifests import FileChanges, Manifest, SourceChanges, TableRange
 from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
 from armnesia.logs.source import Source
-from armnesia.logs.values import label_text, with_decimals_as_written
+from armnesia.logs.tables.log import TableLog
+from armnesia.logs.tallies import Tally, changed_source, statistics_of_tallies
+from armnesia.logs.user_names import are_plain
+from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable, with_decimals_as_written
+
+_TINY = 1e-12
+"""A smaller part of the range is rounded to 0 units. Not computed: PostgreSQL refuses to underflow."""
 
 ABOVE, UP_TO = "\0above", "\0up_to"
 """Stand for parameters in SQL until it is run: no name can have such characters."""
@@ -23,6 +39,9 @@ ABOVE, UP_TO = "\0above", "\0up_to"
 
 class TableSource(Source):
     """A table or view."""
+
+    rows_have_order = True
+    """Whether two readings of a table that has not changed give the rows in the same order."""
 
     def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         if table is None:
@@ -62,6 +81,16 @@ class TableSource(Source):
             **({} if self._order is None else {"ordered_by": self._order}),
         }
 
+    @property
+    def quoted_table(self) -> str:
+        """The table in SQL."""
+        return self._quoted
+
+    def condition(self, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+        """SQL that holds for every row of a selection, and for others, with its parameters."""
+        condition, parameters = self._condition(self.columns.named()[selection.role], selection)
+        return condition.removeprefix(" WHERE ") or "true", parameters
+
     def filtered(self, where: tuple[Condition, ...]) -> Self:
         """The same table without the rows that do not satisfy these conditions."""
         names = [condition.column for condition in where]
@@ -96,6 +125,11 @@ class TableSource(Source):
             self._highest_known = TableRange(name, self._order, self._highest(self._order))
         return self._highest_known
 
+    @staticmethod
+    def manifest_from(values: Mapping[str, Any]) -> Manifest:
+        """Read a manifest from its JSON."""
+        return TableRange.from_dict(values)
+
     def changes_since(self, manifest: Manifest) -> FileChanges:
         """Tell whether there are rows with greater values than were counted.
 
@@ -124,7 +158,7 @@ class TableSource(Source):
     def _between(self, above: str | int | None, up_to: str | int | None) -> Self:
         """The rows with greater values than one, up to another; without the latter there are none."""
         assert self._order is not None  # there is a manifest
-        part, column = copy.copy(self), quoted(self._order)
+        part, column = copy.copy(self), self._name(self._order)
         limits = [self._compared(column, ">", ABOVE)] if above is not None else []
         limits += [self._compared(column, "<=", UP_TO) if up_to is not None else "1 = 0"]
         part._quoted = f"(SELECT * FROM {self._quoted} WHERE {' AND '.join(limits)}) AS part"
@@ -152,20 +186,262 @@ class TableSource(Source):
         """Ask the database, unless there are conditions."""
         if self.where:
             return super().has_several_values(name)
-        ((number,),) = next(self._pieces(f"SELECT count(DISTINCT {quoted(name)}) FROM {self._quoted}"))
+        ((number,),) = next(self._pieces(f"SELECT count(DISTINCT {self._name(name)}) FROM {self._quoted}"))
         return int(number) > 1
 
+    def tallied_log(
+        self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]
+    ) -> TableLog:
+        """Check every row by one group-by, and make a log that the database adds up again for each request.
+
+        Where it finds a fault, the rows are read: so a refusal names a row and a value, as everywhere.
+        """
+        found = self.tallies(reward_range)
+        labels = {label_text(each.action): each.action for each in reversed(found)}
+        if actions is None or not found:
+            actions = checked_actions(sorted_if_comparable(self._sound_labels(labels)))
+        sound = all(each.valid == each.n_rows for each in found)
+        if not sound or not labels.keys() <= arm_of_text(actions).keys():
+            for _ in self.rows(actions, reward_range):
+                """Reading refuses the first wrong row."""
+            raise changed_source()
+        totals = statistics_of_tallies(found, actions, reward_range)
+        return TableLog(actions, reward_range, self.columns.user is not None, self, totals)
+
+    def _sound_labels(self, labels: Mapping[str | None, Any]) -> Iterable[Any]:
+        if not labels:
+            raise rules.empty_log(self.where)
+        if None in labels:
+            raise rules.missing_actions(self.described("action"), self._missing_actions())
+        return labels.values()
+
+    def tallies(
+        self,
+        reward_range: tuple[float, float],
+        *,
+        users: Collection[str] | None = None,
+        every_user: bool = False,
+    ) -> list[Tally]:
+        """Count and add up all rows by action and keys, those of `users` or of every user by user as well.
+
+        One statement, in which the database rounds rewards to units as `to_units` does, bit for bit.
+        """
+        self._check_types()
+        low, high = reward_range
+        parameters: tuple[Any, ...] = (low, high, high - low, (high - low) * _TINY, float(UNIT))
+        groups = [self._selected(self.columns.action)]
+        for key in self.key_columns:
+            expression, values = self._key(key, len(parameters) + 1)
+            groups.append(expression)
+            parameters += values
+        compared = [each.column for each in self.where if not self._decides(each)]
+        groups += map(self._selected, compared)
+        table = self._quoted
+        if users is not None or every_user:
+            user = self.columns.named()["user"]
+            chosen = None if users is None else Selection("user", frozenset(users))
+            expression, table, values = self._user_if_selected(user, chosen, len(parameters) + 1)
+            groups.append(expression)
+            parameters += values
+        inner, parameters = self._filtered_sql(
+            f"SELECT {', '.join(f'{each} AS g{at}' for at, each in enumerate(groups))},"
+            f" {self._reward()} AS reward, {self._user_size()} AS size FROM {table}",
+            "",
+            parameters,
+        )
+        names = ", ".join(f"g{at}" for at in range(len(groups)))
+        sql = (
+            f"SELECT {names}, count(*), {self._sum('units')}, count(units),"
+            f" sum(CASE WHEN units = 0 OR units = {UNIT} THEN 1 ELSE 0 END), max(size)"
+            f" FROM (SELECT {names}, size, {self._units()} AS units FROM ({inner}) AS valued) AS rounded"
+            f" GROUP BY {names}"
+        )
+        return list(self._tallies_of(sql, parameters, compared, users))
+
+    def count_rows(
+        self, row_rules: RowRules, left_out: LeftOut = NOTHING_LEFT_OUT, *, checked_before: bool = False
+    ) -> CountedRows:
+        """Let the database add up all rows.
+
+        They are read where it finds a fault, to name the row; where single rows are left out; and where a
+        name is not spelled as the vault does.
+        """
+        counted = None
+        if not left_out.ids and (checked_before or self._names_are_plain(row_rules.names.type)):
+            counted = self._counted_by_database(row_rules, left_out)
+        return counted or super().count_rows(row_rules, left_out, checked_before=checked_before)
+
+    def _counted_by_database(self, row_rules: RowRules, left_out: LeftOut) -> CountedRows | None:
+        """What the rows add up to; None if one of them has a fault."""
+        try:
+            found = self.tallies(row_rules.reward_range, users=left_out.users or None)
+        except InvalidLogError:
+            return None
+        arm_of, sums = arm_of_text(row_rules.actions), dict[tuple[tuple[str, ...], int], tuple[int, int]]()
+        for each in found:
+            if each.user is not None and each.user in left_out.users:
+                continue
+            arm = arm_of.get(label_text(each.action) or "")
+            key = tuple(text for text in each.keys if text is not None)
+            if arm is None or each.valid < each.n_rows or len(key) < len(each.keys):
+                return None
+            count, units = sums.get((key, arm), (0, 0))
+            sums[key, arm] = (count + each.n_rows, units + each.units)
+        some_without_user = self.columns.user is None or self._some_missing("user")
+        return CountedRows(sums, sum(each.n_rows for each in found), some_without_user=some_without_user)
+
+    def distinct_labels(self, role: str) -> Iterator[Collection[str]]:
+        """Ask the database, unless there are conditions."""
+        if self.where:
+            yield from super().distinct_labels(role)
+            return
+        column = self._selected(self.columns.named()[role])
+        for rows in in_chunks(self._pieces(f"SELECT DISTINCT {column} FROM {self._quoted}"), CHUNK):
+            texts = map(label_text, self._values([value for (value,) in rows]))
+            yield {text for text in texts if text is not None}
+
+    def _names_are_plain(self, user_type: UserType) -> bool:
+        """Whether every user is spelled as the vault does, and every row has an id."""
+        named = self.columns.named()
+        if "id" in named and (self._some_missing("id") or self._some_long("id")):
+            return False
+        return "user" not in named or all(
+            are_plain(list(labels), user_type) for labels in self.distinct_labels("user")
+        )
+
+    def _some_missing(self, role: str) -> bool:
+        name = self._name(self.columns.named()[role])
+        sql = self._filtered_sql(f"SELECT 1 FROM {self._quoted}", f" WHERE {name} IS NULL", ())
+        return any(self._pieces(*sql))
+
+    def _some_long(self, role: str) -> bool:
+        name = self.columns.named()[role]
+        sql = f"SELECT 1 FROM {self._quoted} WHERE {self._size(name)} > {LONGEST_TEXT}"
+        return any(self._pieces(sql))
+
+    def _units(self) -> str:
+        """The arithmetic of armnesia.core.units.to_units, operation by operation, in float64."""
+        low, high, width, tiny, unit = (self._mark(number, "float") for number in range(1, 6))
+        rounded = self._rounded(f"((reward - {low}) / {width} * {unit})")
+        return (
+            f"CASE WHEN reward >= {low} AND reward <= {high}"
+            f" THEN CASE WHEN reward - {low} < {tiny} THEN 0 ELSE {rounded} END END"
+        )
+
+    def _key(self, key: KeyColumn, parameter: int) -> tuple[str, tuple[Any, ...]]:
+        """The value of a key, or the number of the interval that it lies in, in SQL."""
+        if not key.edges:
+            return self._selected(key.name), ()
+        number = self._float(key.name)
+        cases = " ".join(
+            f"WHEN {number} < {self._mark(parameter + at, 'float')} THEN {at}" for at in range(len(key.edges))
+        )
+        return f"CASE WHEN {number} IS NULL THEN NULL {cases} ELSE {len(key.edges)} END", key.edges
+
+    def _tallies_of(
+        self, sql: str, parameters: tuple[Any, ...], compared: list[str], users: Collection[str] | None
+    ) -> Iterator[Tally]:
+        n_keys, n_groups = len(self.key_columns), 1 + len(self.key_columns)
+        texts_of = [
+            (lambda at, key=key: None if at is None else key.intervals[at]) if key.edges else label_text
+            for key in self.key_columns
+        ]
+        for rows in in_chunks(self._pieces(sql, parameters), CHUNK):
+            columns = [self._values(list(column)) for column in zip(*rows, strict=True)]
+            values = dict(zip(compared, columns[n_groups:], strict=False))
+            places = self._sound_groups(columns[:n_groups], columns[-1], values)
+            for place in places:
+                row = [column[place] for column in columns]
+                n_rows, units, valid, binary = map(int, (value or 0 for value in row[-5:-1]))
+                if valid and row[-4] is None:
+                    raise UnsupportedError(
+                        f"the rewards of {valid:,} rows are more than the database adds up exactly: choose"
+                        " parts of the log with where (--where)"
+                    )
+                user = None if len(row) == n_groups + len(compared) + 5 else label_text(row[-6])
+                yield Tally(
+                    row[0],
+                    tuple(text(value) for text, value in zip(texts_of, row[1 : 1 + n_keys], strict=True)),
+                    user if users is None or user in users else None,
+                    *(n_rows, units, valid, binary),
+                )
+
+    def _sound_groups(
+        self, labels: list[list[Any]], sizes: list[int | None], compared: dict[str, list[Any]]
+    ) -> list[int]:
+        """The groups that satisfy the conditions; refuse long labels, and what a condition cannot compare."""
+        n_groups = range(len(sizes))
+        where = [each for each in self.where if each.column in compared]
+        try:
+            for column in labels:
+                rules.check_label_lengths(rules.label_texts(column, "", n_groups), "", n_groups)
+            if max(size or 0 for size in sizes) > LONGEST_TEXT:
+                raise rules.long_label(self.described("user"), 0)
+            return rows_that_satisfy(where, compared, n_groups)
+        except InvalidLogError:  # it names a group; to name a row, the rows are read
+            what = {role: self.described(role) for role in self.columns.named()}
+            for raw in self.raw_rows(CHUNK, None):
+                texts = rules.label_texts(raw.actions, what["action"], raw.positions)
+                rules.check_label_lengths(texts, what["action"], raw.positions)
+                rules.check_label_lengths(raw.users, what.get("user", "user"), raw.positions)
+                for key, column in zip(self.key_columns, raw.keys, strict=True):
+                    KeyCodes(key).encode(column, raw.positions)
+            raise changed_source() from None
+
+    def _check_types(self) -> None:
+        """Refuse columns of which the database does not compare values as Python does their texts."""
+
+    def _user_if_selected(
+        self, user: str, selection: Selection | None, parameter: int
+    ) -> tuple[str, str, tuple[Any, ...]]:
+        """The user of a row, in SQL, NULL for most that are not selected; and what to select it from."""
+        value = self._selected(user)
+        if selection is None:
+            return value, self._quoted, ()
+        condition, values = self._condition(user, selection, parameter)
+        chosen = condition.removeprefix(" WHERE ") or "1 = 1"
+        return f"CASE WHEN {chosen} THEN {value} END", self._quoted, values
+
+    def _decides(self, condition: Condition) -> bool:
+        """Whether `_satisfied` holds for no other rows than those that satisfy a condition."""
+        return False
+
+    def _reward(self) -> str:
+        return self._float(self.columns.reward)
+
+    def _user_size(self) -> str:
+        """The number of bytes of a user, in SQL; NULL where a user is never long."""
+        user = self.columns.named().get("user")
+        return "NULL" if user is None else self._size(user)
+
+    def _sum(self, number: str) -> str:
+        """The exact sum of integers, in SQL; NULL if it is too large."""
+        return f"sum({number})"
+
+    @abstractmethod
+    def _mark(self, number: int, type_: str) -> str:
+        """The parameter of this number in SQL."""
+
+    @abstractmethod
+    def _rounded(self, number: str) -> str:
+        """A float between 0 and 10⁹ as the nearest integer, ties to even, in SQL."""
+
+    @abstractmethod
+    def _float(self, name: str) -> str:
+        """A column as a float in SQL, as Python would round it; NULL for NaN, and where that is in doubt."""
+
+    @abstractmethod
+    def _size(self, name: str) -> str:
+        """The number of bytes of a text in SQL; NULL for a type whose values are never long."""
+
     def propensity_ranges(self, name: str) -> Iterable[tuple[float | None, float | None]]:
-        """Ask the database, for each action and key or, with conditions, for each row."""
+        """Ask the database, for each action, key and value that a condition compares."""
         value, keys = self._number(name), self.key_columns
         compared = [condition.column for condition in self.where]
         names = list(dict.fromkeys([self.columns.action, *(key.name for key in keys), *compared]))
         selected = f"{', '.join(map(self._selected, names))} FROM {self._quoted}"
-        if self.where:
-            query = self._filtered_sql(f"SELECT {value}, {value}, {selected}", "", ())
-        else:
-            groups = ", ".join(map(quoted, names))
-            query = f"SELECT min({value}), max({value}), {selected} GROUP BY {groups}", ()
+        sql, parameters = self._filtered_sql(f"SELECT min({value}), max({value}), {selected}", "", ())
+        query = f"{sql} GROUP BY {', '.join(map(self._name, names))}", parameters
         ranges = Ranges()
         for rows in in_chunks(self._pieces(*query), CHUNK):
             lows, highs, *columns = map(list, zip(*rows, strict=True))
@@ -223,6 +499,10 @@ class TableSource(Source):
 
     def _selected(self, name: str) -> str:
         """A column in SQL, as it is read."""
+        return self._name(name)
+
+    def _name(self, name: str) -> str:
+        """The name of a column in SQL."""
         return quoted(name)
 
     @abstractmethod
@@ -254,8 +534,10 @@ class TableSource(Source):
         """
 
     @abstractmethod
-    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
-        """A condition that holds for every row of a selection.
+    def _condition(
+        self, column: str, selection: Selection, parameter: int = 1
+    ) -> tuple[str, tuple[Any, ...]]:
+        """A condition that holds for every row of a selection; `parameter` is the number of the first.
 
         An index can answer it, unless other spellings of users are selected too.
         """

@@ -42,6 +42,11 @@ class SqliteSource(TableSource):
         self._path = os.path.abspath(path)
         super().__init__(f"sqlite:///{self._path}", columns, table=table, whole_rows=whole_rows)
 
+    @property
+    def path(self) -> str:
+        """The file of the database."""
+        return self._path
+
     def _available(self) -> list[str]:
         with self._connected() as connection:
             try:
@@ -54,6 +59,25 @@ class SqliteSource(TableSource):
 
     def _number(self, name: str) -> str:
         return f"CASE WHEN typeof({quoted(name)}) IN ('integer', 'real') THEN {quoted(name)} END"
+
+    def _mark(self, number: int, type_: str) -> str:
+        return f"?{number}"
+
+    def _float(self, name: str) -> str:
+        return (
+            f"CASE WHEN typeof({quoted(name)}) IN ('integer', 'real') THEN CAST({quoted(name)} AS REAL) END"
+        )
+
+    def _rounded(self, number: str) -> str:
+        # SQLite's own round takes ties away from 0. Numbers below 2**53 have an exact rest.
+        whole = f"CAST({number} AS INTEGER)"
+        rest = f"({number} - {whole})"
+        return (
+            f"CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {whole} % 2 = 1) THEN {whole} + 1 ELSE {whole} END"
+        )
+
+    def _size(self, name: str) -> str:
+        return f"length(CAST({quoted(name)} AS BLOB))"
 
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         n_read = 0
@@ -73,10 +97,12 @@ class SqliteSource(TableSource):
                 ) from None
 
     def _bounded(self, sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-        """Put values in the place of those that bound the rows: they stand before all others."""
-        bounds = ((ABOVE, self._above), (UP_TO, self._up_to))
-        given = tuple(value for mark, value in bounds if mark in sql)
-        return sql.replace(ABOVE, "?").replace(UP_TO, "?"), given + parameters
+        """Put values in the place of those that bound the rows."""
+        for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):
+            if mark in sql:
+                parameters += (value,)
+                sql = sql.replace(mark, f"?{len(parameters)}")
+        return sql, parameters
 
     def by_scan(self) -> Self:
         """The same table, read without an index; a view is read as SQLite does it."""
@@ -106,12 +132,14 @@ class SqliteSource(TableSource):
     def _compared(self, column: str, operator: str, value: str) -> str:
         return f"{column} {operator} {value}"
 
-    def _condition(self, column: str, selection: Selection) -> tuple[str, tuple[Any, ...]]:
+    def _condition(
+        self, column: str, selection: Selection, parameter: int = 1
+    ) -> tuple[str, tuple[Any, ...]]:
         # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.
         alternatives = [value for text in selection.texts for value in _values_of(text)]
         if len(alternatives) > _MOST_PARAMETERS:
             return "", ()
-        marks = ", ".join("?" * len(alternatives))
+        marks = _marks(parameter, len(alternatives))
         name = quoted(column)
         others = ""
         if selection.plain is not None:
@@ -130,10 +158,10 @@ class SqliteSource(TableSource):
             if len(values) > _MOST_PARAMETERS // 10:
                 return present, refused, ()
             others = "" if condition.compares_numbers else f" OR {name} >= x''"
-            return f"({name} IN ({', '.join('?' * len(values))}){others})", refused, values
+            return f"({name} IN ({_marks(parameter, len(values))}){others})", refused, values
         if not condition.compares_numbers:
             return present, "", ()
-        return f"{name} {condition.operator} ?", refused, values
+        return f"{name} {condition.operator} ?{parameter}", refused, values
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -151,6 +179,15 @@ class SqliteSource(TableSource):
         finally:
             if connection is not None:
                 connection.close()
+
+
+def _marks(first: int, number: int) -> str:
+    """So many parameters, from the first on.
+
+    >>> _marks(6, 3)
+    '?6, ?7, ?8'
+    """
+    return ", ".join(f"?{at}" for at in range(first, first + number))
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:

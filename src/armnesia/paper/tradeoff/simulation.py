@@ -6,7 +6,6 @@ worse arm did. The average over arms is the fair comparison. All methods and eve
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,7 +20,7 @@ from armnesia.paper.plan import Plan
 from armnesia.paper.settings import C_STAR, DELTA, MEANS
 from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, DistributionModel, Environment, FixedSample, OneArm, draw_data_sets
-from armnesia.simulation.parallel import worker_pool
+from armnesia.simulation.parallel import workers
 from armnesia.unlearners import Rollback, Tilt
 from armnesia.unlearners.base import decision_distribution
 from armnesia.unlearners.predictive import PREDICTIVES
@@ -113,11 +112,9 @@ def simulate(plan: Plan, n_jobs: int) -> list[SettingResults]:
     size = max(2, plan.datasets // (_SHARE_OF_DATASETS * _BLOCKS))
     jobs = [(setting, arm) for setting in settings for arm in range(len(setting.means))]
     work = partial(_simulate_arm, epsilons=epsilons, size=size, seed=plan.seed)
-    with ExitStack() as stack:
-        # A quick run is shorter than the start of the worker processes.
-        parallel = n_jobs > 1 and not plan.quick
-        run_all = stack.enter_context(worker_pool(n_jobs)).map if parallel else map
-        found = dict(zip(jobs, run_all(work, jobs), strict=True))
+    # A quick run is shorter than the start of the worker processes.
+    with workers(1 if plan.quick else n_jobs) as those:
+        found = dict(zip(jobs, those.map(work, jobs), strict=True))
     return [
         SettingResults(
             setting,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +16,7 @@ from armnesia.learners import LCB
 from armnesia.paper.settings import DELTA, ENVIRONMENT
 from armnesia.privacy import Budget, Level
 from armnesia.simulation import AcrossArms, FixedSample, RequestModel, SeveralArms
-from armnesia.simulation.parallel import worker_pool
+from armnesia.simulation.parallel import workers
 from armnesia.unlearners import (
     Adaptive,
     CentredGaussian,
@@ -129,9 +128,8 @@ def simulate(
     fast = {name: strategy for name, strategy in strategies.items() if not strategy.slow}
     strategies_of_blocks = [dict(fast if block % _SLOW_EVERY else strategies) for block in range(n_blocks)]
     work = partial(_simulate_block, requests, math.ceil(datasets / n_blocks))
-    with ExitStack() as stack:
-        run_all = stack.enter_context(worker_pool(n_jobs)).map if n_jobs > 1 else map
-        blocks = list(run_all(work, generators(seed, n_blocks), strategies_of_blocks))
+    with workers(n_jobs) as those:
+        blocks = list(those.map(work, generators(seed, n_blocks), strategies_of_blocks))
     return {name: _concatenate([block[name] for block in blocks if name in block]) for name in strategies}
 
 

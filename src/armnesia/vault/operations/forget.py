@@ -266,7 +266,8 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
         target = target.normalised(state.configuration.user_type)
         history = RequestHistory.read(transaction, target)
         records = connection.records
-        lookup = records.current(transaction, target, lookup, exactly=options.exactly)
+        if lookup is not None:
+            lookup = records.current(transaction, target, lookup, exactly=options.exactly)
         sums = records.find(transaction, target, lookup)
         held = records.names_held(transaction, target, lookup)
         if not history.answered_before and not options.exactly:
@@ -351,7 +352,8 @@ def _answer(
         _refuse_returned_records(connection, transaction, target)
         return None
     records = connection.records
-    lookup = records.current(transaction, target, lookup, exactly=resolved.exactly)
+    if lookup is not None:
+        lookup = records.current(transaction, target, lookup, exactly=resolved.exactly)
     deleted = records.delete(transaction, target, lookup)
     if not resolved.exactly:
         holds = partial(records.keys_held, transaction, target, lookup=lookup)

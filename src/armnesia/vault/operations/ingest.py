@@ -17,11 +17,12 @@ from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import check_number
+from armnesia.vault.state.first_source import user_type_for
 from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
-from armnesia.vault.state.record_loader import RecordLoader, user_type_for
+from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import refuse_other_columns
 from armnesia.vault.state.source_ingest import SourceIngest

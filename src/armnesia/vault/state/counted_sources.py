@@ -161,6 +161,18 @@ def read_sources(session: Session) -> list[CountedSource]:
     return found
 
 
+def checked_sources(session: Session, keyring: Keyring, digests: TableDigests) -> list[CountedSource]:
+    """All sources; refuse them if they are not those under the seal, of which one may hide people."""
+    found = read_sources(session)
+    rows = [(each.number, each.stored) for each in found]
+    if TableDigests().update(keyring, "source", rows).source != digests.source:
+        raise VaultError(
+            "the list of sources was changed by something other than armnesia, so that people could be"
+            " overlooked; nothing was changed: run armnesia verify, then armnesia rebuild"
+        )
+    return found
+
+
 def put_sources(
     before: Sequence[CountedSource], after: Iterable[CountedSource], keyring: Keyring, digests: TableDigests
 ) -> tuple[TableDigests, list[Statement]]:

@@ -16,8 +16,15 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.counted_sources import READMITTED, put_sources, read_sources
+from armnesia.vault.state.counted_sources import (
+    READMITTED,
+    CountedSource,
+    checked_sources,
+    put_sources,
+    read_sources,
+)
 from armnesia.vault.state.decisions import FIRST, VaultDecision, count_in_decisions
+from armnesia.vault.state.first_source import user_type_for, with_user_type
 from armnesia.vault.state.records import (
     DecisionSums,
     DeletedRecords,
@@ -99,10 +106,10 @@ class ExternalRecords(Records):
         return DeletedRecords(self.find(transaction, target, lookup), [], set(lookup.held), [])
 
     def current(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None, *, exactly: bool
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup, *, exactly: bool
     ) -> SourceLookup:
         """Look again if the sources, or who is forgotten, have changed since."""
-        if lookup is not None and lookup.still_true(transaction):
+        if lookup.still_true(transaction):
             return lookup
         return look_up_people(lambda: nullcontext(transaction), target, exactly=exactly)
 
@@ -191,7 +198,8 @@ class ExternalRecords(Records):
                 continue
             try:
                 part, has_more = each.reopened_counted(state.configuration)
-                counted = counting.count(part)
+                counted = counting.count(part, checked_before=True)
+                has_more = has_more or each.has_new_files()
             except ChangedSourceError as error:
                 complete = False
                 problems.append(f"{where} has changed since it was counted: {error}")
@@ -203,7 +211,7 @@ class ExternalRecords(Records):
                 continue
             counter.add(counted.n_rows)
             sums.append(counted.sums)
-            if has_more or each.has_new_files():
+            if has_more:
                 notes.append(f"{where}: there are rows that are not counted yet: run armnesia ingest")
             if counted.n_left_out:
                 notes.append(
@@ -228,19 +236,32 @@ class ExternalRecords(Records):
         counter: RowCounter | None = None,
     ) -> State:
         """Count every source again, in this transaction."""
-        session, state = transaction.session, transaction.state
-        if state.configuration.actions is None:
-            return state
+        session = transaction.session
+        if transaction.state.configuration.actions is None:
+            return transaction.state
         before = read_sources(session)
+        self._fix_user_type(transaction, before)
+        state = transaction.state
         counting = SourceCounter.of(state.configuration, transaction.keyring, read_suppressed(session))
         counted = counting.count_all(before, counter=counter)
         digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
         session.execute_together(statements)
         return with_recounted(transaction, replace(state, digests=digests), counted.sums, decisions)
 
+    @staticmethod
+    def _fix_user_type(transaction: Transaction, sources: Sequence[CountedSource]) -> None:
+        """Fix how people are named as the first source does that names any, if it is not fixed yet."""
+        state = transaction.state
+        for each in sources if state.configuration.user_type is None else ():
+            user_type = user_type_for(state, each.reopened(state.configuration))
+            if user_type is not None:
+                transaction.append("user_type", user_type=str(user_type))
+                transaction.store(with_user_type(state, user_type))
+                return
+
     def readmit(self, transaction: Transaction, state: State) -> State:
         """Count all sources again with the next ingest: they may have rows of people who are readmitted."""
-        before = read_sources(transaction.session)
+        before = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
         after = [each.to_recount(READMITTED) for each in before]
         digests, statements = put_sources(before, after, transaction.keyring, state.digests)
         transaction.add(*statements)

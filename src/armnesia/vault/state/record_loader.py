@@ -18,12 +18,13 @@ from armnesia.vault.state.decision_table import (
     read_decisions,
 )
 from armnesia.vault.state.decisions import FIRST
+from armnesia.vault.state.first_source import with_actions, with_user_type
 from armnesia.vault.state.incoming_tallies import IncomingTallies
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.owner_tallies import NOTHING_TO_CHECK, IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.records import IncomingRows
-from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -210,32 +211,3 @@ class _PendingRecords:
         if self._lacks_indexes:
             tables.create_record_indexes(self._session)
             self._lacks_indexes = False
-
-
-def with_actions(state: State, actions: tuple[Any, ...]) -> State:
-    """Fix the actions if they are not fixed yet; refuse if another ingest has fixed others meanwhile."""
-    configuration = state.configuration
-    if configuration.actions is None:
-        configuration = configuration.with_actions(actions)
-    elif configuration.actions != actions:
-        raise VaultError("the vault's actions were changed meanwhile; ingest again")
-    fixed = replace(state, configuration=configuration)
-    stream = empty_stream(configuration)
-    return fixed if state.decision is not None or stream is None else fixed.with_stream(stream)
-
-
-def with_user_type(state: State, user_type: UserType | None) -> State:
-    """Fix how people are named, if it is not fixed yet; refuse if another ingest has fixed it otherwise."""
-    configuration = state.configuration
-    if user_type in (None, configuration.user_type):
-        return state
-    if configuration.user_type is not None:
-        raise VaultError("another ingest has fixed how people are named meanwhile; ingest again")
-    return replace(state, configuration=configuration.with_user_type(UserType.named(user_type)))
-
-
-def user_type_for(state: State, source: Source) -> UserType | None:
-    """How the vault names people; if that is not fixed yet, as this source does, if it names any."""
-    if state.configuration.user_type is not None or source.columns.user is None:
-        return state.configuration.user_type
-    return source.user_type()

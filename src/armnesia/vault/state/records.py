@@ -114,9 +114,9 @@ class Records(ABC):
         """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
 
     def current(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None, *, exactly: bool
-    ) -> SourceLookup | None:
-        """What was found, or what is found now if that may be something else."""
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup, *, exactly: bool
+    ) -> SourceLookup:
+        """What was found before, or what is found now if that may be something else."""
         return lookup
 
     @abstractmethod

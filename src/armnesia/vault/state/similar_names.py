@@ -13,9 +13,10 @@ from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.near_spellings import (
+    float_spellings,
     has_control_characters,
     near_spellings,
-    spellings_of_held,
+    same_spellings,
 )
 from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import RequestHistory
@@ -71,14 +72,12 @@ def refuse_similar_names(
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
+    # Text with other white space, or in another normal form, is the same name already.
+    same = float_spellings if target.users and user_type is UserType.TEXT else same_spellings
     spellings = (
         (name, spelling)
         for name, has_rows in named
-        for spelling in (
-            spellings_of_held(name, of_user=bool(target.users), user_type=user_type)
-            if has_rows
-            else near_spellings(name)
-        )
+        for spelling in (same(name) if has_rows else near_spellings(name))
     )
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):

@@ -40,16 +40,19 @@ class SourceCounter:
         names = UserNames.of(configuration.user_type or user_type)
         return cls(configuration, keyring, suppressed, names)
 
-    def count(self, source: Source, *, refuses_spellings: bool = False) -> CountedRows:
+    def count(
+        self, source: Source, *, refuses_spellings: bool = False, checked_before: bool = False
+    ) -> CountedRows:
         """Check the rows of a source and add them up, without those that are suppressed.
 
         With `refuses_spellings`, an id that was forgotten in another spelling, such as 17 for 17.0, is
-        refused.
+        refused. Of rows that were `checked_before`, only the sums are wanted.
         """
         actions = self.configuration.actions
         assert actions is not None  # they are fixed before anything is counted
         row_rules = RowRules(actions, self.configuration.reward_range, self.names)
-        return source.count_rows(row_rules, self._left_out(source, refuses_spellings))
+        left_out = self._left_out(source, refuses_spellings)
+        return source.count_rows(row_rules, left_out, checked_before=checked_before)
 
     def _left_out(self, source: Source, refuses_spellings: bool) -> LeftOut:
         users, ids = set[str](), set[str]()

@@ -21,13 +21,13 @@ from armnesia.vault.state.counted_sources import (
     CountedPart,
     CountedSource,
     address_of,
+    checked_sources,
     next_number,
     put_sources,
-    read_sources,
 )
 from armnesia.vault.state.decision_table import read_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
-from armnesia.vault.state.record_loader import with_actions, with_user_type
+from armnesia.vault.state.first_source import with_actions, with_user_type
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import SourceCounter
 from armnesia.vault.state.source_statistics import (
@@ -77,7 +77,8 @@ class SourceIngest:
     def prepare(self) -> CountedIngest:
         """Count what is new; nothing is written, and no transaction is open meanwhile."""
         with self.connection.reading() as transaction:
-            state, sources = transaction.state, read_sources(transaction.session)
+            state = transaction.state
+            sources = checked_sources(transaction.session, transaction.keyring, state.digests)
             suppressed = SuppressionList.read(transaction).digests
             counter = SourceCounter(
                 self._fixed(state).configuration, transaction.keyring, suppressed, self.names

@@ -17,7 +17,7 @@ from armnesia.logs.counting import FoundRows, RowRules
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.counted_sources import CountedSource, read_sources
+from armnesia.vault.state.counted_sources import CountedSource, checked_sources
 from armnesia.vault.state.near_spellings import near_spellings, spellings_of_held
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import RequestHistory
@@ -62,7 +62,7 @@ def look_up_people(
         names = [name for name, suppressed in named if not suppressed]
         other_kind = "record" if target.users else "user"
         tells_apart = tables.suppresses_any(session, other_kind)
-        sources = read_sources(session) if names else []
+        sources = checked_sources(session, transaction.keyring, state.digests) if names else []
     asked = _Lookup(state, target, names, tells_apart, exactly)
     for each in sources:
         asked.ask(each)

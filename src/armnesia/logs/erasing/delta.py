@@ -1,0 +1,247 @@
+"""Erasing rows of a Delta table: by a merge with a table in memory, whose log entry names nobody.
+
+The predicate of a delete is written into the table's log for good, with the names in it. A merge writes down
+only which columns were compared.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidInputError,
+    InvalidLogError,
+    MissingExtraError,
+    UnsupportedError,
+)
+from armnesia.core.messages import counted
+from armnesia.logs.columns import Columns, quoted
+from armnesia.logs.erasing.delta_files import DeltaFolder
+from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.file_labels import names_in
+from armnesia.logs.erasing.lake_rows import check_type, marked_rows, other_rows_stayed, values_of
+from armnesia.logs.erasing.people import People
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
+from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
+
+_KIND = "delta"
+_TOKEN = "armnesiaErasure"
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_RETENTION = ("delta.deletedFileRetentionDuration", "interval 1 week")
+_WORDS = {"mergePredicate", "matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates"}
+"""What a commit may say of a merge; anything else might hold names."""
+_COPIES = "copies of the table remain: clones, versions of the object store, backups"
+
+
+class DeltaEraser:
+    """A Delta table in a folder or an object store."""
+
+    def __init__(self, source: DeltaSource) -> None:
+        self._name = str(source.description["location"])
+        self._columns = Columns(**source.description["columns"])
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Look for the rows; nothing is written."""
+        source = self._opened()
+        self._check_table(source, people)
+        if not names_in(source, people):
+            return None
+        return ErasurePlan.new(_KIND, self._name, source.snapshot.version)
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
+        plan.check(_KIND, self._name)
+        commit = self._commit_of(plan)
+        if commit is None:
+            source = self._opened()
+            self._check_table(source, people)
+            names = names_in(source, people)
+            if names:
+                commit = self._merge(source, plan, people.role, names)
+        if names_in(self._opened(), people):
+            raise rows_left(self._name)
+        return self._outcome(commit)
+
+    def undo(self, plan: ErasurePlan) -> None:
+        """Nothing was prepared."""
+        plan.check(_KIND, self._name)
+        if self._commit_of(plan) is not None:
+            raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
+
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
+        """Remove files and entries of the log that only earlier versions need.
+
+        Otherwise only what is older than the retention that the table declares is removed. At once means:
+        readers of earlier versions, and writers that are about to commit, fail.
+        """
+        plan.check(_KIND, self._name)
+        if names_in(self._opened(), people):
+            raise not_applied()
+        commit = self._commit_of(plan)
+        folder = DeltaFolder(DeltaLog(self._name))
+        with self._failures_in_words():
+            folder.remove_data_files(at_once=ignore_retention)
+            if ignore_retention:
+                folder.remove_log_entries()
+        return self._outcome(commit)
+
+    def _opened(self) -> DeltaSource:
+        return DeltaSource(self._name, self._columns, table=None, whole_rows=False)
+
+    @contextmanager
+    def _failures_in_words(self, names: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Refuse the erasure if deltalake fails, which passes on what object stores raise."""
+        try:
+            yield
+        except ArmnesiaError:
+            raise
+        except Exception as error:
+            raise failed(self._name, "deltalake", error, names) from None
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+                raise
+            raise failed(self._name, "deltalake", error, names) from None
+
+    def _check_table(self, source: DeltaSource, people: People) -> None:
+        """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
+        column = people.check_column(source)
+        check_type(source, people.role)
+        log = _log_of(source)
+        metadata = log.table.metadata()
+        if column in metadata.partition_columns:
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: the table is partitioned by {column!r}, so that"
+                " names of folders and entries of the log name people"
+            )
+        if metadata.configuration.get("delta.appendOnly", "false").lower() == "true":
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: the table declares delta.appendOnly, which forbids"
+                " to delete rows"
+            )
+
+    def _merge(self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> int:
+        """Delete rows; the version that did it. Undo the commit if it changed other rows."""
+        try:
+            import pyarrow  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise MissingExtraError.naming("Erasing rows of Delta tables", "erase") from error
+        from deltalake import CommitProperties  # noqa: PLC0415 (an extra)
+
+        log, column = _log_of(source), source.columns.named()[role]
+        table = log.table
+        values = values_of(source, role, names)
+        with self._failures_in_words(names):
+            type_ = pyarrow.schema(table.schema().to_arrow()).field(column).type
+            wanted = pyarrow.table({"name": pyarrow.array(values, type_)})
+            # Streamed: otherwise the lowest and highest name would be in the predicate, and in the log.
+            table.merge(
+                wanted,
+                predicate=f"t.{quoted(column)} = s.name",
+                source_alias="s",
+                target_alias="t",
+                streamed_exec=True,
+                commit_properties=CommitProperties(custom_metadata={_TOKEN: plan.token}),
+            ).when_matched_delete().execute()
+        commit = self._commit_of(plan)
+        if commit is None:
+            raise rows_left(self._name)
+        after = self._opened().at(commit)
+        if not other_rows_stayed(after.at(commit - 1), after, role, names):
+            raise self._restored(commit)
+        return commit
+
+    def _restored(self, commit: int) -> InvalidLogError:
+        """Go back to the version before a commit, unless somebody has built on it."""
+        log = DeltaLog(self._name)
+        if log.table.version() != commit:
+            return rows_changed(self._name, f"version {commit} was not taken back, others have followed it")
+        with self._failures_in_words():
+            log.table.restore(commit - 1)
+        return rows_changed(self._name, f"version {commit - 1} was restored")
+
+    def _commit_of(self, plan: ErasurePlan) -> int | None:
+        """The version that applied a plan; None if there is none, or if the log no longer has it."""
+        log = DeltaLog(self._name)
+        for version in range((plan.version or 0) + 1, log.table.version() + 1):
+            if _of_kind(log.actions_of(version) or [], "commitInfo", _TOKEN) == [plan.token]:
+                return version
+        return None
+
+    def _outcome(self, commit: int | None) -> Erasure:
+        """Look at what is there, and say what remains."""
+        source = self._opened()
+        log = _log_of(source)
+        folder = DeltaFolder(log)
+        actions = [] if commit is None else log.actions_of(commit) or []
+        unlisted = folder.unlisted_files(_committed_at(actions))  # later ones have no such rows
+        remains = [*_unlisted(unlisted), *marked_rows(source)]
+        oldest = folder.oldest_commit()
+        if commit is not None and oldest <= commit:
+            remains.append(
+                f"the log still has version {oldest} and later ones, whose statistics of files may name"
+                " people"
+            )
+        remains += _spoken(actions)
+        state = SourceState.LOGICALLY_DELETED if unlisted else SourceState.PURGED
+        due = _due(actions, log) if unlisted else None
+        before = None if commit is None else commit - 1
+        return Erasure(state, before, commit, (*remains, _COPIES), due)
+
+
+def _log_of(source: DeltaSource) -> DeltaLog:
+    log = source.log
+    assert isinstance(log, DeltaLog)
+    return log
+
+
+def _of_kind(actions: Sequence[dict[str, Any]], kind: str, name: str) -> list[Any]:
+    """A value of all actions of a kind that have it."""
+    return [action[kind][name] for action in actions if name in action.get(kind, {})]
+
+
+def _unlisted(files: Sequence[str]) -> Iterator[str]:
+    if files:
+        yield (
+            f"{counted(len(files), 'file')} that the present version of the table does not have are in its"
+            " folder; deleted rows are in them until the table is vacuumed"
+        )
+
+
+def _spoken(actions: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Whether a commit says more of a merge than which columns were compared."""
+    for said in _of_kind(actions, "commitInfo", "operationParameters"):
+        if said.keys() - _WORDS:
+            more = ", ".join(sorted(said.keys() - _WORDS))
+            yield f"the entry of the log that deleted the rows may name people in its parameters ({more})"
+
+
+def _committed_at(actions: Sequence[dict[str, Any]]) -> datetime | None:
+    """When a commit was made, and no earlier; None if that is not known."""
+    for moment in _of_kind(actions, "commitInfo", "timestamp"):
+        return datetime.fromtimestamp(moment / 1000, UTC) + timedelta(seconds=1)
+    return None
+
+
+def _due(actions: Sequence[dict[str, Any]], log: DeltaLog) -> datetime | None:
+    """When the files of a commit are older than the table's retention."""
+    removed = _of_kind(actions, "remove", "deletionTimestamp")
+    name, default = _RETENTION
+    retention = retention_of(log.table.metadata().configuration.get(name, default))
+    if not removed or retention is None:
+        return None
+    return datetime.fromtimestamp(max(removed) / 1000, UTC).replace(microsecond=0) + retention
+
+
+def retention_of(text: str) -> timedelta | None:
+    """Read an interval of a table's properties; None if it is not understood.
+
+    >>> retention_of("interval 1 week"), retention_of("interval 36 hours"), retention_of("soon")
+    (datetime.timedelta(days=7), datetime.timedelta(days=1, seconds=43200), None)
+    """
+    found = re.fullmatch(r"\s*(?:interval\s+)?(\d+)\s+([a-z]+?)s?\s*", text, re.IGNORECASE)
+    if found is None or found[2].lower() not in _UNITS:
+        return None
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])

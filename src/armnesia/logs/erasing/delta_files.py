@@ -1,0 +1,94 @@
+"""The files of a Delta table that its present version does not need: old data files, and its log."""
+
+import re
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+from armnesia.core.errors import InvalidLogError
+from armnesia.logs.lakes.delta import DeltaLog
+
+_LOG = "_delta_log/"
+_CHANGES = "_change_data/"
+_VERSION = re.compile(rf"{_LOG}(\d{{20}})\.")
+_FILE = 2
+"""The type of a file in what deltalake lists."""
+
+
+class DeltaFolder:
+    """The folder of a Delta table, on this machine or in an object store."""
+
+    def __init__(self, log: DeltaLog) -> None:
+        from deltalake._internal import DeltaFileSystemHandler  # noqa: PLC0415 (public only with pyarrow)
+
+        self._log = log
+        self._files: Any = DeltaFileSystemHandler(log.address)
+
+    def unlisted_files(self, until: datetime | None) -> list[str]:
+        """Data files that the present version does not have, and files of changes, written until a time."""
+        listed = {unquote(path) for path in self._log.table.get_add_actions().column("path").to_pylist()}
+        return sorted(
+            each.path
+            for each in self._found("")
+            if each.path not in listed
+            and not _is_hidden(each.path)
+            and (until is None or each.mtime is None or each.mtime <= until)
+        )
+
+    def oldest_commit(self) -> int:
+        """The first version whose entry of the log is there."""
+        return min(version for version, _ in self._log_entries())
+
+    def remove_data_files(self, *, at_once: bool) -> None:
+        """Remove files that only earlier versions have, after the retention of the table or at once."""
+        table = self._log.table
+        if at_once:
+            # Full: also files of versions that the log no longer tells of.
+            table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
+        else:
+            table.vacuum(dry_run=False)
+
+    def remove_log_entries(self) -> None:
+        """Remove the entries of the log before the present version, whose checkpoint replaces them.
+
+        Not if the table declares that its log is never cleaned up. The oldest are removed first, so that what
+        is left after an interruption is a log without gaps.
+        """
+        table = self._log.table
+        if table.metadata().configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "false":
+            return
+        table.update_incremental()
+        version = table.version()
+        table.create_checkpoint()
+        entries = self._log_entries()
+        if not any(number == version and ".checkpoint" in path for number, path in entries):
+            raise InvalidLogError(
+                f"the log of {self._log.location!r} cannot be shortened: no checkpoint was made"
+            )
+        for _, path in sorted(each for each in entries if each[0] < version):
+            self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            self._files.delete_file(path)
+
+    def _log_entries(self) -> list[tuple[int, str]]:
+        """Files of the log and their versions."""
+        found = ((_VERSION.match(each.path), each.path) for each in self._found(_LOG))
+        return [(int(version[1]), path) for version, path in found if version]
+
+    def _found(self, folder: str) -> list[Any]:
+        found = self._files.get_file_info_selector(folder, allow_not_found=True, recursive=True)
+        return [each for each in found if int(each.type) == _FILE]
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether readers of the table pass a file by.
+
+    >>> [_is_hidden(path) for path in ("part-0.parquet", "_delta_log/0.json", "_change_data/part-1.parquet")]
+    [False, True, False]
+    """
+    if path.startswith(_CHANGES):
+        return False
+    return any(part.startswith(("_", ".")) and "=" not in part for part in path.split("/"))

@@ -1,0 +1,66 @@
+"""`SourceEraser`: what the erasers of all kinds of sources can do."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.logs.erasing.people import People
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan
+from armnesia.logs.lakes.snapshot import reason_of
+
+
+class SourceEraser(Protocol):
+    """Deletes the rows of people at one source; one eraser at a time may work on a source.
+
+    A plan is made and stored, then applied. After a crash, `apply` finishes a stored plan; a plan that was
+    never stored is cleaned up when the next one is made.
+    """
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Prepare an erasure without changing anything that readers see; None if there are no rows."""
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Delete the rows, once however often it is called, and check that they are gone and no others."""
+
+    def undo(self, plan: ErasurePlan) -> None:
+        """Remove what a plan has prepared; refuse a plan that was applied in part."""
+
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
+        """Remove what still holds rows that were deleted, as far as retention allows, or at once.
+
+        Refused is the purge of an erasure that was not applied.
+        """
+
+
+def rows_left(location: str) -> InvalidLogError:
+    """Report an erasure after which rows of the people are still there."""
+    return InvalidLogError(
+        f"source {location!r} still has rows of the people to be erased: they came in meanwhile, or were left"
+        " out; erase again"
+    )
+
+
+def not_applied() -> InvalidInputError:
+    """Refuse to purge rows that are still there."""
+    return InvalidInputError("an erasure is purged after it was applied; apply it first")
+
+
+def failed(location: str, library: str, error: BaseException, names: Iterable[str] = ()) -> InvalidLogError:
+    """Say why a library failed, by its own words unless they quote one of the names.
+
+    >>> str(failed("delta:/logs", "deltalake", ValueError("no space left"), ["ann"]))
+    "rows of 'delta:/logs' cannot be erased: deltalake failed (no space left)"
+    >>> str(failed("delta:/logs", "deltalake", ValueError("cannot cast 'ann'"), ["ann"]))
+    "rows of 'delta:/logs' cannot be erased: deltalake failed (ValueError)"
+    """
+    reason = reason_of(error)
+    if any(name in str(error) for name in names):
+        reason = type(error).__name__
+    return InvalidLogError(f"rows of {location!r} cannot be erased: {library} failed ({reason})")
+
+
+def rows_changed(location: str, consequence: str) -> InvalidLogError:
+    """Report an erasure that would change, or has changed, rows of others."""
+    return InvalidLogError(
+        f"source {location!r} cannot be erased from: the other rows would not stay the same; {consequence}"
+    )

@@ -1,0 +1,57 @@
+"""Names of people in files that DuckDB reads: which there are, which rows have them, and which do not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from armnesia.logs.erasing.people import People
+from armnesia.logs.files.duckdb_values import FileColumn
+from armnesia.logs.files.formats import LogFiles
+from armnesia.logs.files.label_lookup import Lookup, look_up
+from armnesia.logs.files.source import FileSource
+from armnesia.logs.limits import CHUNK
+from armnesia.logs.rows import Selection
+
+
+def names_in(source: FileSource, people: People) -> frozenset[str]:
+    """The names of people as they are spelled in the files."""
+    people.check_column(source)
+    source.check_sizes(people.role)
+    return people.among_all(_labels(source.files, source.named_column(people.role), people.selection))
+
+
+def _labels(files: LogFiles, column: FileColumn, selection: Selection | None) -> Iterator[list[str]]:
+    """The distinct texts of a column; with a selection, those that may be names of it."""
+    condition, parameters = f"{column.name} IS NOT NULL", dict[str, Any]()
+    if selection is not None:
+        found = look_up(column, selection.texts)
+        condition, parameters = found.condition, dict(found.parameters)
+        # Other spellings of a name are among the texts that are not plain.
+        if selection.plain is not None and column.type == "VARCHAR":
+            condition += f" OR NOT regexp_full_match({column.name}, $plain)"
+            parameters["plain"] = selection.plain
+    distinct = f"SELECT DISTINCT {column.name} FROM {files.table} WHERE {condition}"
+    sql = f"SELECT {column.text()} FROM ({distinct})"
+    for rows in files.stream(sql, CHUNK, **parameters):
+        yield [text for (text,) in rows if text is not None]
+
+
+def of_names(column: FileColumn, names: frozenset[str]) -> Lookup:
+    """The rows with these names, as `names_in` found them."""
+    return look_up(column, names)
+
+
+def checksum(files: LogFiles, left_out: Lookup | None = None, *, ordered: bool = False) -> tuple[int, int]:
+    """The number of rows, and a sum over them that another value in any column changes.
+
+    Rows of a lookup are left out. If `ordered`, another order of the rows changes the sum too.
+    """
+    columns = [f"c{place}" for place in range(len(files.columns))]
+    condition = "true" if left_out is None else f"NOT coalesce({left_out.condition}, false)"
+    number = ", row_number() OVER () AS n" if ordered else ""
+    hashed = ", ".join([*columns, *(["n"] if ordered else [])])
+    ((count, total),) = files.query(
+        f"SELECT count(*), coalesce(sum(CAST(hash({hashed}) AS HUGEINT)), 0)"
+        f" FROM (SELECT {', '.join(columns)}{number} FROM {files.table} WHERE {condition})",
+        **({} if left_out is None else left_out.parameters),
+    )
+    return int(count), int(total)

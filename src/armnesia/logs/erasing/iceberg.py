@@ -1,0 +1,241 @@
+"""Erasing rows of an Iceberg table: by a delete of pyiceberg, whose snapshot does not say whom it was about.
+
+The entries of deleted files stay in the manifests of that snapshot, with the lowest and highest value of each
+column. A purge therefore adds an empty snapshot, which drops them, before all earlier snapshots expire.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidInputError,
+    InvalidLogError,
+    MissingExtraError,
+    UnsupportedError,
+)
+from armnesia.core.messages import all_of, counted
+from armnesia.logs.columns import Columns
+from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.file_labels import names_in
+from armnesia.logs.erasing.iceberg_files import has_deleted_entries, remove_unreferenced, unreferenced_files
+from armnesia.logs.erasing.lake_rows import check_type, marked_rows, other_rows_stayed, values_of
+from armnesia.logs.erasing.people import People
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
+from armnesia.logs.lakes.iceberg import IcebergMetadata, IcebergSource, without_remarks
+
+_KIND = "iceberg"
+_TOKEN = "armnesia-erasure"
+_STATIC = ".metadata.json"
+_FIVE_DAYS = 432_000_000
+"""In milliseconds."""
+_WITHOUT_NAMES = ("bucket", "void")
+"""Transforms of a partition that do not show the value."""
+_COPIES = "copies of the table remain: versions of the object store, backups"
+
+
+class IcebergEraser:
+    """An Iceberg table of a catalog."""
+
+    def __init__(self, source: IcebergSource) -> None:
+        self._name = str(source.description["location"])
+        self._columns = Columns(**source.description["columns"])
+        if self._name.endswith(_STATIC):
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: a file of metadata is one version for good; name"
+                " the table by its catalog, iceberg:CATALOG.NAMESPACE.TABLE"
+            )
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Look for the rows; nothing is written."""
+        source = self._opened()
+        self._check_table(source, people)
+        if not names_in(source, people):
+            return None
+        return ErasurePlan.new(_KIND, self._name, source.snapshot.version)
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
+        plan.check(_KIND, self._name)
+        if not self._snapshots_of(plan):
+            source = self._opened()
+            self._check_table(source, people)
+            names = names_in(source, people)
+            if names:
+                self._delete(source, plan, people.role, names)
+        if names_in(self._opened(), people):
+            raise rows_left(self._name)
+        return self._outcome(plan)
+
+    def undo(self, plan: ErasurePlan) -> None:
+        """Nothing was prepared."""
+        plan.check(_KIND, self._name)
+        if self._snapshots_of(plan):
+            raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
+
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
+        """Let earlier snapshots expire, and remove the files that nothing refers to any more.
+
+        Otherwise only snapshots expire that are older than the age that the table declares. At once means:
+        readers of earlier snapshots fail.
+        """
+        plan.check(_KIND, self._name)
+        if names_in(self._opened(), people):
+            raise not_applied()
+        table = self._metadata().table
+        if table.properties.get("gc.enabled", "true").lower() == "false":
+            raise UnsupportedError(
+                f"files of {self._name!r} cannot be removed: the table declares gc.enabled=false, as tables"
+                " do that share files with others"
+            )
+        with self._failures_in_words():
+            current = table.current_snapshot()
+            if current is not None and has_deleted_entries(current, table.io):
+                # A snapshot without rows leaves out the entries of files that were deleted before it.
+                with table.transaction() as transaction, transaction.update_snapshot().fast_append():
+                    pass
+            _expire(table, timedelta(0) if ignore_retention else _oldest_age(table))
+            remove_unreferenced(table)
+        return self._outcome(plan)
+
+    def _opened(self) -> IcebergSource:
+        return IcebergSource(self._name, self._columns, table=None, whole_rows=False)
+
+    def _metadata(self) -> IcebergMetadata:
+        return IcebergMetadata(self._name)
+
+    @contextmanager
+    def _failures_in_words(self, names: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Refuse the erasure if pyiceberg fails, which passes on what catalogs and storages raise."""
+        try:
+            with without_remarks():
+                yield
+        except ArmnesiaError:
+            raise
+        except Exception as error:
+            raise failed(self._name, "pyiceberg", error, names) from None
+
+    def _check_table(self, source: IcebergSource, people: People) -> None:
+        """Refuse a table in which names stand outside of its rows."""
+        column = people.check_column(source)
+        check_type(source, people.role)
+        table = _metadata_of(source).table
+        number = table.schema().find_field(column).field_id
+        shown = [
+            str(field.transform)
+            for spec in table.specs().values()
+            for field in spec.fields
+            if field.source_id == number and not str(field.transform).startswith(_WITHOUT_NAMES)
+        ]
+        if shown:
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: the table is or was partitioned by {column!r}"
+                f" ({shown[0]}), so that names of folders and manifests name people"
+            )
+
+    def _delete(self, source: IcebergSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
+        """Delete rows; roll the table back if other rows have changed."""
+        try:
+            import pyarrow  # noqa: F401, PLC0415 (an extra)
+        except ImportError as error:
+            raise MissingExtraError.naming("Erasing rows of Iceberg tables", "erase") from error
+        from pyiceberg import expressions  # noqa: PLC0415 (an extra)
+
+        column, values = source.columns.named()[role], values_of(source, role, names)
+        is_in: Any = expressions.In
+        with self._failures_in_words(names):
+            _metadata_of(source).table.delete(
+                is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token}
+            )
+        made = self._snapshots_of(plan)
+        if not made:
+            raise rows_left(self._name)
+        after = self._opened().at(made[-1].snapshot_id)
+        if not other_rows_stayed(after.at(made[0].parent_snapshot_id), after, role, names):
+            raise self._rolled_back(made[0].parent_snapshot_id, made[-1].snapshot_id)
+
+    def _rolled_back(self, before: int, after: int) -> InvalidLogError:
+        """Go back to the snapshot before a deletion, unless somebody has built on it."""
+        table = self._metadata().table
+        if table.current_snapshot().snapshot_id != after:
+            return rows_changed(self._name, f"snapshot {after} was not taken back, others have followed it")
+        with self._failures_in_words():
+            table.manage_snapshots().rollback_to_snapshot(before).commit()
+        return rows_changed(self._name, f"the table was rolled back to snapshot {before}")
+
+    def _snapshots_of(self, plan: ErasurePlan) -> list[Any]:
+        """The snapshots that applied a plan, oldest first: one drops whole files, one writes others again."""
+        table = self._metadata().table
+        found = [each for each in table.snapshots() if _property(each, _TOKEN) == plan.token]
+        return sorted(found, key=lambda each: each.sequence_number or 0)
+
+    def _outcome(self, plan: ErasurePlan) -> Erasure:
+        """Look at what is there, and say what remains."""
+        source = self._opened()
+        table, current = _metadata_of(source).table, source.snapshot.version
+        made = self._snapshots_of(plan)
+        earlier = [each for each in table.snapshots() if each.snapshot_id != current]
+        with self._failures_in_words():
+            old_files = unreferenced_files(table)
+            is_named = current is not None and has_deleted_entries(table.current_snapshot(), table.io)
+        remains = list(_sentences(table, current, len(earlier), len(old_files), is_named))
+        state = SourceState.LOGICALLY_DELETED if earlier or old_files else SourceState.PURGED
+        before = made[0].parent_snapshot_id if made else plan.version
+        after = made[-1].snapshot_id if made else None
+        due = None
+        if earlier:
+            youngest = max(each.timestamp_ms for each in earlier)
+            due = datetime.fromtimestamp(youngest // 1000 + 1, UTC) + _oldest_age(table)
+        return Erasure(state, before, after, (*remains, *marked_rows(source), _COPIES), due)
+
+
+def _sentences(
+    table: Any, current: int | None, n_snapshots: int, n_files: int, is_named: bool
+) -> Iterator[str]:
+    """Where rows or names remain."""
+    if n_snapshots:
+        yield (
+            f"{counted(n_snapshots, 'earlier snapshot')} of the table, with the files that only they have,"
+            " are there until they expire"
+        )
+    others = sorted(name for name, each in table.metadata.refs.items() if each.snapshot_id != current)
+    if others:
+        yield f"branches or tags keep earlier snapshots: {all_of(map(repr, others))}"
+    if n_files:
+        yield f"{counted(n_files, 'file')} that no snapshot refers to are there until they are removed"
+    if is_named:
+        yield (
+            "manifests of the present snapshot have entries of deleted files, whose lowest and highest values"
+            " may name people"
+        )
+
+
+def _expire(table: Any, age: timedelta) -> None:
+    """Let all snapshots of an age expire that are no head of a branch and have no tag."""
+    kept = {reference.snapshot_id for reference in table.metadata.refs.values()}
+    until = datetime.now(UTC) - age
+    old = [
+        each.snapshot_id
+        for each in table.snapshots()
+        if each.snapshot_id not in kept and datetime.fromtimestamp(each.timestamp_ms / 1000, UTC) <= until
+    ]
+    if old:
+        table.maintenance.expire_snapshots().by_ids(old).commit()
+
+
+def _oldest_age(table: Any) -> timedelta:
+    """How old a snapshot becomes before it expires, as the table declares or by Iceberg's default."""
+    age = table.properties.get("history.expire.max-snapshot-age-ms", str(_FIVE_DAYS))
+    return timedelta(milliseconds=int(age))
+
+
+def _metadata_of(source: IcebergSource) -> IcebergMetadata:
+    metadata = source.log
+    assert isinstance(metadata, IcebergMetadata)
+    return metadata
+
+
+def _property(snapshot: Any, name: str) -> str | None:
+    return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(name)

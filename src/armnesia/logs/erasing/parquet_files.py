@@ -1,0 +1,259 @@
+"""Erasing rows of Parquet files: the files are written again beside the old ones, and take their places."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from glob import escape, glob
+
+import numpy as np
+
+from armnesia.core.arrays import IntArray
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.files import sync_folder
+from armnesia.core.messages import counted
+from armnesia.logs.columns import Columns
+from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.file_labels import checksum, names_in, of_names
+from armnesia.logs.erasing.parquet_rewriting import write_without
+from armnesia.logs.erasing.people import People
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState, Stamp
+from armnesia.logs.files.duckdb_values import FileColumn
+from armnesia.logs.files.formats import LogFiles
+from armnesia.logs.files.source import FileSource
+
+_KIND = "parquet"
+_TABLES = {
+    "a Delta": ("_delta_log", "*.json"),
+    "an Iceberg": ("metadata", "*.metadata.json"),
+    "a Hudi": (".hoodie", "hoodie.properties"),
+}
+"""Kinds of tables, and what is in the folder of one."""
+_REMAINS = (
+    "the file system may keep blocks of the old files until they are overwritten",
+    "copies of the files remain: snapshots of the file system, versions of an object store, backups",
+)
+
+
+class ParquetEraser:
+    """Parquet files of a path or glob."""
+
+    def __init__(self, source: FileSource) -> None:
+        if source.files.format.delimiter is not None:
+            raise UnsupportedError(
+                "rows of CSV files cannot be erased: they cannot be written again without change; give"
+                " Parquet files, or a table"
+            )
+        self._source = source
+        self._location = str(source.description["location"])
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Write the files with such rows again, beside them, and compare them with the old ones."""
+        self._remove_leftovers()
+        names = names_in(self._source, people)
+        found = dict(self._positions(people.role, names))
+        if not found:
+            return None
+        plan = ErasurePlan.new(_KIND, self._location)
+        swaps: list[FileSwap] = []
+        try:
+            for part, positions in found.items():
+                swaps.append(self._staged(part, positions, people.role, names, plan.token))
+            for folder in {os.path.dirname(swap.staged) for swap in swaps}:
+                sync_folder(folder)
+        except BaseException:
+            self._remove_leftovers()
+            raise
+        return ErasurePlan(_KIND, self._location, plan.token, files=tuple(swaps))
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Let the new files take the places of the old ones, each in one step."""
+        plan.check(_KIND, self._location)
+        waiting = [swap for swap in plan.files if not _is_done(swap)]  # all are checked before the first
+        for swap in waiting:
+            if not _is_done(swap):
+                _remove(_checksum_path(swap.path))
+                os.replace(swap.staged, swap.path)
+                sync_folder(os.path.dirname(swap.path))
+        if names_in(self._reopened(), people):
+            raise rows_left(self._location)
+        return _purged(plan)
+
+    def undo(self, plan: ErasurePlan) -> None:
+        """Remove the new files, unless some have taken their places already: the old ones are gone then."""
+        plan.check(_KIND, self._location)
+        replaced = sum(_stamp_of(swap.path) == swap.new for swap in plan.files)
+        if replaced:
+            raise InvalidInputError(
+                f"an erasure of which files were replaced cannot be undone; {replaced} of"
+                f" {counted(len(plan.files), 'file')} were: apply it to finish it"
+            )
+        for swap in plan.files:
+            _remove(swap.staged)
+
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
+        """Nothing is left to do: files have no earlier versions."""
+        plan.check(_KIND, self._location)
+        if names_in(self._reopened(), people):
+            raise not_applied()
+        return _purged(plan)
+
+    def _reopened(self) -> FileSource:
+        columns = Columns(**self._source.description["columns"])
+        return FileSource(self._location, columns, table=None, whole_rows=False)
+
+    def _positions(self, role: str, names: frozenset[str]) -> Iterator[tuple[int, IntArray]]:
+        """By the place of a file: which of its rows have the names."""
+        if not names:
+            return
+        found = of_names(self._source.named_column(role), names)
+        sql = (
+            f"SELECT file_index, list(file_row_number) FROM {self._source.files.table}"
+            f" WHERE {found.condition} GROUP BY file_index ORDER BY file_index"
+        )
+        for part, positions in self._source.files.query(sql, **found.parameters):
+            yield int(part), np.array(sorted(positions), np.int64)
+
+    def _staged(
+        self, place: int, positions: IntArray, role: str, names: frozenset[str], token: str
+    ) -> FileSwap:
+        """Write one file again, and check that it has the other rows, in their order, and nothing else."""
+        part = self._part(place)
+        path = _real_path(part.paths[0])
+        _refuse_described(path)
+        old, staged = _stamp_of(path), _staged_path(path, token)
+        write_without(path, staged, positions)
+        _copy_access(path, staged)
+        new = LogFiles((staged,), part.format, part.columns, part.n_rows - len(positions), (_synced(staged),))
+        left_out = of_names(_column_in(part, self._source, role), names)
+        if checksum(part, left_out, ordered=True) != checksum(new, ordered=True):
+            raise rows_changed(self._location, "nothing was changed")
+        if old is None or _stamp_of(path) != old:
+            raise _changed(path)
+        return FileSwap(path, old, staged, Stamp(*new.stamps[0]))
+
+    def _part(self, place: int) -> LogFiles:
+        files = self._source.files
+        return files.parts[place] if files.parts else files
+
+    def _remove_leftovers(self) -> None:
+        """Remove what an erasure left that was interrupted before its plan was stored."""
+        for path in self._source.files.paths:
+            real = os.path.realpath(path)
+            for staged in glob(f"{escape(_staged_path(real, ''))}*"):
+                _remove(staged)
+
+
+def _column_in(part: LogFiles, source: FileSource, role: str) -> FileColumn:
+    """The column of a role in a single file, where it may stand at another place."""
+    names = [name for name, _ in part.columns]
+    place = names.index(source.columns.named()[role])
+    return FileColumn(f"c{place}", part.columns[place][1], is_text=False)
+
+
+def _real_path(path: str) -> str:
+    """The file itself, not a link to it; refuse one of which another name would keep the rows."""
+    real = os.path.realpath(path)
+    if os.stat(real).st_nlink > 1:
+        raise InvalidLogError(
+            f"rows of {path!r} cannot be erased: the file has other names (hard links), which would keep them"
+        )
+    return real
+
+
+def _refuse_described(path: str) -> None:
+    """Refuse a file whose content other files describe: a table of a lake, or statistics of a folder."""
+    folder = os.path.dirname(path)
+    if os.path.exists(os.path.join(folder, "_metadata")):
+        raise InvalidLogError(
+            f"rows of {path!r} cannot be erased: a file _metadata beside it has statistics of all files,"
+            " which may name people; remove it"
+        )
+    while True:
+        for kind, (inside, pattern) in _TABLES.items():
+            if glob(os.path.join(escape(folder), inside, pattern)):
+                raise InvalidLogError(
+                    f"rows of {path!r} cannot be erased: the file belongs to {kind} table, which would lose"
+                    " it; erase them from the table"
+                )
+        if os.path.dirname(folder) == folder:
+            return
+        folder = os.path.dirname(folder)
+
+
+def _checksum_path(path: str) -> str:
+    """Where Hadoop keeps the checksums of a file; a file without them is read too."""
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.crc")
+
+
+def _staged_path(path: str, token: str) -> str:
+    """Beside the file, so that it can take its place in one step; the name is found again by the file's."""
+    digest = hashlib.sha256(os.path.basename(path).encode(errors="surrogateescape")).hexdigest()[:16]
+    return os.path.join(os.path.dirname(path), f".armnesia-{digest}-{token}")
+
+
+def _copy_access(path: str, staged: str) -> None:
+    """Let the same people read the new file as the old one."""
+    status, new = os.stat(path), os.stat(staged)
+    if (status.st_uid, status.st_gid) != (new.st_uid, new.st_gid):
+        try:
+            os.chown(staged, status.st_uid, status.st_gid)
+        except OSError:
+            raise InvalidLogError(
+                f"rows of {path!r} cannot be erased: it belongs to another user, whom a new file cannot be"
+                " given to; run the erasure as its owner"
+            ) from None
+    os.chmod(staged, stat.S_IMODE(status.st_mode))
+
+
+def _synced(path: str) -> tuple[int, int]:
+    """Bring a file onto the disk; its stamp."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
+
+
+def _is_done(swap: FileSwap) -> bool:
+    """Whether a new file has taken its place; refuse a file that somebody else has changed."""
+    found = _stamp_of(swap.path)
+    if found == swap.new:
+        return True
+    if found != swap.old:
+        raise _changed(swap.path)
+    if _stamp_of(swap.staged) != swap.new:
+        raise InvalidLogError(
+            f"rows of {swap.path!r} cannot be erased: the new file that was prepared is gone or has changed;"
+            " undo the erasure and plan it again"
+        )
+    return False
+
+
+def _stamp_of(path: str) -> Stamp | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return Stamp(status.st_size, status.st_mtime_ns)
+
+
+def _changed(path: str) -> InvalidLogError:
+    return InvalidLogError(
+        f"rows of {path!r} cannot be erased: the file has changed since the erasure was planned; undo it and"
+        " plan it again"
+    )
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    sync_folder(os.path.dirname(path))
+
+
+def _purged(plan: ErasurePlan) -> Erasure:
+    return Erasure(SourceState.PURGED, remains=_REMAINS if plan.files else ())

@@ -1,0 +1,165 @@
+"""Erasing rows of a table on a PostgreSQL server: by one transaction; a purge writes the table again.
+
+Names reach the server by COPY into a temporary table. Unlike parameters of a statement, what is copied is in
+no log of the server, whatever its settings.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from armnesia.core.errors import InvalidLogError, UnsupportedError
+from armnesia.logs.columns import quoted
+from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.people import People
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
+from armnesia.logs.limits import CHUNK
+from armnesia.logs.opening import source_name
+from armnesia.logs.tables.postgres import PostgresSource
+from armnesia.logs.values import label_text
+
+_KIND = "postgresql"
+_TEXTS = {"text", "varchar"}
+_INDEXED = {"text": "text", "varchar": "text", "int2": "int8", "int4": "int8", "int8": "int8", "uuid": "uuid"}
+"""Types whose text reads as the same value, so that an index finds it, and the type to compare with."""
+_TABLE = "SELECT relkind, relispartition FROM pg_class WHERE oid = %s::regclass"
+_OLDER_VIEWS = """
+    SELECT count(*) FROM (
+        SELECT greatest(age(backend_xid), age(backend_xmin)) FROM pg_stat_activity
+        WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
+        UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+        UNION ALL SELECT age(xmin) FROM pg_replication_slots
+    ) AS view (age)
+    WHERE age > age(%s::xid)
+"""
+"""How many transactions, prepared transactions and standbys still see the state before a given one."""
+_DEAD = "deleted rows are in the table's files until it is purged"
+_SEEN = "deleted rows are in the table's files: other transactions could still see them when it was purged"
+_COPIES = (
+    "the write-ahead log, its archive and replicas of the server hold the rows until they are recycled",
+    "samples of the planner (pg_statistic) may name people until VACUUM FULL pg_statistic",
+    "other tables that hold names, and backups, remain",
+)
+
+
+class PostgresEraser:
+    """A table on a PostgreSQL server, of which the user may delete rows."""
+
+    def __init__(self, source: PostgresSource) -> None:
+        import psycopg  # noqa: PLC0415 (an extra, which the source has needed already)
+
+        self._psycopg = psycopg
+        self._source = source
+        self._location = source_name(source.description)
+        with self._connected() as connection:
+            found = connection.execute(_TABLE, (source.quoted_table,)).fetchone()
+        if found is None or found[0] not in ("r", "p"):
+            raise UnsupportedError(
+                f"rows of {self._location!r} cannot be erased: it must be a table; it is a view or a foreign"
+                " table"
+            )
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Look for the rows; nothing is written but a temporary table."""
+        with self._connected() as connection:
+            return ErasurePlan.new(_KIND, self._location) if self._keys(connection, people) else None
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Delete the rows in one transaction."""
+        plan.check(_KIND, self._location)
+        with self._connected() as connection:
+            keys = self._keys(connection, people)
+            if keys:
+                self._delete(connection, people, keys)
+            if self._keys(connection, people):
+                raise rows_left(self._location)
+        return Erasure(SourceState.LOGICALLY_DELETED, remains=(_DEAD, *_COPIES))
+
+    def undo(self, plan: ErasurePlan) -> None:
+        """Nothing was prepared."""
+        plan.check(_KIND, self._location)
+
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
+        """Write the table again, without the space of deleted rows; it is locked meanwhile."""
+        plan.check(_KIND, self._location)
+        if self.plan(people) is not None:
+            raise not_applied()
+        with self._connected(autocommit=True) as connection:
+            (now,) = connection.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
+            (viewers,) = connection.execute(_OLDER_VIEWS, (now,)).fetchone()
+            connection.execute(f"VACUUM (FULL, ANALYZE) {self._source.quoted_table}")
+        if viewers:
+            return Erasure(SourceState.LOGICALLY_DELETED, remains=(_SEEN, *_COPIES))
+        return Erasure(SourceState.PURGED, remains=_COPIES)
+
+    def _keys(self, connection: Any, people: People) -> list[str]:
+        """The values of the column, as PostgreSQL writes them, that are names of these people."""
+        name = people.check_column(self._source)
+        condition = self._narrowed(connection, name, people)
+        column, shown = quoted(name), self._source.selected(name)
+        sql = (
+            f"SELECT DISTINCT {column}::text, {shown} FROM {self._source.quoted_table}"
+            f" WHERE {column} IS NOT NULL AND ({condition})"
+        )
+        keys: list[str] = []
+        with self._psycopg.RawServerCursor(connection, "armnesia_names") as cursor:
+            cursor.execute(sql)
+            while rows := cursor.fetchmany(CHUNK):
+                labelled = [(key, text) for key, value in rows if (text := label_text(value)) is not None]
+                chosen = set(people.among([text for _, text in labelled]))
+                keys += [key for key, text in labelled if text in chosen]
+        return keys
+
+    def _narrowed(self, connection: Any, name: str, people: People) -> str:
+        """SQL that holds for every row of people whose names are known; they are copied to the server."""
+        type_ = self._source.type_of(name)
+        if people.selection is None or type_ not in _INDEXED:
+            return "true"
+        _, parameters = self._source.condition(people.selection)  # only values that the type can have
+        self._copy(connection, "armnesia_wanted", map(str, parameters[0]))
+        condition = f"{quoted(name)} IN (SELECT key::{_INDEXED[type_]} FROM pg_temp.armnesia_wanted)"
+        if people.selection.plain is not None and type_ in _TEXTS:
+            condition += f" OR {quoted(name)}::text !~ '\\A({people.selection.plain})\\Z'"
+        return condition
+
+    def _delete(self, connection: Any, people: People, keys: list[str]) -> None:
+        name = people.check_column(self._source)
+        table, column, type_ = self._source.quoted_table, quoted(name), self._source.type_of(name)
+        self._copy(connection, "armnesia_erased", keys)
+        wanted = "SELECT key FROM pg_temp.armnesia_erased"
+        # By bytes: two names that a collation takes for equal are two people.
+        condition = f'{column}::text COLLATE "C" IN ({wanted})'
+        if type_ in _INDEXED:
+            condition += f" AND {column} IN (SELECT key::{_INDEXED[type_]} FROM pg_temp.armnesia_erased)"
+        (before,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        (expected,) = connection.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchone()
+        connection.execute(f"DELETE FROM {table} WHERE {condition}")
+        (after,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        if after != before - expected:
+            raise rows_changed(self._location, "nothing was changed")
+
+    def _copy(self, connection: Any, table: str, keys: Iterable[str]) -> None:
+        """Hand texts over to a temporary table, which is gone at the end of the transaction."""
+        connection.execute(f"DROP TABLE IF EXISTS pg_temp.{table}")
+        connection.execute(f'CREATE TEMPORARY TABLE {table} (key text COLLATE "C") ON COMMIT DROP')
+        with connection.cursor() as cursor, cursor.copy(f"COPY pg_temp.{table} FROM STDIN") as copy:
+            for key in keys:
+                copy.write_row((key,))
+
+    @contextmanager
+    def _connected(self, *, autocommit: bool = False) -> Iterator[Any]:
+        try:
+            with self._psycopg.connect(
+                self._source.url, application_name="armnesia", autocommit=autocommit
+            ) as connection:
+                if not autocommit:
+                    connection.isolation_level = self._psycopg.IsolationLevel.REPEATABLE_READ
+                    # Refused, if policies would hide rows of the table.
+                    connection.execute("SET LOCAL row_security = off")
+                yield connection
+        except self._psycopg.Error as error:
+            # The server's own message may quote a row.
+            reason = f"SQLSTATE {error.sqlstate}" if error.sqlstate else type(error).__name__
+            raise InvalidLogError(
+                f"rows of {self._location!r} cannot be erased: PostgreSQL failed ({reason})"
+            ) from None

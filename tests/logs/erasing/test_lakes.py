@@ -1,0 +1,406 @@
+"""Erasing rows of Delta and Iceberg tables: what their logs say, what remains, and what is refused."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.logs import open_source
+from armnesia.logs.erasing import (
+    Erasure,
+    ErasurePlan,
+    People,
+    SourceState,
+    delta,
+    iceberg,
+    lake_rows,
+    open_eraser,
+)
+from armnesia.logs.lakes import delta as delta_reading
+from armnesia.logs.lakes import iceberg as iceberg_reading
+from armnesia.logs.lakes.snapshot import table_address
+from tests.logs.erasing.conftest import make_store
+from tests.logs.erasing.stores import (
+    DeltaStore,
+    IcebergStore,
+    Row,
+    Store,
+    arrow_rows,
+    found_in,
+    in_order,
+    made_rows,
+    name_of,
+    needles,
+)
+from tests.logs.lakes.tables import (
+    add_actions,
+    compact_iceberg,
+    delete_positions,
+    edit_commit,
+    iceberg_files,
+    inline_vector,
+    set_features,
+)
+
+ERASED = [name_of(1), name_of(2)]
+PEOPLE = People.named(ERASED)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> DeltaStore:
+    return DeltaStore(tmp_path / "log")
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IcebergStore:
+    store = make_store("iceberg", tmp_path / "log", monkeypatch)
+    assert isinstance(store, IcebergStore)
+    return store
+
+
+def erase(store: Store) -> tuple[ErasurePlan, Erasure]:
+    plan = store.eraser().plan(PEOPLE)
+    assert plan is not None
+    return plan, store.eraser().apply(plan, PEOPLE)
+
+
+def others(rows: list[Row]) -> list[Row]:
+    return in_order(row for row in rows if row[0] not in ERASED)
+
+
+def gone(rows: list[Row]) -> set[bytes]:
+    return needles(row for row in rows if row[0] in ERASED)
+
+
+def commit_text(store: Store, version: int) -> str:
+    return (store.folder / "_delta_log" / f"{version:020}.json").read_text("utf-8")
+
+
+def test_the_commit_of_a_delta_erasure_names_nobody(table: DeltaStore) -> None:
+    """Unlike that of a delete, whose predicate is in the log for good."""
+    rows = table.with_parts()
+    plan, erasure = erase(table)
+    assert (erasure.before, erasure.after) == (2, 3)
+    info = json.loads(commit_text(table, 3).splitlines()[0])["commitInfo"]
+    assert info["operationParameters"]["mergePredicate"] == "t.user = s.name"
+    assert info["armnesiaErasure"] == plan.token
+    assert found_in([commit_text(table, 3).encode()], gone(rows)) == set()
+    predicate = f"user = '{name_of(3)}'"
+    deltalake.DeltaTable(str(table.folder)).delete(predicate)
+    assert name_of(3) in commit_text(table, 4), "the trap is there"
+
+
+def test_what_remains_of_a_delta_erasure(table: DeltaStore) -> None:
+    rows = table.with_parts()
+    plan, erasure = erase(table)
+    assert erasure.source == SourceState.LOGICALLY_DELETED
+    assert found_in(table.contents(), gone(rows)) >= {name.encode() for name in ERASED}
+    assert erasure.remains[0].startswith("3 files that the present version of the table does not have")
+    assert "the log still has version 0 and later ones" in erasure.remains[1]
+    assert erasure.due is not None
+    assert timedelta(days=6.9) < erasure.due - datetime.now(UTC) < timedelta(days=7.1)
+    again = table.eraser().purge(plan, PEOPLE)
+    assert (again.source, again.due) == (SourceState.LOGICALLY_DELETED, erasure.due)
+    assert len(list(table.folder.glob("*.parquet"))) == 4, "the retention of the table is respected"
+    with pytest.raises(InvalidInputError, match="an erasure that was applied cannot be undone"):
+        table.eraser().undo(plan)
+
+
+def test_a_retention_that_is_over_lets_files_go(table: DeltaStore) -> None:
+    retention = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
+    rows = arrow_rows(made_rows(0))
+    deltalake.write_deltalake(str(table.folder), rows, configuration=retention)
+    plan, erasure = erase(table)
+    assert erasure.due is not None
+    assert erasure.due <= datetime.now(UTC) + timedelta(seconds=1)
+    purged = table.eraser().purge(plan, PEOPLE)
+    assert purged.source == SourceState.PURGED
+    assert "the log still has version 0" in purged.remains[0], "statistics stay in the log"
+
+
+def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
+    """With a feed of changes, deleted rows are written once more."""
+    rows = made_rows(0)
+    feed = {"delta.enableChangeDataFeed": "true"}
+    deltalake.write_deltalake(str(table.folder), arrow_rows(rows), configuration=feed)
+    plan, erasure = erase(table)
+    assert list((table.folder / "_change_data").glob("*.parquet"))
+    assert erasure.remains[0].startswith("2 files that")
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert found_in(table.contents(), gone(rows)) == set()
+    assert in_order(table.rows()) == others(rows)
+
+
+def test_checkpoints_and_earlier_compactions_are_purged(table: DeltaStore) -> None:
+    rows = table.with_parts()
+    deltalake.DeltaTable(str(table.folder)).create_checkpoint()
+    deltalake.DeltaTable(str(table.folder)).optimize.compact()
+    deltalake.DeltaTable(str(table.folder)).create_checkpoint()
+    plan, _ = erase(table)
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert found_in(table.contents(), gone(rows)) == set()
+    assert in_order(table.rows()) == others(rows)
+    table.append(made_rows(5))
+    assert in_order(table.rows()) == in_order([*others(rows), *made_rows(5)])
+
+
+def test_a_log_that_is_never_cleaned_up_stays(table: DeltaStore) -> None:
+    kept = {"delta.enableExpiredLogCleanup": "false"}
+    deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0)), configuration=kept)
+    plan, _ = erase(table)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.source == SourceState.PURGED
+    assert "the log still has version 0" in erasure.remains[0]
+    assert (table.folder / "_delta_log" / f"{0:020}.json").exists()
+
+
+def test_a_delta_table_that_is_partitioned_by_another_column(table: DeltaStore) -> None:
+    rows = made_rows(0)
+    deltalake.write_deltalake(str(table.folder), arrow_rows(rows), partition_by=["page"])
+    plan, _ = erase(table)
+    assert in_order(table.rows()) == others(rows)
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert found_in(table.contents(), gone(rows)) == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"partition_by": ["user"]}, "the table is partitioned by 'user', so that names of folders"),
+        ({"configuration": {"delta.appendOnly": "true"}}, "the table declares delta.appendOnly"),
+    ],
+)
+def test_delta_tables_that_are_refused(table: DeltaStore, options: Any, reason: str) -> None:
+    deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0, 30)), **options)
+    with pytest.raises(UnsupportedError, match=reason):
+        table.eraser().plan(PEOPLE)
+
+
+def test_users_by_floats_are_refused(tmp_path: Path) -> None:
+    rows = pa.table({"user": [1.5, 2.5], "action": ["A", "B"], "reward": [0.5, 0.25]})
+    deltalake.write_deltalake(str(tmp_path / "log"), rows)
+    source = open_source(f"delta:{tmp_path}/log", action="action", reward="reward", whole_rows=False)
+    with pytest.raises(InvalidLogError, match="must hold UUIDs, dates, decimals, integers, text for rows"):
+        open_eraser(source).plan(People.named(["1.5"]))
+
+
+def test_users_by_integers_and_dates(tmp_path: Path) -> None:
+    for name, values, erased in (
+        ("integers", pa.array([1, 2, None, 3, 2], pa.int32()), "2"),
+        ("dates", pa.array(["2026-01-31", "2026-02-01"]).cast(pa.date32()), "2026-02-01"),
+    ):
+        path, number = tmp_path / name, len(values)
+        rows = pa.table({"user": values, "action": ["A"] * number, "reward": [0.5] * number})
+        deltalake.write_deltalake(str(path), rows)
+        source = open_source(f"delta:{path}", action="action", reward="reward", whole_rows=False)
+        people = People.named([erased])
+        plan = open_eraser(source).plan(people)
+        assert plan is not None
+        open_eraser(source).apply(plan, people)
+        left = pa.table(deltalake.DeltaTable(str(path)).to_pyarrow_table())["user"].to_pylist()
+        kept = [value for value in values.to_pylist() if str(value) != erased]
+        assert sorted(map(str, left)) == sorted(map(str, kept))
+
+
+def test_rows_that_are_only_marked_as_deleted_remain(table: DeltaStore) -> None:
+    """By a deletion vector: nobody can find them by name, and the file is not written again for others."""
+    rows = made_rows(0, 60)
+    table.append(rows[:30])
+
+    def mark(actions: list[dict[str, Any]]) -> None:
+        set_features("deletionVectors", enableDeletionVectors="true")(actions)
+        add_actions(actions)[0]["deletionVector"] = inline_vector([3, 4])
+
+    edit_commit(table.folder, 0, mark)
+    deltalake.write_deltalake(str(table.folder), arrow_rows(rows[30:]), mode="append")
+    marked = [row for row in rows[30:] if row[0]][:1]
+    people = People.named([marked[0][0]])
+    plan = table.eraser().plan(people)
+    assert plan is not None
+    table.eraser().apply(plan, people)
+    erasure = table.eraser().purge(plan, people, ignore_retention=True)
+    assert any(
+        "1 of the table's files hold rows that an earlier deletion has only marked" in each
+        for each in erasure.remains
+    )
+
+
+def test_an_append_and_a_compaction_between_plan_and_erasure(table: DeltaStore, lake: IcebergStore) -> None:
+    for store in (table, lake):
+        rows = store.with_parts(2)
+        plan = store.eraser().plan(PEOPLE)
+        assert plan is not None
+        store.append(made_rows(5))
+        if isinstance(store, IcebergStore):
+            compact_iceberg(store.table())
+        else:
+            deltalake.DeltaTable(str(store.folder)).optimize.compact()
+        erasure = store.eraser().apply(plan, PEOPLE)
+        assert in_order(store.rows()) == others([*rows, *made_rows(5)])
+        assert erasure.after is not None
+
+
+def test_a_delta_erasure_that_changes_other_rows_is_taken_back(
+    table: DeltaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = table.with_parts()
+    values = lake_rows.values_of
+    monkeypatch.setattr(delta, "values_of", lambda *given: [*values(*given), name_of(9)])
+    plan = table.eraser().plan(PEOPLE)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match="would not stay the same; version 2 was restored"):
+        table.eraser().apply(plan, PEOPLE)
+    assert in_order(table.rows()) == in_order(rows)
+
+
+def test_a_delta_erasure_that_leaves_rows_is_noticed(
+    table: DeltaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.with_parts()
+    values = lake_rows.values_of
+    monkeypatch.setattr(delta, "values_of", lambda *given: values(*given)[1:])
+    plan = table.eraser().plan(PEOPLE)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match="would not stay the same; version 2 was restored"):
+        table.eraser().apply(plan, PEOPLE)
+
+
+def test_an_iceberg_erasure_that_changes_other_rows_is_taken_back(
+    lake: IcebergStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = lake.with_parts()
+    before = lake.table().current_snapshot().snapshot_id
+    values = lake_rows.values_of
+    for change in (lambda *given: [*values(*given), name_of(9)], lambda *given: values(*given)[1:]):
+        monkeypatch.setattr(iceberg, "values_of", change)
+        plan = lake.eraser().plan(PEOPLE)
+        assert plan is not None
+        with pytest.raises(InvalidLogError, match=f"was rolled back to snapshot {before}"):
+            lake.eraser().apply(plan, PEOPLE)
+        assert in_order(lake.rows()) == in_order(rows)
+
+
+def test_what_remains_of_an_iceberg_erasure(lake: IcebergStore) -> None:
+    rows = lake.with_parts()
+    lake.table().manage_snapshots().create_tag(lake.table().current_snapshot().snapshot_id, "audit").commit()
+    before = lake.table().current_snapshot().snapshot_id
+    plan, erasure = erase(lake)
+    assert (erasure.source, erasure.before) == (SourceState.LOGICALLY_DELETED, before)
+    assert erasure.due is not None
+    assert timedelta(days=4.9) < erasure.due - datetime.now(UTC) < timedelta(days=5.1)
+    assert any("lowest and highest values may name people" in each for each in erasure.remains)
+    purged = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert purged.source == SourceState.LOGICALLY_DELETED, "the tag keeps a snapshot"
+    assert "branches or tags keep earlier snapshots: 'audit'" in purged.remains
+    assert found_in(lake.contents(), gone(rows))
+    lake.table().manage_snapshots().remove_tag("audit").commit()
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert found_in(lake.contents(), gone(rows)) == set()
+    assert in_order(lake.rows()) == others(rows)
+    lake.append(made_rows(5))
+    assert in_order(lake.rows()) == in_order([*others(rows), *made_rows(5)])
+
+
+def test_a_purge_within_the_age_of_snapshots_keeps_them(lake: IcebergStore) -> None:
+    rows = lake.with_parts()
+    plan, _ = erase(lake)
+    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.LOGICALLY_DELETED
+    assert found_in(lake.contents(), gone(rows)) >= {name.encode() for name in ERASED}
+    lake.table().transaction().set_properties(
+        {"history.expire.max-snapshot-age-ms": "0"}
+    ).commit_transaction()
+    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    assert found_in(lake.contents(), gone(rows)) == set()
+
+
+def test_iceberg_tables_that_are_refused(lake: IcebergStore) -> None:
+    lake.with_parts(1)
+    lake.table().transaction().set_properties({"gc.enabled": "false"}).commit_transaction()
+    plan, _ = erase(lake)
+    with pytest.raises(UnsupportedError, match=r"declares gc\.enabled=false"):
+        lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    with pytest.raises(InvalidInputError, match="an erasure that was applied cannot be undone"):
+        lake.eraser().undo(plan)
+    static = f"iceberg:{lake.table().metadata_location.removeprefix('file://')}"
+    source = open_source(static, action="action", reward="reward", whole_rows=False)
+    with pytest.raises(UnsupportedError, match="a file of metadata is one version for good"):
+        open_eraser(source)
+
+
+@pytest.mark.parametrize(
+    ("transform", "is_refused"),
+    [(IdentityTransform(), True), (TruncateTransform(4), True), (BucketTransform(4), False)],
+    ids=["identity", "truncate", "bucket"],
+)
+def test_an_iceberg_table_that_is_partitioned_by_users(
+    lake: IcebergStore, transform: Any, is_refused: bool
+) -> None:
+    catalog, rows = lake.catalog(), made_rows(0)
+    catalog.create_namespace("logs")
+    made = catalog.create_table("logs.clicks", schema=arrow_rows([]).schema)
+    number = made.schema().find_field("user").field_id
+    catalog.drop_table("logs.clicks")
+    spec = PartitionSpec(PartitionField(number, 1000, transform, "part"))
+    made = catalog.create_table("logs.clicks", schema=made.schema(), partition_spec=spec)
+    made.append(arrow_rows(rows))
+    if is_refused:
+        with pytest.raises(UnsupportedError, match="the table is or was partitioned by 'user'"):
+            lake.eraser().plan(PEOPLE)
+        return
+    plan, _ = erase(lake)
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert in_order(lake.rows()) == others(rows)
+    assert found_in(lake.contents(), gone(rows)) == set()
+
+
+def test_position_deletes_of_an_iceberg_table(lake: IcebergStore, tmp_path: Path) -> None:
+    rows = lake.with_parts(2)
+    lake_table = lake.table()
+    path = iceberg_files(lake_table)[0].file_path
+    delete_positions(lake_table, {path: [3]}, tmp_path / "deletes.parquet")
+    before = lake.rows()
+    assert len(before) == len(rows) - 1
+    plan = lake.eraser().plan(PEOPLE)
+    assert plan is not None
+    lake.eraser().apply(plan, PEOPLE)
+    assert in_order(lake.rows()) == others(before)
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_tables_elsewhere(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data files are read through the library of the table, as they are in an object store."""
+    monkeypatch.setattr(delta_reading, "table_address", lambda *name: (*table_address(*name)[:2], False))
+    monkeypatch.setattr(iceberg_reading, "local_path", lambda _: None)
+    store = make_store(kind, tmp_path / "my log", monkeypatch)
+    rows = store.with_parts(2)
+    plan, erasure = erase(store)
+    assert erasure.source == SourceState.LOGICALLY_DELETED
+    assert store.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert in_order(store.rows()) == others(rows)
+    assert found_in(store.contents(), gone(rows)) == set()
+
+
+def test_paths_that_a_delta_log_encodes(table: DeltaStore) -> None:
+    """A file that the present version has is not taken for an old one."""
+    days = ["a/b", "ü", "x y", "%", "a=b", "100%25"]
+    rows = [(*row[:3], days[place % 6]) for place, row in enumerate(made_rows(0))]
+    deltalake.write_deltalake(str(table.folder), arrow_rows(rows), partition_by=["page"])
+    people = People.named([row[0] for row in rows if row[3] == "%" and row[0]][:1])
+    plan = table.eraser().plan(people)
+    assert plan is not None
+    erasure = table.eraser().apply(plan, people)
+    assert erasure.after is not None
+    removed = [
+        line for line in commit_text(table, erasure.after).splitlines() if line.startswith('{"remove"')
+    ]
+    assert 1 <= len(removed) < len(days)
+    assert erasure.remains[0].startswith(f"{len(removed)} file")
+    assert table.eraser().purge(plan, people, ignore_retention=True).source == SourceState.PURGED
+    assert len(table.rows()) < len(rows)

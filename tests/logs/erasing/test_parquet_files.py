@@ -1,0 +1,381 @@
+"""Erasing rows of Parquet files: what stays the same, what is refused, and faults that are caught."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.identifiers import UserType
+from armnesia.logs import open_source
+from armnesia.logs.erasing import ErasurePlan, People, SourceState, open_eraser, parquet_files
+from armnesia.logs.erasing.eraser import SourceEraser
+from armnesia.logs.erasing.parquet_rewriting import write_without
+
+NAMES = [f"person-{number:03}" for number in range(200)]
+TABLE = pa.table(
+    {
+        "action": ["A", "B"] * 500,
+        "user": [NAMES[row % 200] for row in range(1000)],
+        "reward": [row / 1024 for row in range(1000)],
+        "seen": pa.array(range(1000), pa.timestamp("us", "Europe/Berlin")),
+        "words": [[f"w{row}", None] for row in range(1000)],
+        "place": [{"x": row, "y": None} for row in range(1000)],
+    }
+)
+
+
+def eraser_of(path: Path, **columns: str) -> SourceEraser:
+    names: dict[str, Any] = {"action": "action", "reward": "reward", **columns}
+    return open_eraser(open_source(path, whole_rows=False, **names))
+
+
+def erase(path: Path, people: People, **columns: str) -> ErasurePlan:
+    plan = eraser_of(path, **columns).plan(people)
+    assert plan is not None
+    erasure = eraser_of(path, **columns).apply(plan, people)
+    assert erasure.source == SourceState.PURGED
+    return plan
+
+
+def without(table: pa.Table, *names: str) -> pa.Table:
+    kept = [row for row, user in enumerate(table["user"].to_pylist()) if user not in names]
+    return table.take(kept)
+
+
+def described(path: Path) -> dict[str, Any]:
+    """What a file says of itself, besides its rows."""
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+        return {
+            "schema": file.schema_arrow,
+            "metadata": metadata.metadata,
+            "compression": [chunk.compression for chunk in chunks],
+            "dictionary": [chunk.has_dictionary_page for chunk in chunks],
+            # Statistics of a column without any value say nothing, and not all libraries write them.
+            "statistics": [chunk.is_stats_set for chunk in chunks if chunk.path_in_schema != "place.y"],
+            "index": [chunk.has_offset_index for chunk in chunks],
+            "bloom": [chunk.bloom_filter_offset is not None for chunk in chunks],
+            "sorting": [group.sorting_columns for group in groups],
+            "types": [
+                (column.path, column.physical_type)
+                for column in (file.schema.column(place) for place in range(len(file.schema)))
+            ],
+        }
+
+
+def by_pyarrow(path: Path) -> None:
+    codecs = {"action": "none", "user": "zstd", "reward": "brotli"}
+    compression = codecs | dict.fromkeys(("seen", "words.list.element", "place.x", "place.y"), "gzip")
+    fields = [
+        each.with_metadata({b"PARQUET:field_id": str(7 + at).encode(), b"of": b"field"})
+        for at, each in enumerate(TABLE.schema)
+    ]
+    table = TABLE.cast(pa.schema(fields, metadata={b"origin": b"shop", b"x": b"\xff"}))
+    pq.write_table(
+        table,
+        path,
+        row_group_size=300,
+        compression=compression,
+        use_dictionary=["user"],
+        write_statistics=["user", "reward"],
+        write_page_index=True,
+        sorting_columns=[pq.SortingColumn(2)],
+        bloom_filter_options={"user": {"ndv": 200, "fpp": 0.1}},
+    )
+
+
+def by_pyarrow_with_codes(path: Path) -> None:
+    codes = pa.dictionary(pa.int32(), pa.string())
+    nested = pa.array([[name] for name in TABLE["user"].to_pylist()], pa.list_(codes))
+    table = TABLE.set_column(1, "user", TABLE["user"].dictionary_encode()).append_column("nested", nested)
+    pq.write_table(table, path, compression="none")  # pyarrow reads such lists of one group only
+
+
+def by_pyarrow_int96(path: Path) -> None:
+    pq.write_table(TABLE, path, use_deprecated_int96_timestamps=True, store_schema=False)
+
+
+def by_duckdb(path: Path) -> None:
+    from_arrow = TABLE.drop_columns(["seen"])
+    assert from_arrow.num_rows == 1000
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT *, uuid() AS u, reward::DECIMAL(9,4) AS d, reward::DECIMAL(30,5) AS dd,"
+            " map(['k'], [reward]) AS m, make_time(1, 2, 3.5) AS t, '{}'::JSON AS j FROM from_arrow)"
+            f" TO '{path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 2048, KV_METADATA {{a: 'b'}})"
+        )
+
+
+def by_polars(path: Path) -> None:
+    frame = pl.DataFrame(pl.from_arrow(TABLE)).with_columns(pl.col("action").cast(pl.Categorical))
+    frame.write_parquet(path, row_group_size=350)
+
+
+def by_pandas(path: Path) -> None:
+    frame = pd.DataFrame({name: TABLE[name].to_pandas() for name in ("action", "user", "reward")})
+    frame.index = pd.Index(range(5, 1005), name="row")
+    frame.to_parquet(path)
+
+
+@pytest.mark.parametrize(
+    "write", [by_pyarrow, by_pyarrow_with_codes, by_pyarrow_int96, by_duckdb, by_polars, by_pandas]
+)
+def test_a_file_keeps_its_columns_layout_and_order(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    path = tmp_path / "log.parquet"
+    write(path)
+    before, rows, status = described(path), pq.ParquetFile(path).read(), path.stat()
+    gone = [NAMES[3], NAMES[150]]
+    erase(path, People.named(gone))
+    after, left = described(path), pq.ParquetFile(path).read()
+    assert left.to_pylist() == without(rows, *gone).to_pylist()
+    assert left.schema.equals(rows.schema, check_metadata=True)
+    assert after == before
+    assert path.stat().st_mode == status.st_mode
+    content = path.read_bytes()
+    assert not [name for name in gone if name.encode() in content]
+    assert os.listdir(tmp_path) == ["log.parquet"]
+
+
+def test_row_groups_keep_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(TABLE, path, row_group_size=100)
+    names = TABLE["user"].to_pylist()[100:200]  # also of the rows 300 to 399, and so on
+    gone = [*names[:50], NAMES[0]]
+    erase(path, People.named(gone))
+    metadata = pq.ParquetFile(path).metadata
+    sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert sizes == [99, 50] * 5
+    erase(path, People.named(NAMES[:100]))
+    metadata = pq.ParquetFile(path).metadata
+    assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [50] * 5
+
+
+def test_a_file_of_which_no_row_stays_keeps_its_columns(tmp_path: Path) -> None:
+    for part in range(2):
+        pq.write_table(TABLE.slice(500 * part, 100), tmp_path / f"{part}.parquet")
+    pattern = tmp_path / "*.parquet"
+    plan = erase(pattern, People.named(NAMES[:100]))
+    assert [os.path.basename(swap.path) for swap in plan.files] == ["0.parquet"]
+    assert pq.ParquetFile(tmp_path / "0.parquet").metadata.num_rows == 0
+    assert pq.ParquetFile(tmp_path / "0.parquet").schema_arrow.equals(TABLE.schema)
+    source = open_source(str(pattern), action="action", reward="reward", whole_rows=False)
+    assert source.n_rows() == 100
+    erase(pattern, People.named(NAMES))
+    assert pq.ParquetFile(tmp_path / "1.parquet").metadata.num_rows == 0
+
+
+def test_only_files_with_such_rows_are_written_again(tmp_path: Path) -> None:
+    for part in range(5):
+        pq.write_table(TABLE.slice(40 * part, 40), tmp_path / f"{part}.parquet")
+    stamps = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    plan = erase(tmp_path / "*.parquet", People.named([NAMES[50], NAMES[130]]))
+    assert [os.path.basename(swap.path) for swap in plan.files] == ["1.parquet", "3.parquet"]
+    changed = {path.name for path in tmp_path.iterdir() if path.stat().st_mtime_ns != stamps[path.name]}
+    assert changed == {"1.parquet", "3.parquet"}
+    for swap in plan.files:
+        assert tuple(swap.new) == (os.stat(swap.path).st_size, os.stat(swap.path).st_mtime_ns)
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (pa.array([1, 2, None, 3, -1], pa.int16()), "-1"),
+        (pa.array([1, 2, None, 2**64 - 1], pa.uint64()), "18446744073709551615"),
+        (pa.array([1.0, 2.5, None, float("nan"), 0.0, -0.0]), "0"),
+        (pa.array(["2026-01-31", "2026-02-01"]).cast(pa.date32()), "2026-01-31"),
+        (pa.array([150, 15], pa.int64()).cast(pa.decimal128(25, 2)), "150"),
+        (pa.array([True, False, None]), "True"),
+        (pa.array([b"ann", b"\xff"]), "\\xFF"),
+    ],
+)
+def test_names_are_compared_by_their_text_in_every_type(tmp_path: Path, values: pa.Array, name: str) -> None:
+    path = tmp_path / "log.parquet"
+    n_rows = len(values)
+    pq.write_table(pa.table({"user": values, "action": ["A"] * n_rows, "reward": [0.5] * n_rows}), path)
+    source = open_source(path, action="action", reward="reward", whole_rows=False)
+    (rows,) = source.rows(["A"], (0, 1))
+    kept = [row for row, user in enumerate(rows.users) if user != name]
+    assert len(kept) < n_rows
+    erase(path, People.named([name], UserType.TEXT))
+    # As text: NaN is not equal to itself.
+    assert str(pq.read_table(path)["user"].to_pylist()) == str(values.take(kept).to_pylist())
+
+
+def test_files_with_columns_in_another_order(tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    turned = TABLE.select(["reward", "place", "user", "action"]).append_column("more", [list(range(1000))])
+    pq.write_table(turned, tmp_path / "b.parquet")
+    erase(tmp_path / "*.parquet", People.named([NAMES[7]]))
+    assert pq.ParquetFile(tmp_path / "a.parquet").read().equals(without(TABLE, NAMES[7]))
+    assert pq.ParquetFile(tmp_path / "b.parquet").read().equals(without(turned, NAMES[7]))
+
+
+def test_links_stay_links_and_hard_links_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    pq.write_table(TABLE, tmp_path / "data" / "log.parquet")
+    (tmp_path / "link.parquet").symlink_to("data/log.parquet")
+    erase(tmp_path / "link.parquet", People.named([NAMES[1]]))
+    assert (tmp_path / "link.parquet").is_symlink()
+    assert pq.ParquetFile(tmp_path / "data" / "log.parquet").read().equals(without(TABLE, NAMES[1]))
+    os.link(tmp_path / "data" / "log.parquet", tmp_path / "copy.parquet")
+    with pytest.raises(InvalidLogError, match="has other names \\(hard links\\), which would keep them"):
+        eraser_of(tmp_path / "copy.parquet").plan(People.named([NAMES[2]]))
+
+
+def test_types_that_would_change_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT 'ann' AS user, 'A' AS action, 0.5::DOUBLE AS reward, INTERVAL 1 DAY AS stay)"
+            f" TO '{path}' (FORMAT parquet)"
+        )
+    content = path.read_bytes()
+    with pytest.raises(InvalidLogError, match=r"column 'stay' would become .* where it is .* Interval"):
+        eraser_of(path).plan(People.named(["ann"]))
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["log.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("described_by", "reason"),
+    [
+        ("_delta_log/00000000000000000000.json", "belongs to a Delta table"),
+        ("metadata/00000-1.metadata.json", "belongs to an Iceberg table"),
+        (".hoodie/hoodie.properties", "belongs to a Hudi table"),
+        ("data/day=1/_metadata", "a file _metadata beside it has statistics of all files"),
+    ],
+)
+def test_files_that_other_files_describe_are_refused(tmp_path: Path, described_by: str, reason: str) -> None:
+    path = tmp_path / "data" / "day=1" / "log.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(TABLE, path)
+    (tmp_path / described_by).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / described_by).touch()
+    with pytest.raises(InvalidLogError, match=reason):
+        eraser_of(path).plan(People.named([NAMES[1]]))
+
+
+def test_checksums_of_the_old_file_go_with_it(tmp_path: Path) -> None:
+    """Hadoop keeps them beside a file, and refuses the file if they differ."""
+    pq.write_table(TABLE, tmp_path / "log.parquet")
+    (tmp_path / ".log.parquet.crc").write_bytes(b"crc")
+    erase(tmp_path / "log.parquet", People.named([NAMES[1]]))
+    assert os.listdir(tmp_path) == ["log.parquet"]
+
+
+def test_a_file_that_somebody_has_changed_is_refused(tmp_path: Path) -> None:
+    people = People.named([NAMES[1]])
+    for name in ("a", "b"):
+        pq.write_table(TABLE, tmp_path / f"{name}.parquet")
+    eraser = eraser_of(tmp_path / "*.parquet")
+    plan = eraser.plan(people)
+    assert plan is not None
+    pq.write_table(TABLE.slice(0, 500), tmp_path / "b.parquet")
+    with pytest.raises(InvalidLogError, match=r"b\.parquet' cannot be erased: the file has changed"):
+        eraser.apply(plan, people)
+    assert pq.ParquetFile(tmp_path / "a.parquet").metadata.num_rows == 1000, "not even the first one"
+    eraser.undo(plan)
+    assert sorted(os.listdir(tmp_path)) == ["a.parquet", "b.parquet"]
+    erase(tmp_path / "*.parquet", people)
+    assert pq.ParquetFile(tmp_path / "b.parquet").read().equals(without(TABLE.slice(0, 500), NAMES[1]))
+
+
+def test_a_prepared_file_that_is_gone_is_refused(tmp_path: Path) -> None:
+    people = People.named([NAMES[1]])
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    eraser = eraser_of(tmp_path / "a.parquet")
+    plan = eraser.plan(people)
+    assert plan is not None
+    os.unlink(plan.files[0].staged)
+    with pytest.raises(InvalidLogError, match="the new file that was prepared is gone"):
+        eraser.apply(plan, people)
+    assert pq.ParquetFile(tmp_path / "a.parquet").read().equals(TABLE)
+
+
+def test_an_erasure_of_which_files_were_replaced_cannot_be_undone(tmp_path: Path) -> None:
+    people = People.named([NAMES[1]])
+    for name in ("a", "b"):
+        pq.write_table(TABLE, tmp_path / f"{name}.parquet")
+    eraser = eraser_of(tmp_path / "*.parquet")
+    plan = eraser.plan(people)
+    assert plan is not None
+    os.replace(plan.files[0].staged, plan.files[0].path)
+    with pytest.raises(InvalidInputError, match="1 of 2 files were: apply it"):
+        eraser.undo(plan)
+    eraser.apply(plan, people)
+    assert pq.ParquetFile(tmp_path / "b.parquet").read().equals(without(TABLE, NAMES[1]))
+
+
+def test_what_a_plan_left_that_was_never_stored_is_removed(tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    eraser_of(tmp_path / "a.parquet").plan(People.named([NAMES[1]]))
+    assert len(os.listdir(tmp_path)) == 2
+    assert eraser_of(tmp_path / "a.parquet").plan(People.named(["nobody"])) is None
+    assert os.listdir(tmp_path) == ["a.parquet"]
+
+
+def write_with_fault(change: Callable[[pa.Table], pa.Table]) -> Callable[..., None]:
+    def write(path: str, target: str, positions: Any) -> None:
+        write_without(path, target, positions)
+        pq.write_table(change(pq.ParquetFile(target).read()), target)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows.slice(1),
+        lambda rows: rows.take(list(reversed(range(len(rows))))),
+        lambda rows: rows.set_column(2, "reward", [[*rows["reward"].to_pylist()[:-1], 0.75]]),
+        lambda rows: pa.concat_tables([rows.slice(0, len(rows) - 1), rows.slice(0, 1)]),
+    ],
+    ids=["a row less", "another order", "another value", "a row twice"],
+)
+def test_a_file_with_other_rows_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table]
+) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    monkeypatch.setattr(parquet_files, "write_without", write_with_fault(change))
+    with pytest.raises(InvalidLogError, match="the other rows would not stay the same; nothing was changed"):
+        eraser_of(tmp_path / "a.parquet").plan(People.named([NAMES[1]]))
+    assert pq.ParquetFile(tmp_path / "a.parquet").read().equals(TABLE)
+    assert os.listdir(tmp_path) == ["a.parquet"]
+
+
+def test_an_eraser_that_leaves_rows_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a person that stay in a file, and a whole file that is passed over."""
+    people = People.named([NAMES[1]])
+    for name in ("a", "b"):
+        pq.write_table(TABLE, tmp_path / f"{name}.parquet")
+    monkeypatch.setattr(parquet_files, "write_without", lambda p, t, at: write_without(p, t, at[1:]))
+    with pytest.raises(InvalidLogError, match="the other rows would not stay the same"):
+        eraser_of(tmp_path / "*.parquet").plan(people)
+    monkeypatch.undo()
+    positions = parquet_files.ParquetEraser._positions
+    monkeypatch.setattr(parquet_files.ParquetEraser, "_positions", lambda *given: list(positions(*given))[:1])
+    plan = eraser_of(tmp_path / "*.parquet").plan(people)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match="still has rows of the people to be erased"):
+        eraser_of(tmp_path / "*.parquet").apply(plan, people)
+
+
+def test_positions_across_row_groups(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    for number in range(5):
+        path, target = str(tmp_path / f"{number}.parquet"), str(tmp_path / f"{number}.new.parquet")
+        pq.write_table(TABLE, path, row_group_size=int(generator.integers(1, 400)))
+        gone = np.sort(generator.choice(1000, int(generator.integers(1, 999)), replace=False))
+        write_without(path, target, gone)
+        assert pq.ParquetFile(target).read().equals(TABLE.take(np.delete(np.arange(1000), gone)))

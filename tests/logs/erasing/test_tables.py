@@ -1,0 +1,313 @@
+"""Erasing rows of tables of SQLite and PostgreSQL."""
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from armnesia.core.errors import InvalidLogError, UnsupportedError
+from armnesia.core.identifiers import UserType
+from armnesia.logs import open_source
+from armnesia.logs.erasing import People, SourceState, open_eraser
+from armnesia.logs.erasing.postgres import PostgresEraser
+from armnesia.logs.erasing.sqlite import SqliteEraser
+from tests.databases import postgres_url
+from tests.logs.erasing.stores import (
+    PostgresStore,
+    SqliteStore,
+    Store,
+    found_in,
+    in_order,
+    made_rows,
+    name_of,
+    needles,
+)
+
+PEOPLE = People.named([name_of(1)])
+ZERO = "00000000-0000-0000-0000-00000000000"
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "log")
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> PostgresStore:
+    return PostgresStore(tmp_path / "log")
+
+
+def erase(store: Store, people: People) -> None:
+    plan = store.eraser().plan(people)
+    assert plan is not None
+    assert store.eraser().apply(plan, people).source == SourceState.LOGICALLY_DELETED
+
+
+def open_sqlite(store: SqliteStore, table: str) -> Any:
+    return open_source(f"sqlite:///{store.path}", action="action", reward="reward", table=table)
+
+
+def test_values_of_every_type_in_one_column_of_sqlite(sqlite: SqliteStore) -> None:
+    users = [7, 7.0, "7", b"7", "07", 70, 7.5, None, b"\xff", "\\xFF"]
+    sqlite.append([(user, "A", place / 16, "p") for place, user in enumerate(users)])
+    erase(sqlite, People.named(["7"], UserType.TEXT))
+    assert [row[0] for row in sqlite.rows()] == ["07", 70, 7.5, None, b"\xff", "\\xFF"]
+    erase(sqlite, People.named(["\\xFF"]))
+    assert [row[0] for row in sqlite.rows()] == ["07", 70, 7.5, None]
+
+
+def test_views_and_virtual_tables_of_sqlite_are_refused(sqlite: SqliteStore) -> None:
+    sqlite.append(made_rows(0))
+    with closing(sqlite3.connect(sqlite.path)) as connection, connection:
+        connection.execute("CREATE VIEW seen AS SELECT * FROM clicks")
+        connection.execute("CREATE VIRTUAL TABLE words USING fts5(user, action, reward)")
+    for table in ("seen", "words"):
+        with pytest.raises(UnsupportedError, match="it must be a table; it is a view or a virtual table"):
+            open_eraser(open_sqlite(sqlite, table))
+
+
+def test_a_write_ahead_log_of_sqlite_is_purged(sqlite: SqliteStore) -> None:
+    sqlite.append(made_rows(0))
+    with closing(sqlite3.connect(sqlite.path)) as reader:
+        reader.execute("PRAGMA journal_mode = WAL")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM clicks").fetchall()
+        plan = sqlite.eraser().plan(PEOPLE)
+        assert plan is not None
+        sqlite.eraser().apply(plan, PEOPLE)
+        held = sqlite.eraser().purge(plan, PEOPLE)
+        assert held.source == SourceState.LOGICALLY_DELETED
+        assert "until others stop reading it" in held.remains[0]
+        reader.execute("COMMIT")
+        assert sqlite.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+        gone = needles(row for row in made_rows(0) if row[0] == name_of(1))
+        assert found_in(sqlite.contents(), gone) == set()
+
+
+def test_a_database_that_others_write_to_is_refused_in_a_sentence(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect: Any = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named, timeout=0))
+    sqlite.append(made_rows(0))
+    plan = sqlite.eraser().plan(PEOPLE)
+    assert plan is not None
+    with closing(connect(sqlite.path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InvalidLogError, match="cannot be erased: SQLite failed \\(SQLITE_BUSY\\)"):
+            sqlite.eraser().apply(plan, PEOPLE)
+    assert len(sqlite.rows()) == len(made_rows(0))
+
+
+@pytest.mark.parametrize(
+    ("trigger", "reason"),
+    [
+        ("DELETE FROM clicks WHERE page = 'page-1'", "would not stay the same; nothing was changed"),
+        ("INSERT INTO clicks VALUES (old.user, old.action, 0, '')", "not stay the same; nothing was changed"),
+    ],
+)
+def test_triggers_that_change_more_rows_are_noticed(sqlite: SqliteStore, trigger: str, reason: str) -> None:
+    sqlite.append(made_rows(0))
+    with closing(sqlite3.connect(sqlite.path)) as connection, connection:
+        connection.execute(f"CREATE TRIGGER more AFTER DELETE ON clicks BEGIN {trigger}; END")
+    before = sqlite.rows()
+    plan = sqlite.eraser().plan(PEOPLE)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match=reason):
+        sqlite.eraser().apply(plan, PEOPLE)
+    assert sqlite.rows() == before
+
+
+def test_an_eraser_that_leaves_rows_is_caught(
+    sqlite: SqliteStore, postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for eraser in (SqliteEraser, PostgresEraser):
+        monkeypatch.setattr(eraser, "_delete", lambda *given: None)
+    for store in (sqlite, postgres):
+        store.append(made_rows(0))
+        plan = store.eraser().plan(PEOPLE)
+        assert plan is not None
+        with pytest.raises(InvalidLogError, match="still has rows of the people to be erased"):
+            store.eraser().apply(plan, PEOPLE)
+
+
+def test_samples_of_the_planner_of_sqlite_go(sqlite: SqliteStore) -> None:
+    sqlite.append(made_rows(0))
+    with closing(sqlite3.connect(sqlite.path)) as connection, connection:
+        connection.execute("ANALYZE")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("CREATE TABLE IF NOT EXISTS samples (tbl, sample)")
+        connection.execute("INSERT INTO samples VALUES ('clicks', ?)", (name_of(1),))
+        connection.execute(
+            "UPDATE sqlite_master SET name = 'sqlite_stat4', tbl_name = 'sqlite_stat4',"
+            " sql = 'CREATE TABLE sqlite_stat4(tbl, sample)' WHERE name = 'samples'"
+        )
+    plan = sqlite.eraser().plan(PEOPLE)
+    assert plan is not None
+    sqlite.eraser().apply(plan, PEOPLE)
+    assert sqlite.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    gone = needles(row for row in made_rows(0) if row[0] == name_of(1))
+    assert found_in(sqlite.contents(), gone) == set()
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "name"),
+    [
+        ("int4", [1, 2, None, -3], "-3"),
+        ("int2", [1, 2], "70000"),
+        ("numeric", ["1.50", "1.5", "15", "NaN"], "1.5"),
+        ("float8", [0.1, 7.0, None], "7"),
+        ("float4", [0.5, 7.0], "0.5"),
+        ("uuid", [f"{ZERO}1", f"{ZERO}2"], f"{ZERO}2"),
+        ("char(5)", ["ann", "bob"], "ann"),
+        ("boolean", [True, False, None], "True"),
+        ("date", ["2026-01-31", "2026-02-01"], "2026-01-31"),
+        ("timestamptz", ["2026-01-31T12:00+02:00", "2026-01-31T12:00Z"], "2026-01-31 10:00:00+00:00"),
+        ("bytea", [b"ann", b"\xff"], "\\xFF"),
+    ],
+)
+def test_names_are_compared_by_their_text_in_every_type(
+    postgres: PostgresStore, type_: str, values: list[Any], name: str
+) -> None:
+    table = f"{postgres.schema}.typed"
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE TABLE {table} (number int, who {type_}, action text, reward float8)")
+        for number, value in enumerate(values):
+            connection.execute(f"INSERT INTO {table} VALUES (%s, %s, 'A', 0.5)", (number, value))
+    source = open_source(
+        postgres_url(), action="action", reward="reward", user="who", id="number", table=table
+    )
+    (rows,) = source.rows(["A"], (0, 1))
+    kept = {int(id_) for id_, user in zip(rows.ids or [], rows.users, strict=True) if user != name}
+    people = People.named([name], UserType.TEXT)
+    plan = open_eraser(source).plan(people)
+    if len(kept) == len(values):
+        assert plan is None
+        return
+    assert plan is not None
+    open_eraser(source).apply(plan, people)
+    with postgres.connected() as connection:
+        assert {number for (number,) in connection.execute(f"SELECT number FROM {table}")} == kept
+
+
+def test_names_that_a_collation_takes_for_equal_are_two_people(postgres: PostgresStore) -> None:
+    table = f"{postgres.schema}.folded"
+    with postgres.connected() as connection:
+        try:
+            connection.execute(
+                f"CREATE COLLATION {postgres.schema}.folded"
+                " (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+            )
+        except psycopg.Error:
+            pytest.skip("this PostgreSQL has no ICU")
+        typed = f'"user" text COLLATE {postgres.schema}.folded, action text, reward float8'
+        connection.execute(f"CREATE TABLE {table} ({typed})")
+        for name in ("ann", "Ann", "bob"):
+            connection.execute(f"INSERT INTO {table} VALUES (%s, 'A', 0.5)", (name,))
+    source = open_source(postgres_url(), action="action", reward="reward", table=table)
+    people = People.named(["ann"], UserType.TEXT)
+    plan = open_eraser(source).plan(people)
+    assert plan is not None
+    open_eraser(source).apply(plan, people)
+    with postgres.connected() as connection:
+        left = {user for (user,) in connection.execute(f'SELECT "user" FROM {table}')}
+    assert left == {"Ann", "bob"}
+
+
+def test_views_of_postgres_are_refused(postgres: PostgresStore) -> None:
+    view = f"{postgres.schema}.seen"
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {postgres.schema}.clicks")
+    source = open_source(postgres_url(), action="action", reward="reward", table=view)
+    with pytest.raises(UnsupportedError, match="it must be a table; it is a view or a foreign table"):
+        open_eraser(source)
+
+
+def test_rows_that_a_policy_hides_are_not_passed_over(postgres: PostgresStore) -> None:
+    postgres.append(made_rows(0))
+    role = f"{postgres.schema}_reader"
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {postgres.schema} TO {role}")
+        connection.execute(f"GRANT SELECT, DELETE ON {postgres.schema}.clicks TO {role}")
+        connection.execute(f"ALTER TABLE {postgres.schema}.clicks ENABLE ROW LEVEL SECURITY")
+        connection.execute(f"CREATE POLICY one_page ON {postgres.schema}.clicks USING (page = 'page-1')")
+    try:
+        address = postgres_url()
+        address += f"{'&' if '?' in address else '?'}options=-c%20role%3D{role}"
+        source = open_source(address, action="action", reward="reward", table=f"{postgres.schema}.clicks")
+        with pytest.raises(InvalidLogError, match="cannot be erased: PostgreSQL failed \\(SQLSTATE 42501\\)"):
+            open_eraser(source).plan(PEOPLE)
+    finally:
+        with postgres.connected() as connection:
+            connection.execute(f"DROP OWNED BY {role}")
+            connection.execute(f"DROP ROLE {role}")
+
+
+def test_a_purge_says_that_others_can_still_see_the_rows(postgres: PostgresStore) -> None:
+    postgres.append(made_rows(0))
+    with psycopg.connect(postgres_url()) as reader:
+        reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        reader.execute(f"SELECT count(*) FROM {postgres.schema}.clicks").fetchall()
+        plan = postgres.eraser().plan(PEOPLE)
+        assert plan is not None
+        with psycopg.connect(postgres_url()) as other:
+            other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            other.execute("SELECT pg_current_xact_id()").fetchall()
+            reader.rollback()
+            postgres.eraser().apply(plan, PEOPLE)
+            held = postgres.eraser().purge(plan, PEOPLE)
+            assert held.source == SourceState.LOGICALLY_DELETED
+            assert "other transactions could still see them" in held.remains[0]
+    assert postgres.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+
+
+def test_names_are_in_no_log_of_the_server(postgres: PostgresStore) -> None:
+    """Although every statement is logged with all its parameters."""
+    postgres.append(made_rows(0))
+    with postgres.connected() as connection:
+        (folder,) = connection.execute("SHOW data_directory").fetchone()
+        for setting in ("log_statement = 'all'", "log_parameter_max_length = -1"):
+            connection.execute(f"ALTER SYSTEM SET {setting}")
+        connection.execute("SELECT pg_reload_conf()")
+    try:
+        time.sleep(0.5)
+        marker = name_of(77)
+        with postgres.connected() as connection:
+            connection.execute(f"SELECT count(*) FROM {postgres.schema}.clicks WHERE page = %s", (marker,))
+        erase(postgres, People.named([name_of(1), name_of(2)], UserType.TEXT))
+        time.sleep(0.5)
+        logs = [path for path in Path(folder).parent.rglob("*log*") if path.is_file()]
+        text = b"\0".join(path.read_bytes() for path in logs if "pg_wal" not in path.parts)
+    finally:
+        with postgres.connected() as connection:
+            for setting in ("log_statement", "log_parameter_max_length"):
+                connection.execute(f"ALTER SYSTEM RESET {setting}")
+            connection.execute("SELECT pg_reload_conf()")
+    assert marker.encode() in text, "the log is read, and has parameters"
+    assert f'DELETE FROM "{postgres.schema}"'.encode() in text
+    assert name_of(1).encode() not in text
+    assert name_of(2).encode() not in text
+
+
+def test_rows_of_others_stay_in_a_partitioned_table(postgres: PostgresStore) -> None:
+    table = f"{postgres.schema}.parts"
+    with postgres.connected() as connection:
+        typed = '"user" text, action text, reward float8, page text'
+        connection.execute(f"CREATE TABLE {table} ({typed}) PARTITION BY LIST (page)")
+        connection.execute(f"CREATE TABLE {table}_1 PARTITION OF {table} FOR VALUES IN ('page-1')")
+        connection.execute(f"CREATE TABLE {table}_2 PARTITION OF {table} DEFAULT")
+        with connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s, %s, %s)", made_rows(0))
+    source = open_source(postgres_url(), action="action", reward="reward", table=table)
+    plan = open_eraser(source).plan(PEOPLE)
+    assert plan is not None
+    open_eraser(source).apply(plan, PEOPLE)
+    assert open_eraser(source).purge(plan, PEOPLE).source == SourceState.PURGED
+    with postgres.connected() as connection:
+        left = list(connection.execute(f"SELECT * FROM {table}"))
+    assert in_order(left) == in_order(row for row in made_rows(0) if row[0] != name_of(1))

@@ -1,0 +1,67 @@
+"""A Spark session for tests, in this process: it starts when a test first needs it."""
+
+import atexit
+import importlib.util
+import shutil
+import tempfile
+import warnings
+from functools import cache
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import MissingExtraError
+from armnesia.logs.tables.spark_session import without_output
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.default.parallelism": "2",
+    "spark.driver.memory": "1g",
+    "spark.sql.session.timeZone": "America/New_York",  # texts must not depend on it
+}
+
+
+def has_spark() -> bool:
+    """Whether pyspark and Java are there."""
+    return importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
+
+
+NEEDS_SPARK = pytest.mark.skipif(not has_spark(), reason="pyspark or Java is not installed")
+
+
+@cache
+def spark() -> Any:
+    """The session."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+    folder = tempfile.mkdtemp(prefix="armnesia-spark-")
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": folder}.items():
+        builder = builder.config(name, value)
+    try:
+        with without_output():
+            session = builder.getOrCreate()
+    except Exception as error:
+        raise MissingExtraError("Java did not start") from error
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(session.stop)
+    return session
+
+
+def view(table: dict[str, list[Any]], types: dict[str, str], name: str = "log") -> str:
+    """A view of these rows, in their order; its name as a source."""
+    schema = ", ".join(f"`{column}` {type_}" for column, type_ in types.items())
+    rows = list(zip(*table.values(), strict=True))
+    spark().createDataFrame(rows, schema).coalesce(1).createOrReplaceTempView(name)
+    return f"spark:{name}"
+
+
+def spark_type(values: list[Any]) -> str:
+    """The type of a column of Python values."""
+    kinds = {type(value) for value in values if value is not None}
+    names = {str: "string", int: "bigint", bool: "boolean", float: "double"}
+    return "double" if kinds == {int, float} else names.get(kinds.pop() if len(kinds) == 1 else str, "string")
