@@ -20,7 +20,9 @@ SHARED = PANELS["Shared options"] + "".join(
     text for title, text in sections(3).items() if not title.startswith("`")
 )
 DOCUMENTED = {
-    " ".join(re.findall(r"^[a-z-]+(?: (?:show|verify|list|add|retire)\b)?", title.strip("`"))): text
+    " ".join(
+        re.findall(r"^[a-z-]+(?: (?:show|verify|list|add|retire|create|revoke)\b)?", title.strip("`"))
+    ): text
     for title, text in sections(3).items()
     if title.startswith("`")
 }
