@@ -9,6 +9,9 @@ disk and a few minutes. `layout_log` sorts it by person. Then, in one process ea
   nothing checked;
 - `log.request` of 1, 2 and 500 people beside the bare look-up in the column's own type, in the scattered and
   in the sorted file;
+- an external vault of the log: the first ingest beside the bare group-by, and its size; a request of 1, 2 and
+  500 people, each forgotten once, beside the bare look-up, in both files; a person who is in no row; and
+  `verify`, without anybody forgotten and with them;
 - the same group-by and look-up of one person by Polars, Spark (`local[2]`, if it is installed) and, up to 10⁷
   rows, pandas, in floats, and by `read_log` on Spark, each as a ratio to the bare query.
 
@@ -136,6 +139,51 @@ else:
 print(json.dumps({"before": before, "peak": peak_memory()}))
 """
 )
+EXTERNAL = (
+    BEGIN
+    + """
+import os, tempfile
+from armnesia.vault import Configuration, Vault
+folder = tempfile.mkdtemp(dir=".")
+actions = Configuration(actions=tuple(names), mode="external")
+
+def timed(run):
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = run()
+    return found, time.perf_counter() - wall, time.process_time() - cpu
+
+def median(run):
+    taken = [timed(run)[1:] for _ in range(given["rounds"])]
+    return [statistics.median(each) for each in zip(*taken)]
+
+report = {}
+everyone = users
+bare_group_by()
+report["ingest"] = [median(bare_group_by)]
+vault = Vault.create(f"sqlite:///{folder}/vault.db", actions)
+done, *ours = timed(lambda: vault.ingest(path, user="user_id"))
+assert done.added == given["rows"]
+report["ingest"].append(ours)
+report["size"] = sum(each.stat().st_size for each in os.scandir(folder))
+report["verify"] = [report["ingest"][0], timed(vault.verify)[1:]]
+first = 0
+for number in (1, 2, 500):
+    users = everyone[first : first + number]
+    first += number
+    bare = bare_look_up()
+    report[f"forget {number}"] = [median(bare_look_up)]
+    done, *ours = timed(lambda: vault.forget(users=users))
+    assert {arm: n for arm, n in done.counts.items() if n} == {arm: sums[0] for arm, sums in bare.items()}
+    report[f"forget {number}"].append(ours)
+nobody = -1 if isinstance(everyone[0], int) else "nobody"
+report["forget nobody"] = [report["ingest"][0], timed(lambda: vault.forget(users=[nobody]))[1:]]
+found, *ours = timed(vault.verify)
+assert found.holds, found.problems
+report["verify with forgotten people"] = [report["ingest"][0], ours]
+vault.close()
+print(json.dumps(report))
+"""
+)
 OTHERS = (
     BEGIN
     + """
@@ -216,6 +264,19 @@ def compare(name: str, rounds: int, **given: Any) -> None:
     print(line, flush=True)
 
 
+def measure_vault(path: str, order: str, rows: int, rounds: int, users: list[Any]) -> None:
+    """Print what an external vault of the log takes, each operation once, beside the bare engine."""
+    given = {"path": path, "rows": rows, "rounds": rounds, "users": users}
+    report = json.loads(run(EXTERNAL, json.dumps(given))[0].splitlines()[-1])
+    print(f"external vault, {order}: {report.pop('size') / 1e6:.2f} MB")
+    for name, ((bare, bare_cpu), (ours, ours_cpu)) in report.items():
+        print(
+            f"  {name:40} {1e3 * bare:9.1f} ms {1e3 * ours:9.1f} ms   ×{ours / bare:.2f}"
+            f"   of CPU {1e3 * bare_cpu:9.1f} {1e3 * ours_cpu:9.1f}   ×{ours_cpu / bare_cpu:.2f}",
+            flush=True,
+        )
+
+
 def compare_others(rows: int, rounds: int, path: str, users: list[Any]) -> None:
     """Print how long other libraries take, in turns with the bare group-by and look-up."""
     has_spark = importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
@@ -258,6 +319,10 @@ def measure(users: str, rows: int, rounds: int) -> None:
         for path, order in ((scattered, "scattered"), (by_person, "sorted")):
             of = f"request of {number} {'person' if number == 1 else 'people'}, {order}"
             compare(of, rounds, what="request", path=path, users=named[:number])
+    more = [(104_729 * number + people // 7) % people for number in range(min(503, people))]
+    known = more if users == "integer" else [f"user-{user:09d}" for user in more]
+    for path, order in ((scattered, "scattered"), (by_person, "sorted")):
+        measure_vault(path, order, rows, rounds, known)
     compare_others(rows, rounds, scattered, named)
 
 

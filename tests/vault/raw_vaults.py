@@ -86,7 +86,7 @@ def change_statistics(vault: Vault, name: str, arm: int, by: int) -> None:
 def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     """All tables, each in an order of its own; an external vault has none of rows."""
     names = (*TABLES, *(["decision_node"] if vault.has_key_columns else []))
-    if vault.configuration.mode == "external":
+    if not vault._connection.records.layout.holds_rows:
         names = tuple(name for name in names if name not in ("record", "owner"))
     return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
 
