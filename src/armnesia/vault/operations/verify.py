@@ -80,8 +80,6 @@ def verify(
                 kind = type(error).__name__
                 found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
             problems += found
-            if state.version >= WITH_SERVICE:
-                problems += token_problems(session, _keyring(connection, state))
             notes += remarks
             if state.rotated_below is not None:
                 notes.append("the rotation of the digest key is not finished: run armnesia rotate-key digest")
@@ -235,6 +233,8 @@ def _row_problems(
         return [f"state: {error}"], []
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
     root, decisions, problems = _decisions(session, state, keyring)
+    if state.version >= WITH_SERVICE:
+        problems += token_problems(session, keyring)
     digests = scan.digests._replace(decision=root)
     problems += [
         f"{table}: rows were added, changed or removed by something other than armnesia"
