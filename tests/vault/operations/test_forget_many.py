@@ -178,7 +178,12 @@ def test_one_commit_and_one_erase(sqlite_place: Place, monkeypatch: pytest.Monke
         database._connection.set_trace_callback(  # type: ignore[attr-defined]
             lambda sql: commits.append(sql) if sql.startswith("COMMIT") else None
         )
-        monkeypatch.setattr(database, "erase", lambda **options: erased.append(1) or erase(**options))
+
+        def counted_erase(**options: Any) -> bool:
+            erased.append(1)
+            return erase(**options)
+
+        monkeypatch.setattr(database, "erase", counted_erase)
         vault.forget(users=["dan"])
         alone = len(commits), len(erased)
         vault.forget_many([ForgetRequest(users=[name]) for name in ("ann", "bob", "cem")])
