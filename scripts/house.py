@@ -77,6 +77,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("tokens",),
         ("running",),
         ("api",),
+        ("opendsr",),
         ("app", "client"),
         ("server",),
         ("__init__",),

@@ -13,6 +13,7 @@ import uvicorn
 
 from armnesia.service.app import create_app
 from armnesia.service.client import Client
+from armnesia.service.opendsr.processor import Processor
 from armnesia.service.server import Address, _configuration
 from armnesia.service.settings import Settings
 from armnesia.vault import Configuration, Role, UserType
@@ -79,9 +80,11 @@ def serving(
 
 
 @contextmanager
-def serving_existing(place: Place, tokens: dict[str, str], settings: Settings = SETTINGS) -> Iterator[Served]:
+def serving_existing(
+    place: Place, tokens: dict[str, str], settings: Settings = SETTINGS, made: Processor | None = None
+) -> Iterator[Served]:
     """Serve a vault, of which these tokens are the first, from a thread of this process."""
-    app = create_app(place.open, settings)
+    app = create_app(place.open, settings, processor=made)
     with listening(app) as url:
         yield Served(url, place, tokens, app, {role: number for number, role in enumerate(tokens, 1)})
 

@@ -1,8 +1,10 @@
 """Who gets in: every endpoint of the OpenAPI document, with every token that must not suffice."""
 
 import re
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,10 +16,11 @@ from armnesia.service.tokens import Route
 from armnesia.vault import Role, Token, Tokens, Vault
 from armnesia.vault.results import token_digest
 from tests.databases import Place
-from tests.service.servers import PEOPLE, SETTINGS, Served, serving
+from tests.service.certificates import processor
+from tests.service.servers import PEOPLE, SETTINGS, Served, fill, serving, serving_existing
 from tests.vault.raw_vaults import change, values
 
-OPEN = {("get", "/live")}
+OPEN = {("get", "/live"), ("get", "/v2/discovery"), ("get", "/v2/certificate.pem")}
 """What needs no token: a new endpoint has to be added here, or refuse strangers."""
 
 
@@ -31,7 +34,9 @@ class Endpoint(NamedTuple):
 
 
 def endpoints() -> Iterator[Endpoint]:
-    app = create_app(lambda: Vault.open("sqlite:///never-opened.db"), SETTINGS)
+    with tempfile.TemporaryDirectory() as folder:
+        made = processor(Path(folder))
+    app = create_app(lambda: Vault.open("sqlite:///never-opened.db"), SETTINGS, processor=made)
     for path, methods in app.openapi()["paths"].items():
         for method, described in methods.items():
             role = described.get("x-role")
@@ -51,6 +56,9 @@ def call(served: Served, endpoint: Endpoint, authorization: str | None) -> Any:
 
 def is_refused(answer: Any, status: int) -> bool:
     told = answer.json()
+    if answer.url.path.startswith("/v2/"):
+        assert set(told["error"]) == {"code", "message", "errors"}
+        return bool(told["error"]["code"] == answer.status_code == status)
     assert answer.headers["content-type"] == "application/problem+json"
     assert told["status"] == answer.status_code
     assert set(told) == {"type", "title", "status", "detail"}
@@ -60,7 +68,8 @@ def is_refused(answer: Any, status: int) -> bool:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("access")
-    with serving(Place(f"sqlite:///{folder}/vault.db", folder / "vault.db.keys")) as running:
+    place = Place(f"sqlite:///{folder}/vault.db", folder / "vault.db.keys")
+    with serving_existing(place, fill(place), made=processor(folder)) as running:
         yield running
 
 

@@ -1,5 +1,7 @@
 """Schemathesis: requests made from the OpenAPI document have answers as documented, and none fails."""
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,8 @@ from schemathesis.specs.openapi.checks import (
 from armnesia.service.app import create_app
 from armnesia.vault import Vault
 from tests.databases import Place
-from tests.service.servers import Served, serving
+from tests.service.certificates import processor
+from tests.service.servers import Served, fill, serving_existing
 
 CHECKS: Any = [
     not_a_server_error,
@@ -30,11 +33,18 @@ CHECKS: Any = [
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("schema")
-    with serving(Place(f"sqlite:///{folder}/vault.db", folder / "vault.db.keys")) as running:
+    place = Place(f"sqlite:///{folder}/vault.db", folder / "vault.db.keys")
+    with serving_existing(place, fill(place), made=processor(folder)) as running:
         yield running
 
 
-DOCUMENT = schemathesis.openapi.from_dict(create_app(lambda: Vault.open("sqlite:///never.db")).openapi())
+def document() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        made = processor(Path(folder))
+    return create_app(lambda: Vault.open("sqlite:///never.db"), processor=made).openapi()
+
+
+DOCUMENT = schemathesis.openapi.from_dict(document())
 
 
 @DOCUMENT.parametrize()

@@ -14,6 +14,10 @@ from armnesia import __version__
 from armnesia.core.errors import ArmnesiaError
 from armnesia.service.api import ROUTERS
 from armnesia.service.frame import Frame
+from armnesia.service.opendsr.desk import Desk
+from armnesia.service.opendsr.endpoints import router as opendsr_router
+from armnesia.service.opendsr.errors import PREFIX, error_response
+from armnesia.service.opendsr.processor import Processor
 from armnesia.service.problems import (
     Problem,
     ProblemDetails,
@@ -37,10 +41,11 @@ def create_app(
     settings: Settings | None = None,
     *,
     headers: Mapping[str, str] | None = None,
+    processor: Processor | None = None,
 ) -> FastAPI:
     """Make the application over a vault; `open_vault` makes a new connection to it.
 
-    `headers` are added to every answer.
+    `headers` are added to every answer. With a `processor`, requests of controllers are taken by OpenDSR.
 
     >>> app = create_app(lambda: Vault.open("sqlite:///vault.db"))
     >>> sorted(app.openapi()["paths"])[:2]
@@ -50,7 +55,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.running():
+        async with service.running(*desks):
             yield
 
     app = FastAPI(
@@ -66,6 +71,11 @@ def create_app(
     app.state.service = service
     for router in ROUTERS:
         app.include_router(router)
+    desks = []
+    if processor is not None:
+        app.include_router(opendsr_router)
+        app.state.processor, app.state.desk = processor, Desk(service.worker, processor)
+        desks.append(app.state.desk)
     _tell_problems(app)
     app.add_middleware(
         Frame,
@@ -85,27 +95,32 @@ def _tell_problems(app: FastAPI) -> None:
         problem = problem_of(error)
         own = {} if error is problem else described(error)
         request.scope["armnesia.problem"] = {"problem": problem.kind, **own}
-        return problem.response()
+        return _told(request, problem)
 
-    async def of_status(_: Request, error: Exception) -> Response:
+    async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if isinstance(error.__cause__, Problem):  # raised while the body was read
-            return error.__cause__.response()
-        response = problem_of_status(error.status_code).response()
+            return _told(request, error.__cause__)
+        response = _told(request, problem_of_status(error.status_code))
         if "allow" in (names := {name.lower(): value for name, value in (error.headers or {}).items()}):
             response.headers["Allow"] = names["allow"]
         return response
 
-    async def of_validation(_: Request, error: Exception) -> Response:
+    async def of_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         if not fields:
             fields.update(_names_in(app.openapi()))
-        return problem_of_validation(error.errors(), frozenset(fields)).response()
+        return _told(request, problem_of_validation(error.errors(), frozenset(fields)))
 
     app.add_exception_handler(ArmnesiaError, of_error)
     app.add_exception_handler(Problem, of_error)
     app.add_exception_handler(HTTPException, of_status)
     app.add_exception_handler(RequestValidationError, of_validation)
+
+
+def _told(request: Request, problem: Problem) -> Response:
+    """The answer, in the form that its caller expects."""
+    return error_response(problem) if request.url.path.startswith(PREFIX) else problem.response()
 
 
 def _names_in(document: Mapping[str, Any]) -> set[str]:

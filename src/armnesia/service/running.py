@@ -5,9 +5,9 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from fastapi import Request
 
@@ -23,6 +23,13 @@ from armnesia.vault import Vault
 from armnesia.vault.keys.canonical_json import utc_now
 
 _Result = TypeVar("_Result")
+
+
+class Background(Protocol):
+    """Work beside the answers to requests."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
 
 
 @dataclass
@@ -51,10 +58,12 @@ class Service:
         self._ended = threading.Event()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, *others: Background) -> AsyncIterator[None]:
         """Run the threads of the vault and the work in the background."""
         with self.worker:
-            noting = asyncio.create_task(self._note_uses())
+            tasks = [
+                asyncio.create_task(work) for work in (self._note_uses(), *(each.run() for each in others))
+            ]
             verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
             if self.settings.verify_hours:
                 verifying.start()
@@ -62,9 +71,9 @@ class Service:
                 yield
             finally:
                 self._ended.set()
-                noting.cancel()
-                with suppress(asyncio.CancelledError):
-                    await noting
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
                 await self._note_now()
 
     async def _note_uses(self) -> None:

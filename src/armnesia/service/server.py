@@ -12,6 +12,7 @@ import uvicorn
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
+from armnesia.service.opendsr.processor import Processor
 from armnesia.service.settings import Settings
 from armnesia.service.structured_log import log, log_to
 from armnesia.vault import Vault
@@ -71,14 +72,20 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def serve(open_vault: Callable[[], Vault], address: Address, settings: Settings) -> None:
+def serve(
+    open_vault: Callable[[], Vault],
+    address: Address,
+    settings: Settings,
+    processor: Processor | None = None,
+) -> None:
     """Serve until the process is told to end; then answer what was accepted."""
     log_to(sys.stderr)
     warnings.showwarning = _log_warning
     with open_vault() as vault:  # refused before anything listens
         if not len(vault.tokens()):
             log("no tokens", {"hint": "make one with armnesia token create --role operator"})
-    app = create_app(open_vault, settings, headers=_HSTS if address.has_tls else {})
+    headers = _HSTS if address.has_tls else {}
+    app = create_app(open_vault, settings, headers=headers, processor=processor)
     uvicorn.Server(_configuration(app, address)).run()
 
 

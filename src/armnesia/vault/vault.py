@@ -37,6 +37,12 @@ from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
 from armnesia.vault.operations.status import pending_erasures, status_of
+from armnesia.vault.operations.subject_requests import (
+    add_subject_request,
+    change_subject_request,
+    find_subject_request,
+    list_subject_requests,
+)
 from armnesia.vault.operations.tokens import create_token, list_tokens, note_token_uses, revoke_token
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
@@ -65,6 +71,7 @@ from armnesia.vault.results import (
     Served,
     ServedDecisions,
     Status,
+    SubjectRequest,
     Token,
     Tokens,
     Upgraded,
@@ -520,6 +527,22 @@ class Vault:
     def note_token_uses(self, uses: Mapping[int, int]) -> None:
         """Note how often tokens, by their numbers, were used today."""
         note_token_uses(self._connection, uses)
+
+    def add_subject_request(self, request: SubjectRequest, body: bytes) -> SubjectRequest:
+        """Store a request of a controller, encrypted; the same one again is returned as it is now."""
+        return add_subject_request(self._connection, request, body)
+
+    def subject_request(self, id: str) -> SubjectRequest | None:  # noqa: A002 (the usual name)
+        """The request of a controller with this id; None if there is none."""
+        return find_subject_request(self._connection, id)
+
+    def subject_requests(self, *, only_open: bool = False) -> tuple[SubjectRequest, ...]:
+        """All requests of controllers, or those with something left to do, the oldest first."""
+        return list_subject_requests(self._connection, only_open=only_open)
+
+    def change_subject_request(self, before: SubjectRequest, after: SubjectRequest) -> SubjectRequest:
+        """Put a request in the place of the one that was read; refuse if it has changed meanwhile."""
+        return change_subject_request(self._connection, before, after)
 
     def close(self) -> None:
         """Close the connection to the database."""

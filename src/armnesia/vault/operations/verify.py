@@ -22,6 +22,7 @@ from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.signing_keys import certificates_to_reissue
+from armnesia.vault.state.subject_requests import subject_request_problems
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.tokens import token_problems
 from armnesia.vault.storage import tables
@@ -234,7 +235,7 @@ def _row_problems(
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
     root, decisions, problems = _decisions(session, state, keyring)
     if state.version >= WITH_SERVICE:
-        problems += token_problems(session, keyring)
+        problems += [*token_problems(session, keyring), *subject_request_problems(session, keyring)]
     digests = scan.digests._replace(decision=root)
     problems += [
         f"{table}: rows were added, changed or removed by something other than armnesia"

@@ -603,10 +603,15 @@ def read_subject_request(session: Session, id_: str) -> SubjectRequestRow | None
     return _subject_request(found[0]) if found else None
 
 
-def read_subject_requests(session: Session, statuses: Sequence[str]) -> list[SubjectRequestRow]:
-    """The requests of controllers with one of these statuses."""
-    sql = f"SELECT {SUBJECT_REQUEST_COLUMNS} FROM subject_request WHERE "
-    return [_subject_request(row) for row in _with_keys(session, sql, "status", statuses)]
+def read_subject_requests(session: Session, *, only_open: bool = False) -> list[SubjectRequestRow]:
+    """All requests of controllers; or those with something left to do, as also to tell the controller."""
+    sql = f"SELECT {SUBJECT_REQUEST_COLUMNS} FROM subject_request"
+    if only_open:
+        condition = " WHERE status IN (?, ?) OR facts LIKE ?"
+        found = session.query(sql + condition, "pending", "in_progress", '%"callbacks":[{%')
+    else:
+        found = session.query(sql)
+    return [_subject_request(row) for row in found]
 
 
 def _subject_request(row: Row) -> SubjectRequestRow:
