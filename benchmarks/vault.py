@@ -102,7 +102,10 @@ class BareSql:
             )
 
     def forget(self, user: str) -> None:
-        """Run the statements; names and numbers are those of another request, of the same length."""
+        """Run the statements; names and numbers are those of another request, of the same length.
+
+        The seals are new each time: SQLite would not write a page that an update leaves as it is.
+        """
         self.sequence += 1
         owner, request = self.owner_digest(user), secrets.token_bytes(DIGEST_BYTES)
         with self.database.writing() as session:
@@ -121,8 +124,8 @@ class BareSql:
                     tables.delete_tally(owner),
                     tables.put_row("suppressed", (owner, "user", self.sequence, None)),
                     tables.put_row("request", (request, self.sequence, "0" * 32)),
-                    tables.put_decision(decision),
-                    tables.update_vault(state),
+                    tables.put_decision(decision._replace(seal=secrets.token_bytes(len(decision.seal)))),
+                    tables.update_vault(state._replace(seal=secrets.token_bytes(len(state.seal)))),
                 ]
             )
         self.database.erase()

@@ -73,6 +73,7 @@ OLD = {"--action", "--reward", "--id", "--nobody"}  # the page says that they ar
 ON_CLICKS = ("clicks.csv", *INGEST[2:6])
 REQUEST = (*ON_CLICKS, "--actions", "A,B", "--user-column", "person", "--user", "u1")
 MANY = ("--url", "sqlite:///many.db")
+EXTERNAL = ("--url", "sqlite:///external.db")
 SUCCESSION = ("--successor-of", "sqlite:///many.db")
 EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("decide", "", (*ON_CLICKS, "--actions", "A,B")),
@@ -121,6 +122,11 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("init", "", ("--actions", "A,B", "--by", "row", *MANY)),
     ("ingest", None, (*INGEST[1:], *MANY)),
     ("init", " with `--successor-of`", (*SUCCESSION, "--url", "sqlite:///new.db")),
+    ("init", "", ("--actions", "A,B", "--external", "--may-erase-at-source", *EXTERNAL)),
+    ("ingest", None, ("clicks.parquet", *INGEST[2:], *EXTERNAL)),
+    ("erase", "", ("--status", *EXTERNAL)),
+    ("forget", None, ("--user", "u1", *EXTERNAL)),
+    ("erase", "", ("--purge", *EXTERNAL)),
     ("decide", " with `--where`", ("--where", "row=r1", *MANY)),
     ("decide", " of many decisions", MANY),
     ("arms add", " of many decisions", ("D", "--where", "row=r1", *MANY)),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from armnesia import KLLCB, LCB, LEARNERS, ArmStatistics, Imitation, Learner
 from armnesia.core.parameters import build, parameters_of
 from armnesia.learners import CountsOnlyLearner, MeanAndCountLearner, PenaltyLearner
+from armnesia.unlearners.base import decision_distribution
 from tests.learners.bound_learners import bound_learner
 
 UNIT = 10**9  # the package holds rewards in 10⁻⁹ of their range
@@ -52,6 +53,20 @@ def test_it_is_made_from_its_declared_parameters(name: str) -> None:
     defaults = {parameter.name: parameter.default for parameter in parameters_of(kind)}
     assert "default_action" in defaults
     assert build(kind, {}) == build(kind, defaults) == kind()
+
+
+@each_learner
+@properties
+@given(arms=arms_of_any_kind)
+def test_the_arm_is_the_first_with_the_highest_score_shown(name: str, arms: Arms) -> None:
+    statistics, learner = statistics_of(arms, 2.0, 6.0), bound_learner(name)
+    decision = learner.decide(statistics)
+    scores = decision.scores.tolist()
+    first = scores.index(max(scores)) if any(arms) else 0
+    assert decision.action == first
+    assert decision_distribution(learner, statistics).tolist() == [
+        float(arm == first) for arm in range(len(arms))
+    ]
 
 
 @each_learner

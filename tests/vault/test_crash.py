@@ -165,13 +165,13 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
         with connection.writing() as transaction:
             state = transaction.state
             target = ErasureTarget.of(users=["ann"])
-            sums, rows, _, to_tallies = connection.records.delete(transaction, target, None)
+            deleted = connection.records.delete(transaction, target, None)
             stream = state.require_stream()
-            found = DeletionRequest.from_sums(stream.statistics, sums[1])
+            found = DeletionRequest.from_sums(stream.statistics, deleted.sums[1])
             assert found is not None
             rolled_back = replace(stream, statistics=stream.statistics.without(found))
-            digests = state.digests.update(transaction.keyring, "record", rows)
-            transaction.add(*to_tallies)
+            digests = state.digests.update(transaction.keyring, "record", deleted.rows)
+            transaction.add(*deleted.to_tallies)
             transaction.store(replace(state.with_stream(rolled_back), digests=digests))
         assert vault.verify().holds
         assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))

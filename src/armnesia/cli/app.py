@@ -32,6 +32,7 @@ COMMANDS = {
         "init": "vault.init",
         "ingest": "vault.ingest",
         "forget": "vault.forget",
+        "erase": "vault.erase",
         "readmit": "vault.readmit",
         "verify": "vault.verify",
         "ledger": "vault.ledger",

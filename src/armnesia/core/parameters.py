@@ -97,9 +97,8 @@ def build(kind: type[T], options: Mapping[str, Any]) -> T:
     Traceback (most recent call last):
     armnesia.core.errors.InvalidInputError: lottery has no option 'ratio'; it has 'keep'
     """
-    known = parameter_names(kind)
     for option in options:
-        if option not in known:
+        if option not in (known := parameter_names(kind)):
             name = getattr(kind, "name", kind.__name__)
             raise InvalidInputError(f"{name} has no option {option!r}; it has {listed(known) or 'none'}")
     return kind(**options)

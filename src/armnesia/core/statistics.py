@@ -206,7 +206,7 @@ class ArmStatistics:
     @cached_property
     def total(self) -> IntArray:
         """N: the number of records of all arms, one number per data set."""
-        total = np.asarray(self.counts.sum(axis=-1))
+        total = np.asarray(np.add.reduce(self.counts, axis=-1))
         total.flags.writeable = False
         return total
 

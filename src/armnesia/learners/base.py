@@ -141,12 +141,16 @@ class Learner(ABC):
 
     def decide(self, statistics: ArmStatistics) -> Decision:
         """Serve the arm with the highest score; ties go to the first."""
-        no_data = statistics.total == 0
-        default = 0 if self.default_action is None else statistics.index_of(self.default_action)
         unit_scores = self.unit_scores(statistics)
-        index = np.asarray(np.where(no_data, default, unit_scores.argmax(axis=-1)), dtype=np.int64)
         scores = self.on_reward_scale(unit_scores, statistics.reward_range)
-        return Decision(statistics.actions, index, scores, np.asarray(no_data))
+        no_data = np.asarray(statistics.total == 0)
+        return Decision(statistics.actions, self.best_arm(statistics, unit_scores), scores, no_data)
+
+    def best_arm(self, statistics: ArmStatistics, unit_scores: FloatArray) -> IntArray:
+        """The position of the arm that `decide` serves, by these scores; the default arm without records."""
+        default = 0 if self.default_action is None else statistics.index_of(self.default_action)
+        best = np.where(statistics.total == 0, default, unit_scores.argmax(axis=-1))
+        return np.asarray(best, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.special import erfcx, ndtr
 
+_REAL = (float, Real)  # float first: the check for a Real is slow
 _DELTA_MARGIN = 1e-11
 _SOLVER_MARGIN = 1e-10
 _SMALLEST_DELTA = 1e-300  # below it δ(ε) leaves the range of doubles; it is treated as 0
@@ -104,7 +105,7 @@ def privacy_curve(gamma: float) -> PrivacyCurve:
     γ = 0 is no noise (δ = 1 at every finite ε), γ = ∞ is noise alone (δ = 0). An infinite ε guarantees
     nothing, so δ = 0 holds there.
     """
-    if not isinstance(gamma, Real) or not gamma >= 0:
+    if not isinstance(gamma, _REAL) or not gamma >= 0:
         raise InvalidInputError(f"gamma must be 0 or more; got {gamma!r}")
     return PrivacyCurve(float(gamma))
 
@@ -128,13 +129,13 @@ def calibrate(*, epsilon: float, delta: float) -> float:
 
 def check_epsilon(epsilon: float) -> None:
     """Refuse a value that is not a privacy loss."""
-    if not isinstance(epsilon, Real) or not epsilon >= 0:
+    if not isinstance(epsilon, _REAL) or not epsilon >= 0:
         raise InvalidInputError(f"epsilon must be 0 or more; got {epsilon!r}")
 
 
 def check_delta(delta: float) -> None:
     """Refuse a value that is not a probability."""
-    if not isinstance(delta, Real) or not 0 <= delta <= 1:
+    if not isinstance(delta, _REAL) or not 0 <= delta <= 1:
         raise InvalidInputError(f"delta must be a probability between 0 and 1; got {delta!r}")
 
 

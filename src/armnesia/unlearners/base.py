@@ -241,7 +241,8 @@ class Unlearner(ABC):
         no_data = retained.total == 0
         if np.count_nonzero(no_data) or probabilities.shape != retained.counts.shape:
             probabilities = default_where_empty(learner, retained, probabilities)
-        unchanged = request.is_empty & (not self.conceals_empty_requests)
+        is_empty = retained.total == statistics.total  # both are known, and the request's would be added up
+        unchanged = is_empty & (not self.conceals_empty_requests)
         codes = first_branch({Branch.NO_DATA_LEFT: no_data, Branch.UNCHANGED: unchanged}, otherwise=branch)
         guarantee = self.guarantee(request, budget)
         if learner.reveals:
@@ -333,4 +334,4 @@ def default_where_empty(learner: Learner, retained: ArmStatistics, probabilities
 
 def decision_distribution(learner: Learner, statistics: ArmStatistics) -> FloatArray:
     """All probability on the arm that the learner serves."""
-    return one_hot(learner.decide(statistics).index, statistics.n_actions)
+    return one_hot(learner.best_arm(statistics, learner.unit_scores(statistics)), statistics.n_actions)

@@ -112,6 +112,8 @@ class Configuration:
     delta: float = 0.0
     penalty: Penalty = "retained"
     mode: str = MANAGED
+    may_erase_at_source: bool = False
+    """Whether rows of forgotten people may be deleted at the sources of an external vault."""
     user_type: UserType | None = None
     """How people are named; None: the first ingest that brings users fixes it."""
     plain_booleans: bool = True
@@ -151,6 +153,11 @@ class Configuration:
             object.__setattr__(self, "user_type", UserType.named(self.user_type))
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
+        if self.may_erase_at_source and self.mode == MANAGED:
+            raise InvalidInputError(
+                "may_erase_at_source (--may-erase-at-source) needs an external vault (--external): the rows"
+                " of a managed vault are in the vault itself, where forget deletes them"
+            )
         self._check_keys()
         if self.arms:
             raise InvalidInputError("a new vault offers all its actions; add and retire arms later")
@@ -375,6 +382,8 @@ class Configuration:
         rules = [rule.to_dict() for rule in written.pop("arms")]
         if rules:
             written["arms"] = rules
+        if not self.may_erase_at_source:
+            del written["may_erase_at_source"]
         if not self.plain_booleans:  # vaults of the first release have none of these four keys
             del written["plain_booleans"]
         if not self.plain_decimals:

@@ -19,6 +19,7 @@ _WRITTEN_IN_SEVERAL_WAYS = (
     *(np.float16, np.float32, np.longdouble),
 )
 """Types whose values other programs write into files otherwise than `label_text` does."""
+_TEXTS, _ITERABLES = (str, bytes), (list, tuple, Iterable)  # lists first: the check for an Iterable is slow
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ErasureTarget:
         if (users is None) == (records is None):
             raise InvalidInputError("name what to forget, by exactly one of users and records")
         given = users if users is not None else records
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        if isinstance(given, _TEXTS) or not isinstance(given, _ITERABLES):
             got = "a single text" if isinstance(given, str) else f"a single {type(given).__name__}"
             raise InvalidInputError(f"what to forget must be a list of names; got {got}")
         labels: set[str | None] = set()

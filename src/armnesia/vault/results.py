@@ -385,6 +385,47 @@ class HeldSource:
 
 
 @dataclass(frozen=True)
+class SourceErasure:
+    """How far rows of forgotten people are erased at a source, by the last ledger entry about it."""
+
+    number: int
+    """By which the ledger and certificates name the source."""
+    name: str
+    state: str
+    """`untouched`, `logically deleted` or `purged`."""
+    pending: int
+    """How many requests were answered since."""
+    interrupted: bool
+    """Whether an erasure was begun and is not finished."""
+    entry: int | None
+    before: int | None
+    after: int | None
+    remains: tuple[str, ...]
+    due: str | None
+    """From when on a purge respects the retention of the table."""
+
+
+@dataclass(frozen=True)
+class SourceErasures:
+    """The sources of an external vault, and whether rows may be erased there."""
+
+    permitted: bool
+    sources: tuple[SourceErasure, ...]
+    head: Head
+
+    @property
+    def pending(self) -> int:
+        """How many requests are pending at the source where most are."""
+        return max((each.pending for each in self.sources), default=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys `permitted`, `pending`, `sources` and `head`."""
+        sources = [{**asdict(each), "remains": list(each.remains)} for each in self.sources]
+        own = {"permitted": self.permitted, "pending": self.pending}
+        return {**own, "sources": sources, "head": str(self.head)}
+
+
+@dataclass(frozen=True)
 class Status:
     """The state of a vault. `scores` is None unless the operator asked for it."""
 
@@ -408,13 +449,17 @@ class Status:
     """How many decisions there are; None in a vault without key columns."""
     scores_of: Mapping[str, str] | None = None
     """The key of the decision that `scores` are of; None in a vault without key columns."""
+    source_erasures_pending: int | None = None
+    """How many requests wait for an erasure at a source; None where none may be made."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, and a note on who may see them; `decisions` only where there can be many.
 
-        `scores_of` only with the scores of one of them.
+        `scores_of` only with the scores of one of them, and `source_erasures_pending` only where rows may be
+        erased at their sources.
         """
-        optional = {"decisions": self.decisions, "scores_of": self.scores_of}
+        names = ("decisions", "scores_of", "source_erasures_pending")
+        optional = {name: getattr(self, name) for name in names}
         fields = {name: value for name, value in vars(self).items() if name not in optional}
         return {
             **fields,

@@ -1,11 +1,12 @@
 """`Vault`: a log in a database that serves a decision and can forget people."""
 
+import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
@@ -25,6 +26,7 @@ from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.copy import copy_vault
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
+from armnesia.vault.operations.erase import check_erasable, erase_at_sources, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import ForgetRequest, RequestOptions, forget, forget_many, preview
@@ -70,6 +72,7 @@ from armnesia.vault.results import (
     SavedCertificates,
     Served,
     ServedDecisions,
+    SourceErasures,
     Status,
     SubjectRequest,
     Token,
@@ -270,14 +273,50 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
+        rows: Any = None,
+        erase_at_source: bool = False,
+        purge: bool = False,
+        ignore_retention: bool = False,
     ) -> Forgotten:
         """Forget people, or single records by their id, permanently, with a certificate.
 
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
-        `exactly` states that the names are meant as they are.
+        `exactly` states that the names are meant as they are. `rows` is a log of exactly their rows, as
+        another system has found them: an external vault then reads no source, and the certificate says so.
+        With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
         """
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
-        return forget(self._connection, ErasureTarget.of(users, records), asked)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
+        target = ErasureTarget.of(users, records)
+        if not erase_at_source:
+            if purge or ignore_retention:
+                raise InvalidInputError(
+                    "purge and ignore_retention are about an erasure at the source: give erase_at_source, too"
+                )
+            return forget(self._connection, target, asked)
+        check_erasable(self._connection)
+        done = forget(self._connection, target, asked)
+        try:
+            erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+        except ArmnesiaError as error:
+            raise VaultError(
+                f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
+            ) from None
+        return dataclasses.replace(
+            done, certificate=certificate_of_target(self._connection, target), head=self._state().head
+        )
+
+    def erase_at_sources(self, *, purge: bool = False, ignore_retention: bool = False) -> SourceErasures:
+        """Delete the rows of everybody who is forgotten where the vault has counted others.
+
+        Only in an external vault that was created with `may_erase_at_source`. `purge` also removes what still
+        holds the rows, after the retention that a table declares, or at once with `ignore_retention`. An
+        erasure that was interrupted is finished.
+        """
+        return erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+
+    def source_erasures(self) -> SourceErasures:
+        """How far rows of forgotten people are erased at the sources, and what is due there."""
+        return source_erasures(self._connection)
 
     def forget_many(self, requests: Iterable[ForgetRequest]) -> list[Forgotten | ArmnesiaError]:
         """Answer several requests in one transaction: faster than one by one, with the same results.
@@ -297,9 +336,10 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
+        rows: Any = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly)
+        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

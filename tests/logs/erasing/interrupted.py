@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -57,27 +57,33 @@ STEPS: dict[str, tuple[tuple[str, str], ...]] = {
 
 def main(kind: str, folder: str, plan_file: str, step: str, schema: str = "") -> None:
     store = opened(kind, Path(folder), schema)
-    count = 0
+    steps = killing_before(int(step), STEPS[kind])
+    erase(store, Path(plan_file))
+    print(len(steps))
 
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+
+def killing_before(number: int, functions: Iterable[tuple[str, str]]) -> list[str]:
+    """Kill this process before the call of one of these functions that has this number.
+
+    Returns a list to which the name of each is added that was called.
+    """
+    called: list[str] = []
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def counting(*arguments: Any, **named: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == int(step):
+            called.append(name)
+            if len(called) == number:
                 os.kill(os.getpid(), signal.SIGKILL)
             return function(*arguments, **named)
 
         return counting
 
-    for owner, name in STEPS[kind]:
+    for owner, name in functions:
         place = _found(owner)
         kept = vars(place)[name] if isinstance(place, type) else getattr(place, name)
-        plain = kept.__func__ if isinstance(kept, staticmethod) else kept
-        setattr(
-            place, name, staticmethod(counted(plain)) if isinstance(kept, staticmethod) else counted(plain)
-        )
-    erase(store, Path(plan_file))
-    print(count)
+        plain = counted(name, kept.__func__ if isinstance(kept, staticmethod) else kept)
+        setattr(place, name, staticmethod(plain) if isinstance(kept, staticmethod) else plain)
+    return called
 
 
 def opened(kind: str, folder: Path, schema: str) -> Store:

@@ -5,12 +5,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.logs import open_source, read_log
+from armnesia.logs.files import duckdb_engine, formats
 from tests.unprivileged import unprivileged
 
 # Faults that only the scan of a CSV file tells apart are in test_csv_records.py.
@@ -166,3 +168,25 @@ def test_parquet_columns_of_unusable_types(column: str, values: Any, message: st
     for read in (read_log, open_source):
         with pytest.raises(InvalidLogError, match=message):
             read(tmp_path / "log.parquet", action="action", reward="reward", user="user")
+
+
+def test_many_parquet_files_are_opened_by_few_queries_and_a_broken_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        rows = f"SELECT 'A' AS action, {number % 2} AS reward, range AS user_id FROM range(3)"
+        duckdb.execute(f"COPY ({rows}) TO '{tmp_path}/part-{number:02d}.parquet' (FORMAT parquet)")
+    asked: list[str] = []
+    query = duckdb_engine.query
+
+    def counted(sql: str, *more: Any, **named: Any) -> list[tuple[Any, ...]]:
+        asked.append(sql)
+        return query(sql, *more, **named)
+
+    monkeypatch.setattr(formats, "query", counted)
+    files = formats.open_files(tmp_path / "*.parquet", None)
+    assert (files.n_rows, len(files.parts)) == (90, 30)
+    assert len(asked) == 5
+    (tmp_path / "part-17.parquet").write_bytes(b"PAR1 no more PAR1")
+    with pytest.raises(InvalidLogError, match=r"^source '.*part-17\.parquet' cannot be read as Parquet: "):
+        formats.open_files(tmp_path / "*.parquet", None)

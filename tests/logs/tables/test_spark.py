@@ -386,7 +386,7 @@ def test_a_vault_without_rows_counts_and_looks_up_in_spark(
 
     def put(number: int) -> str:
         rows = range(number)
-        table = {
+        table: dict[str, list[Any]] = {
             "at": list(rows),
             "action": ["AB"[row % 2] for row in rows],
             "reward": [row % 4 / 4 for row in rows],

@@ -2,7 +2,7 @@
 
 import json
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault.keys.canonical_json import canonical, plain, read_json, sha256_hex, utc_now
+from armnesia.vault.keys import canonical_json
+from armnesia.vault.keys.canonical_json import canonical, parse_time, plain, read_json, sha256_hex, utc_now
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(
@@ -138,3 +139,12 @@ def test_the_time_is_now_in_utc() -> None:
     assert before <= datetime.fromisoformat(written) <= after
     assert written.endswith("Z")
     assert [len(utc_now()) for _ in range(100)] == [27] * 100
+
+
+def test_times_follow_the_clock_over_seconds_and_backwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = datetime(2028, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
+    for later in (0, 1, 2, 10**6 - 1, 10**6, 1, 86_400 * 10**6, 0):
+        now = start + timedelta(microseconds=later)
+        whole = int((now - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))
+        monkeypatch.setattr(canonical_json, "time_ns", lambda whole=whole: whole * 1000 + 999)
+        assert parse_time(utc_now()) == now

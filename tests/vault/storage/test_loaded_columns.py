@@ -72,6 +72,8 @@ def test_arrays_of_digests_are_sorted_and_combined_as_integers_are(digests: list
     for digest in digests:
         total ^= int.from_bytes(digest)
     assert xor_of(digests) == total
+    some_more = [index.to_bytes(len(NO_DIGEST)) for index in range(200)]  # the exclusive or of 0 to 199 is 0
+    assert xor_of([*some_more, *digests]) == total
 
 
 INDEXES = {

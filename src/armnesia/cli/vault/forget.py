@@ -12,6 +12,8 @@ from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.options import (
+    IgnoreRetention,
+    Purge,
     VaultOptions,
     epsilon_and_delta,
     with_vault_options,
@@ -44,7 +46,22 @@ def forget(
             "--exactly", help="Accept names without rows, though the vault has rows of similar ones."
         ),
     ] = False,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOG",
+            help="Their rows as another system found them, for an external vault: it reads no source then.",
+        ),
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
+    erase_at_source: Annotated[
+        bool,
+        typer.Option(
+            "--erase-at-source", help="Then delete rows of forgotten people at the sources, as erase does."
+        ),
+    ] = False,
+    purge: Purge = False,
+    ignore_retention: IgnoreRetention = False,
     unlearner: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +85,10 @@ def forget(
         "delta": delta,
         "unlearner_options": parameters or None,
         "exactly": exactly,
+        "rows": rows,
     }
+    if dry_run and erase_at_source:
+        raise InvalidInputError("--dry-run changes nothing, so that --erase-at-source has nothing to erase")
     if certificate is not None:
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
@@ -79,7 +99,13 @@ def forget(
             _warn_of_unknown_ids(found, named)
             print_result(found.to_dict, as_json, *_preview_lines(found))
             return
-        done = vault.forget(**named, **answer)
+        done = vault.forget(
+            **named,
+            **answer,
+            erase_at_source=erase_at_source,
+            purge=purge,
+            ignore_retention=ignore_retention,
+        )
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -140,6 +166,7 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
         *_named_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
         f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
+        *([f"Source: {body['source']['state']}"] if "source" in body else []),
         f"Ledger: entry {body['sequence']}",
         f"Certificate: {file or 'kept in the vault; see armnesia certificate show'}",
         *([] if done.certificate.opening else [names_nobody]),

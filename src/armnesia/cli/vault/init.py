@@ -46,6 +46,13 @@ def init(
     external: Annotated[
         bool, typer.Option("--external", help="Leave the rows at their source; hold statistics and digests.")
     ] = False,
+    may_erase_at_source: Annotated[
+        bool,
+        typer.Option(
+            "--may-erase-at-source",
+            help="With --external: rows of forgotten people may be deleted at their source, on request.",
+        ),
+    ] = False,
     by: opt.By = None,
     most_decisions: Annotated[
         int, typer.Option(help="How many decisions --by may make; rows that bring more are refused.")
@@ -93,6 +100,7 @@ def init(
         delta=delta or 0.0,
         penalty=cast(Any, penalty),  # any text; Configuration refuses an unknown one
         mode=EXTERNAL if external else MANAGED,
+        may_erase_at_source=may_erase_at_source,
         by=tuple(by or ()),
         most_decisions=most_decisions,
         confidence=learner_parameters.pop("confidence", DEFAULT_CONFIDENCE),

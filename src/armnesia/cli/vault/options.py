@@ -35,6 +35,15 @@ Timeout = Annotated[
 MaxEpsilon = Annotated[float | None, typer.Option(help="Policy: the largest ε of a request.")]
 MaxDelta = Annotated[float | None, typer.Option(help="Policy: the largest δ of a request.")]
 Levels = Annotated[str | None, typer.Option(help=f"Policy: the levels allowed, of {','.join(Level)}.")]
+Purge = Annotated[
+    bool,
+    typer.Option(
+        "--purge", help="Also remove what still holds the rows, after the retention that a table declares."
+    ),
+]
+IgnoreRetention = Annotated[
+    bool, typer.Option("--ignore-retention", help="Purge at once: readers of earlier versions fail.")
+]
 StoredHead = Annotated[
     str | None,
     typer.Option(

@@ -53,6 +53,11 @@ def status(
         ["on the suppression list", found.suppressed],
         *([["rows replaced by corrections", found.replaced]] if found.replaced else []),
         ["erasure", found.erasure],
+        *(
+            [["requests to be erased at the sources", f"{found.source_erasures_pending}: armnesia erase"]]
+            if found.source_erasures_pending
+            else []
+        ),
         *([["succeeded by", ", ".join(configuration.successors)]] if configuration.successors else []),
         *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],

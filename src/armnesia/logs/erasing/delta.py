@@ -17,7 +17,6 @@ from armnesia.core.errors import (
     MissingExtraError,
     UnsupportedError,
 )
-from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.erasing.delta_files import DeltaFolder
 from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
@@ -64,6 +63,13 @@ class DeltaEraser:
         if names_in(self._opened(), people):
             raise rows_left(self._name)
         return self._outcome(commit)
+
+    def empty_plan(self) -> ErasurePlan:
+        """A plan that deletes no rows."""
+        return ErasurePlan.new(_KIND, self._name, self._opened().snapshot.version)
+
+    def discard(self, plan: ErasurePlan) -> None:
+        """Nothing was prepared."""
 
     def undo(self, plan: ErasurePlan) -> None:
         """Nothing was prepared."""
@@ -205,8 +211,8 @@ def _of_kind(actions: Sequence[dict[str, Any]], kind: str, name: str) -> list[An
 def _unlisted(files: Sequence[str]) -> Iterator[str]:
     if files:
         yield (
-            f"{counted(len(files), 'file')} that the present version of the table does not have are in its"
-            " folder; deleted rows are in them until the table is vacuumed"
+            "files that the present version of the table does not have are in its folder; deleted rows are"
+            " in them until the table is vacuumed"
         )
 
 

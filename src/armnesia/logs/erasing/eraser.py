@@ -22,6 +22,12 @@ class SourceEraser(Protocol):
     def apply(self, plan: ErasurePlan, people: People) -> Erasure:
         """Delete the rows, once however often it is called, and check that they are gone and no others."""
 
+    def empty_plan(self) -> ErasurePlan:
+        """A plan that deletes no rows: applied, it says what is left of rows that are gone already."""
+
+    def discard(self, plan: ErasurePlan) -> None:
+        """Remove what a plan has prepared and not put in place, before another plan is made."""
+
     def undo(self, plan: ErasurePlan) -> None:
         """Remove what a plan has prepared; refuse a plan that was applied in part."""
 

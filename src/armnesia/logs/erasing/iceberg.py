@@ -16,7 +16,7 @@ from armnesia.core.errors import (
     MissingExtraError,
     UnsupportedError,
 )
-from armnesia.core.messages import all_of, counted
+from armnesia.core.messages import all_of
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import names_in
@@ -68,6 +68,13 @@ class IcebergEraser:
         if names_in(self._opened(), people):
             raise rows_left(self._name)
         return self._outcome(plan)
+
+    def empty_plan(self) -> ErasurePlan:
+        """A plan that deletes no rows."""
+        return ErasurePlan.new(_KIND, self._name, self._opened().snapshot.version)
+
+    def discard(self, plan: ErasurePlan) -> None:
+        """Nothing was prepared."""
 
     def undo(self, plan: ErasurePlan) -> None:
         """Nothing was prepared."""
@@ -180,7 +187,7 @@ class IcebergEraser:
         with self._failures_in_words():
             old_files = unreferenced_files(table)
             is_named = current is not None and has_deleted_entries(table.current_snapshot(), table.io)
-        remains = list(_sentences(table, current, len(earlier), len(old_files), is_named))
+        remains = list(_sentences(table, current, bool(earlier), bool(old_files), is_named))
         state = SourceState.LOGICALLY_DELETED if earlier or old_files else SourceState.PURGED
         before = made[0].parent_snapshot_id if made else plan.version
         after = made[-1].snapshot_id if made else None
@@ -192,19 +199,18 @@ class IcebergEraser:
 
 
 def _sentences(
-    table: Any, current: int | None, n_snapshots: int, n_files: int, is_named: bool
+    table: Any, current: int | None, has_snapshots: bool, has_files: bool, is_named: bool
 ) -> Iterator[str]:
     """Where rows or names remain."""
-    if n_snapshots:
+    if has_snapshots:
         yield (
-            f"{counted(n_snapshots, 'earlier snapshot')} of the table, with the files that only they have,"
-            " are there until they expire"
+            "earlier snapshots of the table, with the files that only they have, are there until they expire"
         )
     others = sorted(name for name, each in table.metadata.refs.items() if each.snapshot_id != current)
     if others:
         yield f"branches or tags keep earlier snapshots: {all_of(map(repr, others))}"
-    if n_files:
-        yield f"{counted(n_files, 'file')} that no snapshot refers to are there until they are removed"
+    if has_files:
+        yield "files that no snapshot refers to are there until they are removed"
     if is_named:
         yield (
             "manifests of the present snapshot have entries of deleted files, whose lowest and highest values"

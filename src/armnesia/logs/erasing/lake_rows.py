@@ -51,10 +51,9 @@ def other_rows_stayed(before: LakeSource, after: LakeSource, role: str, names: f
 
 def marked_rows(source: LakeSource) -> tuple[str, ...]:
     """A sentence if files hold rows that are only marked as deleted, which nobody can find by name."""
-    marked = sum(1 for file in source.snapshot.files if file.removed)
-    if not marked:
+    if not any(file.removed for file in source.snapshot.files):
         return ()
     return (
-        f"{marked} of the table's files hold rows that an earlier deletion has only marked (deletion vectors"
-        " or position deletes); these may be of the same people, and stay until the files are written again",
+        "files of the table hold rows that an earlier deletion has only marked (deletion vectors or position"
+        " deletes); these may be of the same people, and stay until the files are written again",
     )

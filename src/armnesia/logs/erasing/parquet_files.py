@@ -79,6 +79,16 @@ class ParquetEraser:
             raise rows_left(self._location)
         return _purged(plan)
 
+    def empty_plan(self) -> ErasurePlan:
+        """A plan that deletes no rows."""
+        return ErasurePlan.new(_KIND, self._location)
+
+    def discard(self, plan: ErasurePlan) -> None:
+        """Remove the new files that have not taken their places."""
+        plan.check(_KIND, self._location)
+        for swap in plan.files:
+            _remove(swap.staged)
+
     def undo(self, plan: ErasurePlan) -> None:
         """Remove the new files, unless some have taken their places already: the old ones are gone then."""
         plan.check(_KIND, self._location)
@@ -88,8 +98,7 @@ class ParquetEraser:
                 f"an erasure of which files were replaced cannot be undone; {replaced} of"
                 f" {counted(len(plan.files), 'file')} were: apply it to finish it"
             )
-        for swap in plan.files:
-            _remove(swap.staged)
+        self.discard(plan)
 
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Nothing is left to do: files have no earlier versions."""

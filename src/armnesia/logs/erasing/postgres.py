@@ -75,6 +75,13 @@ class PostgresEraser:
                 raise rows_left(self._location)
         return Erasure(SourceState.LOGICALLY_DELETED, remains=(_DEAD, *_COPIES))
 
+    def empty_plan(self) -> ErasurePlan:
+        """A plan that deletes no rows."""
+        return ErasurePlan.new(_KIND, self._location)
+
+    def discard(self, plan: ErasurePlan) -> None:
+        """Nothing was prepared."""
+
     def undo(self, plan: ErasurePlan) -> None:
         """Nothing was prepared."""
         plan.check(_KIND, self._location)

@@ -180,7 +180,7 @@ def open_files(
         )
     (format_,) = formats
     is_csv = format_.delimiter is not None
-    files = [_open_csv(path, format_) if is_csv else _open_parquet(path, format_, wanted) for path in paths]
+    files = [_open_csv(path, format_) for path in paths] if is_csv else _open_parquet(paths, format_, wanted)
     mixed = any(file.mixed_line_ends for file in files)
     if mixed and len(files) > 1:  # all are read in the lenient mode, so all must be fit for it
         files = [_open_csv(path, format_, lenient=True) for path in paths]
@@ -234,28 +234,60 @@ def stamp_of(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _open_parquet(path: str, format_: Format, wanted: set[str] | None) -> LogFiles:
+def _open_parquet(paths: Sequence[str], format_: Format, wanted: set[str] | None) -> list[LogFiles]:
+    """Open files together: a folder may have thousands; one that cannot be opened is named."""
+    try:
+        return _open_together(paths, format_, wanted)
+    except InvalidLogError:
+        if len(paths) > 1:
+            for path in paths:
+                _open_together([path], format_, wanted)
+        raise
+
+
+def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | None) -> list[LogFiles]:
     """Ask for the columns and for the number of rows; refuse wanted columns that expand too much."""
-    stamp = stamp_of(path)
+    stamps = [stamp_of(path) for path in paths]
 
-    def ask(sql: str) -> list[tuple[Any, ...]]:
-        return query(sql, {"file": [glob.escape(path)]}, shown=path, format_name=format_.name)
+    def ask(sql: str, some: Sequence[str] = paths) -> list[tuple[Any, ...]]:
+        return query(sql, {"files": list(map(glob.escape, some))}, shown=paths[0], format_name=format_.name)
 
-    columns = ask("DESCRIBE SELECT * FROM read_parquet($file, hive_partitioning = false)")
-    ((n_rows,),) = ask("SELECT num_rows FROM parquet_file_metadata($file)")
-    for _, column, reason in expanding_columns(ask, "file"):
+    columns_of: dict[str, tuple[tuple[str, str], ...]] = {}
+    for same, _ in ask(PARQUET_SCHEMAS):
+        columns = ask(PARQUET_COLUMNS, same[:1])
+        columns_of |= dict.fromkeys(same, tuple((name, type_) for name, type_, *_ in columns))
+    n_rows = dict(ask("SELECT file_name, num_rows FROM parquet_file_metadata($files)"))
+    for path, column, reason in expanding_columns(ask, "files"):
         if wanted is None or column in wanted:
             raise _unreadable(path, reason)
-    chunks = ask(
-        "SELECT path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size)"
-        " FROM parquet_metadata($file) GROUP BY column_id, path_in_schema"
-    )
-    largest = {column: size for column, _, size in chunks}
-    named = tuple((name, type_) for name, type_, *_ in columns)
-    opened_file = LogFiles((path,), format_, named, n_rows, (stamp,), largest_chunks=largest)
-    for _, n_in_groups, _ in chunks:
-        opened_file.check_count(n_in_groups)
-    return opened_file
+    largest: dict[str, dict[str, int]] = {path: {} for path in paths}
+    in_groups: dict[str, set[int]] = {path: set() for path in paths}
+    for path, column, n_in_groups, size in ask(_CHUNKS):
+        largest[path][column] = size
+        in_groups[path].add(n_in_groups)
+    opened_files = [
+        LogFiles((path,), format_, columns_of[path], n_rows[path], (stamp,), largest_chunks=largest[path])
+        for path, stamp in zip(paths, stamps, strict=True)
+    ]
+    for file in opened_files:
+        for number in in_groups[file.paths[0]]:
+            file.check_count(number)
+    return opened_files
+
+
+_FIELDS = "name, type, type_length, repetition_type, num_children, converted_type, scale, precision, field_id"
+PARQUET_SCHEMAS = (
+    "SELECT list(file_name), fields FROM ("
+    f"SELECT file_name, list(struct_pack({_FIELDS}, logical_type) ORDER BY place) AS fields"
+    " FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files)) GROUP BY file_name"
+    ") GROUP BY fields"
+)
+"""The columns of the files, nested ones in depth-first order, and which files have them."""
+PARQUET_COLUMNS = "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)"
+_CHUNKS = (
+    "SELECT file_name, path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size)"
+    " FROM parquet_metadata($files) GROUP BY file_name, column_id, path_in_schema"
+)
 
 
 def expanding_columns(

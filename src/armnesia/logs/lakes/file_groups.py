@@ -12,17 +12,8 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.logs.files.duckdb_engine import query
-from armnesia.logs.files.formats import expanding_columns
+from armnesia.logs.files.formats import PARQUET_COLUMNS, PARQUET_SCHEMAS, expanding_columns
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot
-
-_FIELDS = "name, type, type_length, repetition_type, num_children, converted_type, scale, precision, field_id"
-_SCHEMAS = (
-    "SELECT list(file_name), fields FROM ("
-    f"SELECT file_name, list(struct_pack({_FIELDS}, logical_type) ORDER BY place) AS fields"
-    " FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files)) GROUP BY file_name"
-    ") GROUP BY fields"
-)
-"""The columns of the files, nested ones in depth-first order, and which files have them."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +128,7 @@ def _count_rows(snapshot: TableSnapshot, files: Sequence[DataFile]) -> int:
 
 def _groups(snapshot: TableSnapshot, files: Sequence[DataFile]) -> Iterator[FileGroup]:
     """Group files by their columns, in the order of their paths."""
-    found = _ask(snapshot, _SCHEMAS, files)
+    found = _ask(snapshot, PARQUET_SCHEMAS, files)
     schema_of = {path: at for at, (paths, _) in enumerate(found) for path in paths}
     parts: dict[tuple[int, bool], list[DataFile]] = {}
     for file in files:
@@ -153,8 +144,7 @@ def _stored_columns(
     snapshot: TableSnapshot, file: DataFile, fields: Sequence[Mapping[str, Any]]
 ) -> tuple[StoredColumn, ...]:
     """The columns of a file; `fields` has them with all that is nested in them, after the root."""
-    sql = "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)"
-    described = _ask(snapshot, sql, [file])
+    described = _ask(snapshot, PARQUET_COLUMNS, [file])
     top, at = [], 1
     while at < len(fields):
         top.append(fields[at])

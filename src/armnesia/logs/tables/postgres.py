@@ -1,10 +1,9 @@
 """Decisions in a table on a PostgreSQL server."""
 
-import copy
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW
@@ -60,7 +59,6 @@ class PostgresSource(TableSource):
         self._psycopg = psycopg
         self._url = url
         self._type_of: dict[str, str] = {}
-        self._without_indexes = False
         super().__init__(without_password(url), columns, table=table, whole_rows=whole_rows)
         if self._type_of.get(self.columns.named().get("user", "")) == "float4":
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
@@ -160,12 +158,6 @@ class PostgresSource(TableSource):
             while rows := cursor.fetchmany(size):
                 yield rows
                 size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
-
-    def by_scan(self) -> Self:
-        """The same table, read without an index."""
-        other = copy.copy(self)
-        other._without_indexes = True
-        return other
 
     def _highest(self, column: str) -> str | None:
         name = quoted(column)

@@ -50,7 +50,9 @@ class TableSource(Source):
             )
         self._location = location
         self._table = table
-        self._quoted = ".".join(map(quoted, _parts(table)))
+        self._named = ".".join(map(quoted, _parts(table)))
+        self._limits: tuple[str, ...] = ()
+        self._without_indexes = False
         available = self._available()
         super().__init__(columns, available, whole_rows=whole_rows)
         self._names = available
@@ -84,7 +86,25 @@ class TableSource(Source):
     @property
     def quoted_table(self) -> str:
         """The table in SQL."""
-        return self._quoted
+        return self._named
+
+    @property
+    def _quoted(self) -> str:
+        """What rows are selected from, in SQL: the table, or a part of it."""
+        table = self._named_to_read()
+        if not self._limits:
+            return table
+        return f"(SELECT * FROM {table} WHERE {' AND '.join(self._limits)}) AS part"
+
+    def _named_to_read(self) -> str:
+        """The table in SQL, with what else has to stand where it is named."""
+        return self._named
+
+    def by_scan(self) -> Self:
+        """The same table, read without an index."""
+        other = copy.copy(self)
+        other._without_indexes = True
+        return other
 
     def condition(self, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         """SQL that holds for every row of a selection, and for others, with its parameters."""
@@ -161,7 +181,7 @@ class TableSource(Source):
         part, column = copy.copy(self), self._name(self._order)
         limits = [self._compared(column, ">", ABOVE)] if above is not None else []
         limits += [self._compared(column, "<=", UP_TO) if up_to is not None else "1 = 0"]
-        part._quoted = f"(SELECT * FROM {self._quoted} WHERE {' AND '.join(limits)}) AS part"
+        part._limits = tuple(limits)
         part._above, part._up_to = above, up_to
         return part
 

@@ -47,7 +47,7 @@ class SparkSource(TableSource):
         self._session = spark_session()
         self._column_of: dict[str, SparkColumn] = {}
         super().__init__(name, columns, table=self._spark_name, whole_rows=whole_rows)
-        self._quoted = "{log}"  # stands for the table in a statement, without its name
+        self._named = "{log}"  # stands for the table in a statement, without its name
         for role, column in self.columns.named().items():
             self._column_of[column].check(role, self.described(role))
         for column in self._others or ():

@@ -1,12 +1,11 @@
 """Decisions in a table of an SQLite file."""
 
-import copy
 import os
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
@@ -83,6 +82,8 @@ class SqliteSource(TableSource):
         n_read = 0
         sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection:
+            if self._without_indexes:
+                self._check_indexes(connection, sql, parameters)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             try:
                 cursor = connection.execute(sql, parameters)
@@ -104,18 +105,19 @@ class SqliteSource(TableSource):
                 sql = sql.replace(mark, f"?{len(parameters)}")
         return sql, parameters
 
-    def by_scan(self) -> Self:
-        """The same table, read without an index; a view is read as SQLite does it."""
-        with self._connected() as connection:
-            sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
-            ((is_table,),) = connection.execute(sql, (self._table,))
-        other = copy.copy(self)
-        if is_table:
-            plain = quoted(self._table)
-            other._quoted = self._quoted.replace(f"FROM {plain}", f"FROM {plain} NOT INDEXED", 1)
-            if other._quoted == plain:
-                other._quoted = f"{plain} NOT INDEXED"
-        return other
+    def _named_to_read(self) -> str:
+        return f"{self._named} NOT INDEXED" if self._without_indexes else self._named
+
+    def _check_indexes(self, connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> None:
+        """Refuse a statement that reads a damaged index: NOT INDEXED does not reach the tables of a view."""
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)
+        if not any("INDEX" in step for *_, step in plan):
+            return
+        if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise InvalidLogError(
+                f"source {self._path!r} cannot be read without its indexes, of which one may be damaged:"
+                " SQLite's integrity_check finds a fault in the file; run REINDEX on it, or restore it"
+            )
 
     def _highest(self, column: str) -> str | int | None:
         name = quoted(column)

@@ -9,6 +9,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
+from time import time_ns
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
@@ -105,7 +107,13 @@ def utc_now() -> str:
     >>> len(utc_now()), utc_now()[-1]
     (27, 'Z')
     """
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    seconds, nanoseconds = divmod(time_ns(), 10**9)
+    return f"{_second(seconds)}.{nanoseconds // 1000:06d}Z"
+
+
+@lru_cache(maxsize=1)  # a deletion writes two times, and takes a fraction of a second
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
 
 
 def parse_time(text: object) -> datetime:

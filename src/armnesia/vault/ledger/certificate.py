@@ -5,16 +5,16 @@ The opening (salt and request) is neither signed nor stored by the vault. It is 
 handed out, and is checked against the commitment in the signed entry.
 
 A deletion stores a draft of its certificate: everything except the time and the head of issue, the signing
-key, and whether the deleted bytes have left the files. The draft is sealed in the transaction of the
-deletion, and signed when the certificate is handed out. The ledger entry has the hash of the words of its
-certificate (`terms`), so that no key can sign other words.
+key, whether the deleted bytes have left the files, and how far rows are erased at their sources. The draft
+is sealed in the transaction of the deletion, and signed when the certificate is handed out. The ledger entry
+has the hash of the words of its certificate (`terms`), so that no key can sign other words.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
@@ -43,17 +43,19 @@ from armnesia.vault.ledger.commitments import commitment, is_path, root_from_pat
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import BareKeys, TrustedKeys
+from armnesia.vault.ledger.source_claim import form_problems
 
 SCHEMA = "armnesia.certificate/1"
 Erasure = Literal["pending", "complete"]
 ERASURE = ("pending", "complete")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
-_ON_ISSUE = ("issued", "issued_at_head", "signing_key")
+_ON_ISSUE = ("issued", "issued_at_head", "signing_key", "source")
 _PARTS = {"erasure": {"state", "covers"}, "signing_key": {"version", "public"}}
 _BODY = {
     *("schema", "vault", "sequence", "entry", "entry_hash", "claims", "not_covered", "proves", "erasure"),
-    *_ON_ISSUE,
+    *("issued", "issued_at_head", "signing_key"),
 }
+"""Of an external vault also `source`."""
 
 
 @lru_cache(maxsize=256)  # most requests have the same words, and a deletion waits for them
@@ -81,7 +83,7 @@ class CertificateDraft:
 
     body: Mapping[str, Any]
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The canonical JSON of the body, which the digest key in use seals; a new one seals it again."""
         return text_of_plain(self.body)
@@ -125,12 +127,14 @@ class CertificateDraft:
         *,
         head: Head,
         erasure: Erasure,
+        source: Mapping[str, Any] | None = None,
         issued: str | None = None,
         opening: Mapping[str, Any] | None = None,
     ) -> "Certificate":
         """Sign the certificate, with this state of erasure and the current time.
 
-        `head` is the head of the ledger in the same state that says which key is in use.
+        `head` is the head of the ledger in the same state that says which key is in use; `source` is what the
+        ledger up to it says of the sources (`source_claim`).
         """
         if erasure not in ERASURE:
             raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
@@ -145,6 +149,8 @@ class CertificateDraft:
             "issued_at_head": str(head),
             "signing_key": {"version": version, "public": public},
         }
+        if source is not None:
+            body["source"] = source
         text = text_of_plain(body)
         certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
         certificate.__dict__.update(
@@ -200,6 +206,12 @@ class Certificate:
     def erasure(self) -> Erasure:
         """Whether the deleted bytes had left the database's files when the certificate was issued."""
         return "complete" if self.body["erasure"]["state"] == "complete" else "pending"
+
+    @property
+    def source(self) -> Mapping[str, Any] | None:
+        """How far the rows were erased at the sources of an external vault; None of other certificates."""
+        found: Mapping[str, Any] | None = self.body.get("source")
+        return found
 
     @property
     def held(self) -> bool:
@@ -396,6 +408,7 @@ class Certificate:
         if "terms" in entry.fields:  # entries of 0.1.0 lack it, and their certificates the head of issue
             yield from terms_problems(self.body, entry)
             yield from self._form_problems()
+            yield from form_problems(self.body.get("source"), entry.fields)
         if "issued_at_head" in self.body:
             yield from self._issue_problems(entry)
 
@@ -406,6 +419,7 @@ class Certificate:
         }
         for prefix, (part, known) in parts.items():
             found = set(part) if isinstance(part, Mapping) else known
+            found -= set() if prefix else {"source"}  # see `form_problems`
             for name in sorted(found ^ known):
                 yield f"the certificate {'must not have' if name in found else 'lacks'} {prefix}{name}"
 
@@ -454,6 +468,7 @@ class Certificate:
             "level": entry.get("level"),
             "budget": entry.get("budget"),
             "erasure": self.body["erasure"]["state"],
+            **({"source": self.body["source"]["state"]} if "source" in self.body else {}),
         }
 
     def _summary_if_complete(self) -> dict[str, Any] | None:

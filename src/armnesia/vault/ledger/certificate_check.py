@@ -7,8 +7,8 @@ the entry fixes the words of its certificate (`terms`), and the entry that retir
 erasure was complete. So only statements that the vault made itself can be signed again.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from armnesia.vault.keys.canonical_json import parse_time
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import SigningKey, TrustedKeys
+from armnesia.vault.ledger.source_claim import source_claim
 
 CLOCK_TOLERANCE = timedelta(days=1)
 """By how much a date may be later than the end of its key: clocks differ, and are set."""
@@ -101,6 +102,9 @@ class Issue:
     erasure: str
     version: Any
     public: str
+    source: Mapping[str, Any] | None = None
+    """What it says of the sources of an external vault."""
+    entry_fields: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Issue":
@@ -116,6 +120,8 @@ class Issue:
             erasure=body["erasure"]["state"],
             version=key.get("version"),
             public=key["public"],
+            source=body.get("source"),
+            entry_fields=entry,
         )
 
     @property
@@ -128,6 +134,16 @@ class Issue:
         """The ledger entries that it names, and what it says of each."""
         issued_at = {} if self.issued_at is None else {self.issued_at: "was issued at"}
         return issued_at | {self.entry: "is about"}
+
+    def source_problems(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Whether it says of the sources what these entries, of the whole ledger, say."""
+        known = [each for each in entries if each["sequence"] <= self.latest]
+        try:
+            agrees = self.source == source_claim(self.entry_fields, known)
+        except (LookupError, TypeError, ValueError):  # an entry that armnesia does not write
+            agrees = False
+        if not agrees:
+            yield "what the certificate says of the source is not what the ledger says"
 
     def range_problems(self, key: SigningKey) -> Iterator[str]:
         """Where it contradicts the range of its key."""
@@ -236,6 +252,8 @@ def _ledger_problems(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy, head: 
             )
         elif not ledger.has(named):
             yield f"entry {named.sequence}, which the certificate {verb}, is not that of the ledger given"
+    if issue.latest <= len(ledger.hashes):
+        yield from issue.source_problems(ledger.erasures)
     missing = [public for public in keys if ledger.keys.named(public) is None]
     if missing:
         yield _missing_key(missing[0], keys, ledger)
@@ -359,6 +377,12 @@ def _notes(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy | None, head: Hea
         )
     if ledger is None and head is not None:
         notes.append(HEAD_ALONE)
+    named = [own["entry"] for own in (issue.source or {}).get("versions", ()) if own["entry"] is not None]
+    if ledger is None and named:
+        notes.append(
+            "What the certificate says of the source is what the ledger says in entry"
+            f" {', '.join(map(str, named))}: that can be checked with the ledger only."
+        )
     if issue.issued_at is None:
         notes.append(
             "The certificate is of armnesia 0.1.0, and does not say at which entry of the ledger it was"

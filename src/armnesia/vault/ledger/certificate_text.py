@@ -30,6 +30,10 @@ _FORGOTTEN = (
     " remained was, bit for bit, the statistics of the other records alone"
 )
 _COUNTS_KEPT = "; the number of deleted records per arm is kept, because the penalty is frozen"
+_GIVEN = (
+    "; these records were given with the request, as another system had found them, and the operator vouches"
+    " for their being all"
+)
 _NOTHING_HELD = {
     "forgotten": "nothing: when the request was made, the vault held no records of the users or ids in it",
     "level": "none: nothing was held, so nothing had to be forgotten",
@@ -70,7 +74,8 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
             " released or, with many decisions, by"
         ) from None
     counts = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
-    return {"forgotten": _FORGOTTEN + counts, **claimed}
+    given = _GIVEN if facts.get("lookup") == "given" else ""
+    return {"forgotten": _FORGOTTEN + counts + given, **claimed}
 
 
 @lru_cache(maxsize=256)  # most requests have the same claims, and a deletion waits for them
@@ -132,6 +137,16 @@ def _listed(kind: str, names: list[Any]) -> str:
     return f"{len(names)} {noun}: {shown}{more}"
 
 
+def _source_lines(claim: Mapping[str, Any] | None) -> list[str]:
+    """How far rows are erased at the sources of an external vault, and by which ledger entries."""
+    if claim is None:
+        return []
+    entries = [f"{own['entry']}" for own in claim["versions"] if own["entry"] is not None]
+    by = f", by ledger entry {', '.join(entries)}" if entries else ""
+    remains = [f"  - {sentence}" for sentence in claim["remains"]]
+    return [f"Source: {claim['state']}{by}", *(["Remains at the source:", *remains] if remains else [])]
+
+
 def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
     """The text of a certificate, in the words that were signed."""
     claims, erasure, key = body["claims"], body["erasure"], body["signing_key"]
@@ -143,6 +158,7 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
         f"Level: {claims['level']}",
         f"Guarantee: {claims['guarantee']}",
         f"Erasure: {erasure['state']}: {erasure['covers']}",
+        *_source_lines(body.get("source")),
         "Not covered:",
         *(f"  - {item}" for item in body["not_covered"]),
         f"What it proves: {body['proves']}",

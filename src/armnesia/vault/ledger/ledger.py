@@ -27,6 +27,7 @@ KINDS = (
     "correct",
     "forget",
     "nothing_held",
+    "erase_source",
     "readmit",
     "policy",
     "rotate_signing",

@@ -1,12 +1,12 @@
 """A copy of a vault's ledger, from an export: what certificates are checked against without the vault."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from os import PathLike
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.core.files import open_plain
@@ -20,6 +20,7 @@ from armnesia.vault.ledger.public_keys import (
     predecessors_in,
     rotation_problems,
 )
+from armnesia.vault.ledger.source_claim import KINDS as SOURCE_KINDS
 
 EXPORT_SCHEMA = "armnesia.export/1"
 _LONGEST_FIRST, _LONGEST_LINE = 1 << 20, 1 << 24
@@ -45,6 +46,8 @@ class LedgerCopy:
     """The keys that were put in use by an entry that they signed, with the whole ledger before it."""
     predecessors: tuple[PublicKeys, ...] = ()
     """The public keys of the vaults that the vault succeeds, as of their last heads."""
+    erasures: tuple[Mapping[str, Any], ...] = ()
+    """The entries that say how far rows are erased at sources, and of readmissions."""
 
     @property
     def head(self) -> Head:
@@ -64,11 +67,12 @@ class LedgerCopy:
             raise _unusable("it has no entries")
         hashes: list[str] = []
         key_texts: list[str] = []
+        erasure_texts: list[str] = []
         try:
             vault = Entry.from_text(first[1]).vault
         except InvalidInputError as error:
             raise _unusable(f"sequence 1: {error}") from None
-        entries_seen = _noted(chain([first], rows), hashes, key_texts)
+        entries_seen = _noted(chain([first], rows), hashes, key_texts, erasure_texts)
         refuse_first(check_chain(entries_seen, vault=vault), error=_unusable)
         entries = [json.loads(text) for text in key_texts]
         try:
@@ -78,7 +82,8 @@ class LedgerCopy:
         except InvalidInputError as error:
             raise _unusable(str(error)) from None
         confirmed = frozenset(entry["public"] for entry in entries if "signed_by_new" in entry)
-        return cls(tuple(hashes), keys, confirmed, before)
+        erasures = tuple(each for each in map(json.loads, erasure_texts) if each["kind"] in SOURCE_KINDS)
+        return cls(tuple(hashes), keys, confirmed, before, erasures)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> "LedgerCopy":
@@ -99,13 +104,15 @@ class LedgerCopy:
 
 
 def _noted(
-    rows: Iterable[tuple[int, str, str]], hashes: list[str], key_texts: list[str]
+    rows: Iterable[tuple[int, str, str]], hashes: list[str], key_texts: list[str], erasure_texts: list[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """The same rows; their hashes, and the texts that may put keys in use, are noted in passing."""
+    """The same rows; hashes, and texts that may put keys in use or erase rows, are noted in passing."""
     for sequence, text, hash_ in rows:
         hashes.append(hash_)
         if any(f'"kind":"{kind}"' in text for kind in KEY_KINDS):
             key_texts.append(text)
+        if any(f'"kind":"{kind}"' in text for kind in SOURCE_KINDS):
+            erasure_texts.append(text)
         yield sequence, text, hash_
 
 

@@ -33,20 +33,21 @@ class PinnedHead:
 
     def write(self, head: Head) -> None:
         """Pin this head unless a later one is pinned: processes may write in any order."""
+        line = (str(head).ljust(_LENGTH - 1) + "\n").encode()
         try:
             try:
                 descriptor = self._open(os.O_RDWR)
             except FileNotFoundError:
                 with suppress(FileExistsError):  # another process has pinned one meanwhile
                     with atomic_write(self.path, mode=0o600) as temporary:
-                        temporary.write_bytes(_line(head))
+                        temporary.write_bytes(line)
                     return
                 descriptor = self._open(os.O_RDWR)
             try:
                 if "fcntl" in globals():  # locked against other writers until it is closed
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if self._parse(os.pread(descriptor, _LENGTH, 0)).sequence < head.sequence:
-                    os.pwrite(descriptor, _line(head), 0)
+                    os.pwrite(descriptor, line, 0)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -97,7 +98,3 @@ class PinnedHead:
             f"the pinned head {str(self.path)!r} {what}; if the file is lost, remove it and run armnesia"
             " verify --head with a head that you kept elsewhere"
         )
-
-
-def _line(head: Head) -> bytes:
-    return (str(head).ljust(_LENGTH - 1) + "\n").encode()

@@ -1,6 +1,9 @@
 """Certificates as the vault stores them: a sealed draft, or a signed certificate."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, VaultError, refuse_first
 from armnesia.vault.keys.canonical_json import read_json
@@ -9,6 +12,7 @@ from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, Era
 from armnesia.vault.ledger.certificate_check import Issue
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.public_keys import PublicKeys
+from armnesia.vault.ledger.source_claim import source_claim
 
 _COMPLETE = '"state":"complete"},"issued":'
 """In the canonical JSON of a signed body, and of no draft; text inside it has escaped quotation marks."""
@@ -53,7 +57,7 @@ class StoredCertificate:
             refuse_first(issued.verify(keys))
             return cls(issued.draft, issued)
         draft = CertificateDraft(fields)
-        if draft.text != body or keyring.seal(draft.text) != signature:
+        if draft.text != body or keyring.seal(body) != signature:
             raise VaultError("its seal does not match: the draft has been changed")
         return cls(draft)
 
@@ -61,6 +65,12 @@ class StoredCertificate:
     def says_complete(body: str) -> bool:
         """Whether the text of a body, as it is stored, says that erasure is complete; a draft does not."""
         return _COMPLETE in body
+
+    @staticmethod
+    def says_of_source(body: str, erasures: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the text of a body, as it is stored, says of the sources what the ledger says now."""
+        fields = json.loads(body)
+        return bool(fields.get("source") == source_claim(fields["entry"], erasures))
 
     @property
     def kind(self) -> str:
@@ -90,15 +100,24 @@ class StoredCertificate:
             return None
         return self.issued
 
-    def issue(self, keyring: Keyring, keys: PublicKeys, *, erasure: Erasure, covers: str) -> Certificate:
+    def issue(
+        self,
+        keyring: Keyring,
+        keys: PublicKeys,
+        *,
+        erasure: Erasure,
+        covers: str,
+        erasures: Sequence[Mapping[str, Any]] = (),
+    ) -> Certificate:
         """The certificate with this state of erasure: the stored one if it is valid, or one signed now.
 
-        One whose key was compromised is never returned. `keys` are those of the present head.
+        One whose key was compromised is never returned. `keys` are those of the present head, and `erasures`
+        the entries of the ledger up to it that say how far rows are erased at their sources.
         """
-        valid = self.valid(keys)
-        if valid is not None and valid.erasure == erasure:
+        valid, source = self.valid(keys), source_claim(self.draft.body["entry"], erasures)
+        if valid is not None and valid.erasure == erasure and valid.source == source:
             return valid
-        return self.reissue_draft(covers).issue(keyring, head=keys.head, erasure=erasure)
+        return self.reissue_draft(covers).issue(keyring, head=keys.head, erasure=erasure, source=source)
 
     def reissue_draft(self, covers: str) -> CertificateDraft:
         """What is signed if it is issued again."""

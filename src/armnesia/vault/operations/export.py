@@ -15,6 +15,7 @@ from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results import Exported
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.signing_keys import read_public_keys
+from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.state.transaction import CODE, Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
@@ -71,14 +72,14 @@ def _certificates(connection: VaultConnection, transaction: Transaction) -> Iter
     """The certificates of all entries; those that were never handed out are signed for the export."""
     erased_through, keyring = transaction.state.erased_through, transaction.keyring
     keys = read_public_keys(connection, transaction)
+    erasures = read_erasures(transaction.session, transaction.state.configuration)
     for sequence, body, signature, entry in tables.stream_certificates_and_entries(transaction.session):
         stored = StoredCertificate.read(sequence, body, signature, entry or "", keyring)
         certificate = stored.valid(keys)
         if certificate is None:
             erasure: Erasure = "complete" if erased_through >= sequence else "pending"
-            certificate = stored.issue(
-                keyring, keys, erasure=erasure, covers=connection.erasure_covers(stored.kind)
-            )
+            covers = connection.erasure_covers(stored.kind)
+            certificate = stored.issue(keyring, keys, erasure=erasure, covers=covers, erasures=erasures)
         yield {
             "sequence": sequence,
             "body": dict(certificate.body),

@@ -11,6 +11,7 @@ from armnesia.vault.results import Finished
 from armnesia.vault.state.certificates import certificate_of_entry, check_still_erased, read_stored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
+from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.storage import tables
 
 _AT_ONCE = 500
@@ -43,10 +44,13 @@ def finish(
         bodies = tables.stream_certificate_bodies(transaction.session, since)
         keys = read_public_keys(connection, transaction)
         refused = set(certificates_to_reissue(transaction.session, keys))
+        erasures = read_erasures(transaction.session, state.configuration)
         waiting = [
             int(sequence)
             for sequence, body in bodies
-            if sequence in refused or not StoredCertificate.says_complete(body)
+            if sequence in refused
+            or not StoredCertificate.says_complete(body)
+            or (erasures and not StoredCertificate.says_of_source(body, erasures))
         ]
         complete = not tables.count_erasures_after(transaction.session, through)
     reissued = tuple(sequence for sequence in waiting if sequence <= through)
@@ -71,11 +75,14 @@ def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
     """Sign these certificates again, and note how far deleted bytes are erased, in one transaction."""
     with connection.writing() as transaction:
         keys = read_public_keys(connection, transaction)
+        erasures = read_erasures(transaction.session, transaction.state.configuration)
         for sequence in sequences:
             check_still_erased(transaction, sequence)
             stored = read_stored(transaction, sequence)
             covers = connection.erasure_covers(stored.kind)
-            certificate = stored.issue(transaction.keyring, keys, erasure="complete", covers=covers)
+            certificate = stored.issue(
+                transaction.keyring, keys, erasure="complete", covers=covers, erasures=erasures
+            )
             transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
         transaction.store(transaction.state)
 

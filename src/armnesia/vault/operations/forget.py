@@ -27,6 +27,7 @@ from armnesia.vault.ledger.certificate import CertificateDraft, terms_of_claims
 from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.source_claim import source_claim
 from armnesia.vault.results import Forgotten, Preview, TouchedDecision
 from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
@@ -68,6 +69,8 @@ class RequestOptions:
     delta: float | None = None
     exactly: bool = False
     """Whether the names are meant as they are, though the vault holds rows of similar ones."""
+    rows: Any = None
+    """A log of the rows of the request, as somebody else has found them; only for external vaults."""
 
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
@@ -121,6 +124,7 @@ class ForgetRequest:
     epsilon: float | None = None
     delta: float | None = None
     exactly: bool = False
+    rows: Any = None
 
 
 class _Asked(NamedTuple):
@@ -140,6 +144,8 @@ class _Answered(NamedTuple):
     before: State
     after: State
     keyring: Keyring
+    looked_up: bool
+    """Whether it was looked up at the sources of an external vault."""
     answer: "_Answer | None"
     """None if the same request was answered before."""
 
@@ -193,14 +199,22 @@ def _unless_refused(
 
 def _look_up_request(connection: VaultConnection, request: ForgetRequest) -> _Asked:
     target = ErasureTarget.of(request.users, request.records)
-    budget = request.epsilon, request.delta
-    options = RequestOptions(request.unlearner, request.unlearner_options, *budget, request.exactly)
+    options = RequestOptions(
+        request.unlearner,
+        request.unlearner_options,
+        request.epsilon,
+        request.delta,
+        request.exactly,
+        request.rows,
+    )
     return _look_up(connection, target, options)
 
 
 def _look_up(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> _Asked:
     """Look up what takes long, before the lock is taken."""
-    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
+    lookup = connection.records.look_up(
+        connection.reading, target, exactly=options.exactly, given=options.rows
+    )
     compared = None if options.exactly else records_compared_before(connection, target)
     return _Asked(target, options, lookup, compared)
 
@@ -219,7 +233,7 @@ def _answer_asked(connection: VaultConnection, transaction: Transaction, asked: 
     if asked.compared == before.digests.record:
         resolved = replace(resolved, exactly=True)  # its names were compared with these records
     answer = _answer(connection, transaction, target, asked.lookup, resolved)
-    return _Answered(target, before, transaction.state, keyring, answer)
+    return _Answered(target, before, transaction.state, keyring, asked.lookup is not None, answer)
 
 
 def _result(connection: VaultConnection, state: State, erased: bool, answered: _Answered) -> Forgotten:
@@ -248,6 +262,7 @@ def _forgotten(
             answered.keyring,
             head=head,
             erasure="complete" if erased else "pending",
+            source=source_claim(answer.draft.body["entry"], ()) if answered.looked_up else None,
             opening=answer.opening,
         ),
         pending_because=None if erased else connection.database.erasure_obstacle,
@@ -259,7 +274,9 @@ def _forgotten(
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
-    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
+    lookup = connection.records.look_up(
+        connection.reading, target, exactly=options.exactly, given=options.rows
+    )
     with connection.reading() as transaction:
         state = transaction.state
         resolved = options.resolve(state.configuration)
@@ -361,6 +378,8 @@ def _answer(
     touched = _touched(transaction, deleted.sums)
     outcome = _decide(transaction, touched, resolved)
     covers = connection.erasure_covers(outcome.kind)
+    facts = outcome.facts if lookup is None else {**outcome.facts, "sources": list(lookup.sources)}
+    outcome = outcome._replace(facts=facts)
     state, draft, opening = transaction.state, *_store(transaction, target, deleted, history, outcome, covers)
     decisions = _described(state, touched, outcome.served) if state.configuration.by else None
     request = None if touched is None else touched.request
@@ -394,9 +413,9 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
             seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
             visible = joint_request(numbers, seen, state.configuration)
         return Touched(decisions, stream, request, visible)
-    stream = state.require_stream()
+    assert state.decision is not None  # it has the records
+    stream = state.decision.statistics.stream(state.configuration)
     alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
-    assert state.decision is not None  # which has the stream
     if alone is None:
         return None
     if stream.offered is None:
@@ -545,12 +564,16 @@ def _store(
     before, keyring = transaction.state, transaction.keyring
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
+    if deleted.given:
+        facts["lookup"] = "given"
     claims = claims_of(outcome.kind, facts)
     entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
     draft = CertificateDraft.of(entry, covers, claims)
-    transaction.add(tables.put_certificate(entry.sequence, draft.text, keyring.seal(draft.text)))
+    text = draft.text
+    transaction.add(tables.put_certificate(entry.sequence, text, keyring.seal(text)))
     transaction.add(*deleted.to_tallies)
-    digests = outcome.state.digests.update(keyring, "record", deleted.rows)
+    identities = [row[0] for row in deleted.rows]
+    digests = outcome.state.digests.with_records(keyring, identities, deleted.texts)
     if commitment.leaves is not None:
         tree = (entry.sequence, commitment.leaves)
         digests = digests.update(keyring, "tree", [tree])

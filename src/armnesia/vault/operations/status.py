@@ -10,9 +10,11 @@ from armnesia.vault.ledger.ledger import Entry
 from armnesia.vault.results import ArmScore, PendingErasures, Served, Status
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.corrections import replaced_since
+from armnesia.vault.state.counted_sources import read_sources
 from armnesia.vault.state.decision_table import find_decision, key_dict, stacked
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
+from armnesia.vault.state.source_erasures import source_statuses
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 
@@ -33,6 +35,10 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         if state.signing_key > 1:  # the ledger is searched for the history of the keys
             to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
         records = transaction.count_records()
+        pending = None
+        if state.configuration.may_erase_at_source:
+            found = source_statuses(transaction, read_sources(session))
+            pending = max((each.pending for each in found), default=0)
     erased = state.erased_through >= state.head.sequence or connection.erase(state.head)
     return Status(
         vault=state.vault,
@@ -49,6 +55,7 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         signing_key=state.signing_key,
         to_reissue=len(to_reissue),
         sources=sources,
+        source_erasures_pending=pending,
         scores=None if decision is None else _scores(decision, state.configuration),
         scores_of=(
             None

@@ -1,7 +1,7 @@
 """Verifying: recompute everything that can be recomputed, and check the rest against it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +9,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.certificate_check import Issue
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.ledger import Head, check_chain
@@ -22,6 +23,7 @@ from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.signing_keys import certificates_to_reissue
+from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.state.subject_requests import subject_request_problems
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.tokens import token_problems
@@ -68,7 +70,8 @@ def verify(
         found, keys = _ledger_problems(ledger, connection, state, heads)
         problems += found
         certificates, sound = 0, True
-        for certificate_problems in _certificate_problems(session, _keyring(connection, state), keys):
+        certificates_checked = _certificate_problems(session, _keyring(connection, state), keys, state)
+        for certificate_problems in certificates_checked:
             certificates += 1
             sound = sound and not certificate_problems
             problems += certificate_problems
@@ -166,11 +169,14 @@ def _reissue_notes(sequences: list[int]) -> list[str]:
     ]
 
 
-def _certificate_problems(session: Session, keyring: Keyring, keys: PublicKeys | None) -> Iterator[list[str]]:
+def _certificate_problems(
+    session: Session, keyring: Keyring, keys: PublicKeys | None, state: State | None
+) -> Iterator[list[str]]:
     """The problems of each certificate that is present or should be."""
+    erasures = [] if state is None or keys is None else read_erasures(session, state.configuration)
     for sequence, text, body, signature in tables.stream_entries_and_certificates(session):
         if body is not None:
-            yield _problems_of(session, sequence, body, signature, text, keyring, keys)
+            yield _problems_of(session, sequence, body, signature, text, keyring, keys, erasures)
         elif _kind(text) in CERTIFIED:
             yield [f"certificate {sequence}: missing"]
     for sequence, body, signature in tables.stream_certificates_without_entry(session):
@@ -185,6 +191,7 @@ def _problems_of(
     entry: str,
     keyring: Keyring,
     keys: PublicKeys | None,
+    erasures: Sequence[Mapping[str, Any]] = (),
 ) -> list[str]:
     try:
         stored = StoredCertificate.read(sequence, body, signature, entry, keyring)
@@ -196,6 +203,8 @@ def _problems_of(
         _, hash_ = tables.read_entry(session, issued_at.sequence) or ("", "")
         if hash_ != issued_at.hash:
             problems.append("it was issued at a head that the ledger never had")
+    if stored.issued is not None and stored.issued.source is not None and keys is not None:
+        problems += Issue.of(stored.issued.body).source_problems(erasures)
     return [f"certificate {sequence}: {problem}" for problem in problems]
 
 

@@ -12,6 +12,7 @@ from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
 from armnesia.vault.state.similar_names import similar_forgotten
+from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.state.suppression import SuppressionRows
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -78,9 +79,11 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     with connection.reading() as transaction:
         stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
         keys = read_public_keys(connection, transaction)
+        erasures = read_erasures(transaction.session, state.configuration)
     erased = state.erased_through >= sequence or connection.erase(state.head)
     erasure: Erasure = "complete" if erased else "pending"
-    certificate = stored.issue(keyring, keys, erasure=erasure, covers=connection.erasure_covers(stored.kind))
+    covers = connection.erasure_covers(stored.kind)
+    certificate = stored.issue(keyring, keys, erasure=erasure, covers=covers, erasures=erasures)
     if certificate is not stored.issued:
         with connection.writing() as transaction:
             if erased:

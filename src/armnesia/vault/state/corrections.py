@@ -14,6 +14,7 @@ from armnesia.logs import Rows
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.owner_tallies import damaged, remove_from_tallies
+from armnesia.vault.state.table_digests import row_texts
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import RecordLayout
@@ -107,7 +108,8 @@ def delete_corrected(session: Session, keyring: Keyring, layout: RecordLayout, c
     deleted = tables.delete_records(session, layout, "identity", sorted(corrected.identities))
     if {tuple(row) for row in deleted} != {tuple(row) for row in corrected.records}:
         raise damaged()
-    session.execute_together(remove_from_tallies(session, keyring, layout, (), deleted))
+    texts = row_texts(deleted)
+    session.execute_together(remove_from_tallies(session, keyring, layout, (), deleted, texts))
 
 
 def replaced_since(session: Session, after: int = 0) -> int:

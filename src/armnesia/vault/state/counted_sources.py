@@ -22,6 +22,7 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.diagnosis import changed_values
+from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
@@ -29,6 +30,17 @@ from armnesia.vault.storage.database import Row, Session, Statement
 READMITTED = "people were readmitted, whose rows were left out"
 NO_ORDER = "nothing says which of its rows are new: add --ordered-by COLUMN"
 UPGRADED = "it was counted by an older version of armnesia"
+
+
+def _packed(values: Mapping[str, Any]) -> str:
+    """Values as compressed text: they may name thousands of files."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+def _unpacked(text: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
+    return values
 
 
 @dataclass(frozen=True)
@@ -41,15 +53,13 @@ class CountedPart:
     some_without_user: bool
 
     def packed(self) -> str:
-        """The part as compressed text: a manifest may name thousands of files."""
-        values = {**vars(self), "manifest": self.manifest.to_dict()}
-        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-        return base64.b64encode(zlib.compress(text.encode())).decode()
+        """The part as compressed text."""
+        return _packed({**vars(self), "manifest": self.manifest.to_dict()})
 
     @classmethod
     def unpacked(cls, address: Mapping[str, Any], text: str) -> "CountedPart":
         """Read what `packed` has written."""
-        values = json.loads(zlib.decompress(base64.b64decode(text)))
+        values = _unpacked(text)
         return cls(**{**values, "manifest": manifest_of(address, values["manifest"])})
 
 
@@ -62,6 +72,8 @@ class CountedSource:
     """Its description: where it is, its columns and conditions, and what its rows are ordered by."""
     counted: CountedPart | None
     recount: str = ""
+    plans: KeptPlans = field(default_factory=KeptPlans)
+    """Plans of erasures at the source that have to be known again."""
     stored: str | None = field(default=None, compare=False)
     """The text of the row that it was read from: another version of zlib would not write the same."""
 
@@ -74,6 +86,8 @@ class CountedSource:
     def row(self) -> Row:
         """The row of the table `source`."""
         own = {"recount": self.recount} if self.counted is None else {"counted": self.counted.packed()}
+        if self.plans != KeptPlans():
+            own["plans"] = _packed(self.plans.to_dict())
         return self.number, canonical({**self.address, **own})
 
     def to_recount(self, reason: str) -> "CountedSource":
@@ -125,10 +139,19 @@ class CountedSource:
         try:
             return self.reopened_counted(configuration)[0]
         except ChangedSourceError as error:
-            raise VaultError(
-                f"source {self.name!r} has changed since it was counted ({error}): run armnesia ingest"
-                f" {self.name}, which counts it again; nothing was changed"
-            ) from None
+            raise self.outdated(error) from None
+
+    def outdated(self, reason: object) -> VaultError:
+        """Refuse a source that has changed since it was counted."""
+        if self.plans.under_way:
+            return VaultError(
+                f"source {self.name!r} has changed since it was counted ({reason}), and an erasure there is"
+                " under way, or was interrupted: armnesia erase finishes it; nothing was changed"
+            )
+        return VaultError(
+            f"source {self.name!r} has changed since it was counted ({reason}): run armnesia ingest"
+            f" {self.name}, which counts it again; nothing was changed"
+        )
 
     def has_new_files(self) -> bool:
         """Whether there are files that are not counted yet."""
@@ -153,11 +176,13 @@ def read_sources(session: Session) -> list[CountedSource]:
         try:
             address = json.loads(text)
             packed, reason = address.pop("counted", None), address.pop("recount", "")
+            kept = address.pop("plans", None)
+            plans = KeptPlans() if kept is None else KeptPlans.from_dict(_unpacked(kept))
             source_name(address)
             part = None if packed is None else CountedPart.unpacked(address, packed)
         except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
             raise changed_values() from None
-        found.append(CountedSource(number, address, part, reason, text))
+        found.append(CountedSource(number, address, part, reason, plans, text))
     return found
 
 

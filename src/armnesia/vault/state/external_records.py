@@ -6,10 +6,11 @@ It holds statistics, and of each source what was counted. People are looked up a
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
 from armnesia.core.progress import RowCounter
+from armnesia.core.units import UNIT
 from armnesia.logs import Source
 from armnesia.logs.counting import Sums
 from armnesia.vault.erasure_target import ErasureTarget
@@ -66,9 +67,10 @@ class ExternalRecords(Records):
         target: ErasureTarget,
         *,
         exactly: bool,
+        given: Any = None,
     ) -> SourceLookup:
         """Look the people up at the sources."""
-        return look_up_people(reading, target, exactly=exactly)
+        return look_up_people(reading, target, exactly=exactly, given=given)
 
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
@@ -84,26 +86,28 @@ class ExternalRecords(Records):
             number_of = {texts[text]: number for text, number in known.items()}
         for (key, arm), own in lookup.sums.items():
             if key not in number_of:
-                raise more_than_counted()
+                raise _not_counted(lookup)
             sums.setdefault(number_of[key], []).append((arm, *own))
-        self._refuse_more(transaction.state, sums)
+        self._refuse_more(transaction.state, sums, lookup)
         return sums
 
     @staticmethod
-    def _refuse_more(state: State, sums: DecisionSums) -> None:
+    def _refuse_more(state: State, sums: DecisionSums, lookup: SourceLookup) -> None:
         """Refuse rows that the statistics cannot contain; those of many decisions are compared later."""
         if state.decision is not None:
-            counts = state.decision.statistics.counts
-            for arm, count, _, _ in sums.get(FIRST, ()):
-                if count > counts[arm]:
-                    raise more_than_counted()
+            held = state.decision.statistics
+            for arm, count, units, _ in sums.get(FIRST, ()):
+                others = held.counts[arm] - count
+                if not 0 <= held.units[arm] - units <= others * UNIT:
+                    raise _not_counted(lookup)
 
     def delete(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DeletedRecords:
         """Nothing is deleted here but the rows' part of the statistics."""
         assert lookup is not None
-        return DeletedRecords(self.find(transaction, target, lookup), [], set(lookup.held), [])
+        sums = self.find(transaction, target, lookup)
+        return DeletedRecords(sums, [], set(lookup.held), [], given=lookup.given is not None)
 
     def current(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup, *, exactly: bool
@@ -111,7 +115,7 @@ class ExternalRecords(Records):
         """Look again if the sources, or who is forgotten, have changed since."""
         if lookup.still_true(transaction):
             return lookup
-        return look_up_people(lambda: nullcontext(transaction), target, exactly=exactly)
+        return look_up_people(lambda: nullcontext(transaction), target, exactly=exactly, given=lookup.given)
 
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
@@ -189,6 +193,10 @@ class ExternalRecords(Records):
         counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
         for each in read_sources(session):
             where = f"source {each.name!r}"
+            if each.plans.under_way:
+                notes.append(
+                    f"{where}: an erasure there is under way, or was interrupted: armnesia erase finishes it"
+                )
             if each.counted is None:
                 complete = False
                 notes.append(
@@ -221,7 +229,7 @@ class ExternalRecords(Records):
         if not complete:
             return problems, notes
         every = list(decisions)
-        found = _by_number(every, added_up(sums))
+        found = by_number(every, added_up(sums))
         return problems + statistics_problems(every, state, found, "the sources' rows"), notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
@@ -281,7 +289,7 @@ class ExternalRecords(Records):
             except ArmnesiaError:
                 return tuple(each.name for each in before)
             decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(session)]
-            if statistics_problems(decisions, state, _by_number(decisions, counted.sums), ""):
+            if statistics_problems(decisions, state, by_number(decisions, counted.sums), ""):
                 return tuple(each.name for each in before)
             digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
             if statements:
@@ -305,14 +313,19 @@ class ExternalRecords(Records):
                 tables.delete_source(session, number)
 
 
-def _by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
+def by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
     """Sums by the number of their decision, 0 for a key that there is not, and the arm."""
     number_of = {each.key: each.number for each in decisions}
     return {(number_of.get(key, 0), arm): own for (key, arm), own in sums.items()}
 
 
-def more_than_counted() -> VaultError:
-    """The source has rows of a request that the statistics do not contain."""
+def _not_counted(lookup: SourceLookup) -> VaultError:
+    """Refuse rows of a request that the statistics do not contain."""
+    if lookup.given is not None:
+        return VaultError(
+            "the vault has not counted the given rows, or not all of them: give those of its sources as they"
+            " were when they were counted; nothing was changed"
+        )
     return VaultError(
         "the sources have more rows of this request than the vault has counted: they have changed since, in a"
         " way that cannot be told from outside; nothing was changed: run armnesia rebuild"

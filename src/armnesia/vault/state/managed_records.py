@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import Columns
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, WITH_TALLIES, RecordLayout
 
+_EXTREMES = {0, UNIT}
 _AT_ONCE = 10_000
 """Deleted records that are in memory at the same time."""
 
@@ -60,8 +61,14 @@ class ManagedRecords(Records):
         target: ErasureTarget,
         *,
         exactly: bool,
+        given: Any = None,
     ) -> None:
         """Nothing takes long: the rows are here."""
+        if given is not None:
+            raise VaultError(
+                "this vault holds the rows itself, so they are not given (--rows); only an external vault,"
+                " whose rows are at their sources, takes them"
+            )
 
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
@@ -78,8 +85,8 @@ class ManagedRecords(Records):
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DeletedRecords:
         """Delete the rows, check them against the tallies, and add them up."""
-        rows, held, to_tallies = delete_and_check(transaction, self.layout, target)
-        return DeletedRecords(_sums(rows), rows, held, to_tallies)
+        rows, held, to_tallies, texts = delete_and_check(transaction, self.layout, target)
+        return DeletedRecords(_sums(rows), rows, held, to_tallies, texts)
 
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
@@ -216,12 +223,13 @@ class ManagedRecords(Records):
 
 def _sums(rows: Iterable[Row]) -> dict[int, list[tuple[int, int, int, bool]]]:
     """Per decision and arm: how many rows, the sum of their units, and whether all are 0 or 1."""
-    found: dict[int, dict[int, tuple[int, int, bool]]] = {}
-    for _, _, arm, units, *decision in rows:
-        own = found.setdefault(decision[0] if decision else FIRST, {})
-        count, total, binary = own.get(arm, (0, 0, True))
-        own[arm] = (count + 1, total + units, binary and units in (0, UNIT))
-    return {number: [(arm, *sums) for arm, sums in own.items()] for number, own in found.items()}
+    units: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for row in rows:
+        units[row[4] if len(row) > 4 else FIRST, row[2]].append(row[3])
+    found: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
+    for (number, arm), own in units.items():
+        found[number].append((arm, len(own), sum(own), _EXTREMES.issuperset(own)))
+    return found
 
 
 class _RecordObserver:

@@ -5,6 +5,7 @@ tally, which is stored apart from both, tells. A request is answered only if the
 those of the tally; "nothing held" is certified only if there is no tally either.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Self
@@ -12,25 +13,32 @@ from typing import Self
 from armnesia.core.errors import VaultError, refuse_first
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
+from armnesia.vault.state.table_digests import row_texts
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.digest_arrays import DigestArray, packed
+from armnesia.vault.storage.digest_arrays import DigestArray, packed, xor_of
 from armnesia.vault.storage.schema import RecordLayout
 
-_OWNER = 1  # its place in a record
+_IDENTITY, _OWNER = 0, 1  # their places in a record
 _AT_ONCE = 10_000
 
 
-def tally_rows(keyring: Keyring, records: Iterable[Row]) -> list[Row]:
-    """The tallies of all owners of these records, as the table holds them."""
-    tallies: dict[bytes, tuple[int, int]] = {}
-    owned = [record for record in records if record[_OWNER] is not None]
-    digests = keyring.tally_digests([ascii(record).encode() for record in owned])
-    for record, digest in zip(owned, digests, strict=True):
-        number, total = tallies.get(record[_OWNER], (0, 0))
-        tallies[record[_OWNER]] = (number + 1, total ^ int.from_bytes(digest))
-    return [(owner, number, total.to_bytes(DIGEST_BYTES)) for owner, (number, total) in tallies.items()]
+def tally_rows(keyring: Keyring, records: Iterable[Row], texts: Iterable[bytes]) -> list[Row]:
+    """The tallies of all owners of these records, as the table holds them; `texts` are those of the records.
+
+    >>> keyring, records = Keyring.create("v-1"), [(b"1", b"ann", 0, 5), (b"2", None, 1, 7)]
+    >>> [(owner, number) for owner, number, _ in tally_rows(keyring, records, row_texts(records))]
+    [(b'ann', 1)]
+    """
+    owned: defaultdict[bytes | None, list[bytes]] = defaultdict(list)
+    for record, text in zip(records, texts, strict=True):
+        owned[record[_OWNER]].append(text)
+    owned.pop(None, None)  # of records without an owner
+    return [
+        (owner, len(own), xor_of(keyring.tally_digests(own)).to_bytes(DIGEST_BYTES))
+        for owner, own in owned.items()
+    ]
 
 
 class TallyObserver:
@@ -100,42 +108,49 @@ NOTHING_TO_CHECK = IdIndexCheck(0, lambda _: ())
 
 
 def remove_from_tallies(
-    session: Session, keyring: Keyring, layout: RecordLayout, owners: Iterable[bytes], deleted: Sequence[Row]
+    session: Session,
+    keyring: Keyring,
+    layout: RecordLayout,
+    owners: Iterable[bytes],
+    deleted: Sequence[Row],
+    texts: Sequence[bytes],
 ) -> list[Statement]:
     """Check deleted records against the tallies of their owners, and of `owners`, who must have none left.
 
-    The deleted records and those that other owners still have must be exactly what the tallies count. Returns
-    the statements that store the tallies of what is left.
+    `texts` are those of the deleted records. These and the records that other owners still have must be
+    exactly what the tallies count. Returns the statements that store the tallies of what is left.
     """
     owners = set(owners)
-    concerned = list({*owners, *(record[_OWNER] for record in deleted if record[_OWNER] is not None)})
+    concerned = list(owners | {record[_OWNER] for record in deleted if record[_OWNER] is not None})
     left = tables.read_records(session, layout, "owner", concerned)
-    kept = {record[_OWNER] for record in left}
-    counted = tally_rows(keyring, [*left, *deleted])
+    kept, left_texts = {record[_OWNER] for record in left}, row_texts(left)
+    counted = tally_rows(keyring, [*left, *deleted], [*left_texts, *texts])
     # A deletion skips a row that its page does not find, and the row may be found again afterwards.
     if kept & owners or set(counted) != set(tables.read_tallies(session, concerned)):
         raise damaged()
     return [
-        *(tables.put_tally(row) for row in (tally_rows(keyring, left) if left else ())),
+        *(tables.put_tally(row) for row in tally_rows(keyring, left, left_texts)),
         *(tables.delete_tally(owner) for owner in concerned if owner not in kept),
     ]
 
 
 def delete_and_check(
     transaction: Transaction, layout: RecordLayout, target: ErasureTarget
-) -> tuple[list[Row], set[bytes], list[Statement]]:
+) -> tuple[list[Row], set[bytes], list[Statement], list[bytes]]:
     """Delete the records of a request, and confirm by another way than the index that they are all.
 
-    Returns the records, the row keys of the names that had some, and the statements that store the tallies
-    without them.
+    Returns the records, the row keys of the names that had some, the statements that store the tallies
+    without them, and the texts of the records.
     """
     session, keys = transaction.session, target.row_keys(transaction.keyring)
     rows = tables.delete_records(session, layout, target.row_column, keys)
-    held = {bytes(owner if target.users else identity) for identity, owner, *_ in rows}
+    texts, key = row_texts(rows), _OWNER if target.users else _IDENTITY
+    held = {bytes(row[key]) for row in rows}
     if not target.users:  # also where some were found: the index may hide others
         confirm_absence(session, keys)
     owners = keys if target.users else ()
-    return rows, held, remove_from_tallies(session, transaction.keyring, layout, owners, rows)
+    to_tallies = remove_from_tallies(session, transaction.keyring, layout, owners, rows, texts)
+    return rows, held, to_tallies, texts
 
 
 def damaged() -> VaultError:
@@ -164,8 +179,9 @@ def rebuild_tallies(session: Session, keyring: Keyring, layout: RecordLayout) ->
     """Make all tallies again from the records, in little memory."""
     tables.create_tally_table(session)
     written: list[Row] = []
-    for _, records in groupby(tables.stream_records_by_owner(session, layout), key=lambda row: row[_OWNER]):
-        written += tally_rows(keyring, records)
+    for _, group in groupby(tables.stream_records_by_owner(session, layout), key=lambda row: row[_OWNER]):
+        records = list(group)
+        written += tally_rows(keyring, records, row_texts(records))
         if len(written) >= _AT_ONCE:
             tables.load_tallies(session, written)
             written.clear()

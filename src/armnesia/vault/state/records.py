@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.arrays import BoolArray, IntArray
 from armnesia.core.errors import InvalidInputError
@@ -45,6 +45,10 @@ class DeletedRecords(NamedTuple):
     """The row keys of those names of the request that had records."""
     to_tallies: list[Statement]
     """What stores the tallies of their owners without them."""
+    texts: Sequence[bytes] = ()
+    """The rows as they are digested, in the same order."""
+    given: bool = False
+    """Whether they were given with the request, and not looked up."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +114,12 @@ class Records(ABC):
         target: ErasureTarget,
         *,
         exactly: bool,
+        given: Any = None,
     ) -> SourceLookup | None:
-        """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
+        """Find what takes long to find of a request, before the write lock is taken; None if nothing does.
+
+        `given` is a log of the rows of the request, to be taken as they are.
+        """
 
     def current(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup, *, exactly: bool

@@ -5,7 +5,7 @@ distinct names; those that are suppressed are handed to it, to be left out.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
 from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
@@ -59,15 +59,16 @@ class SourceCounter:
         columns = source.columns.named()
         if self.suppressed["user"] and "user" in columns:
             for labels in source.distinct_labels("user"):
-                users |= self._forgotten_users(labels)
+                users |= self.forgotten_users(labels)
         if self.suppressed["record"] and "id" in columns:
             for labels in source.distinct_labels("id"):
-                ids |= self._forgotten_ids(labels)
+                ids |= self.forgotten_ids(labels)
                 if refuses_spellings:
                     self._refuse_spellings(labels)
         return LeftOut(frozenset(users), frozenset(ids))
 
-    def _forgotten_users(self, labels: Iterable[str]) -> set[str]:
+    def forgotten_users(self, labels: Iterable[str]) -> set[str]:
+        """Which of these users, as a source spells them, are suppressed."""
         named = [(label, self.names.type.normalised(label)) for label in labels]
         names = [(label, name) for label, name in named if name]
         owners = self.keyring.owner_digests(name for _, name in names)
@@ -75,7 +76,8 @@ class SourceCounter:
         pairs = zip(names, digests, strict=True)
         return {label for (label, _), digest in pairs if digest in self.suppressed["user"]}
 
-    def _forgotten_ids(self, labels: Iterable[str]) -> set[str]:
+    def forgotten_ids(self, labels: Iterable[str]) -> set[str]:
+        """Which of these ids of records are suppressed."""
         ids = list(labels)
         digests = self.keyring.suppressed_record_digests(self.keyring.record_identities("id", ids))
         return {id_ for id_, digest in zip(ids, digests, strict=True) if digest in self.suppressed["record"]}
@@ -88,7 +90,7 @@ class SourceCounter:
                 other = f"{id_}.0"
             if other:
                 other_of[other] = id_
-        forgotten = sorted(self._forgotten_ids(other_of))
+        forgotten = sorted(self.forgotten_ids(other_of))
         if forgotten:
             other = forgotten[0]
             raise VaultError(
@@ -126,7 +128,7 @@ class SourceCounter:
         manifest = source.manifest()
         rows = self._count_named(each, source.counted_part(manifest, source.changes_since(manifest)))
         part_now = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        return rows, CountedSource(each.number, each.address, part_now, stored=each.stored)
+        return rows, replace(each, counted=part_now, recount="")
 
     def _count_named(self, each: CountedSource, source: Source) -> CountedRows:
         """Count a source; a refusal names it."""

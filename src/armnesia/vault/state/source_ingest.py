@@ -28,6 +28,7 @@ from armnesia.vault.state.counted_sources import (
 from armnesia.vault.state.decision_table import read_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.first_source import with_actions, with_user_type
+from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import SourceCounter
 from armnesia.vault.state.source_statistics import (
@@ -94,8 +95,10 @@ class SourceIngest:
         )
         reason = _reason_to_recount(known, changes, others)
         number = next_number(sources) if known is None else known.number
+        plans = KeptPlans() if known is None else known.plans
         if reason is not None:
-            return self._recounted(counter, state, sources, others, number, source, manifest, reason)
+            now = CountedSource(number, address_of(source), None, plans=plans)
+            return self._recounted(counter, state, sources, others, now, source, manifest, reason)
         rows = self._new_rows(counter, source, known, manifest, changes)
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
         if known is not None and known.counted is not None:
@@ -104,7 +107,7 @@ class SourceIngest:
                 one_spelling=part.one_spelling and known.counted.one_spelling,
                 some_without_user=part.some_without_user or known.counted.some_without_user,
             )
-        now = CountedSource(number, address_of(source), part)
+        now = CountedSource(number, address_of(source), part, plans=plans)
         return CountedIngest(
             _dependencies(state), rows.sums, rows.n_rows, rows.n_left_out, sources, [*others, now], None
         )
@@ -138,7 +141,7 @@ class SourceIngest:
         state: State,
         sources: Sequence[CountedSource],
         others: Sequence[CountedSource],
-        number: int,
+        now: CountedSource,
         source: Source,
         manifest: Manifest,
         reason: str,
@@ -146,7 +149,7 @@ class SourceIngest:
         whole = source.counted_part(manifest, source.changes_since(manifest))
         rows = counter.count(whole, refuses_spellings=True)
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        now = CountedSource(number, address_of(source), part)
+        now = replace(now, counted=part)
         rest = counter.count_all(others, anew=False)
         both = replace(rest, rows=(*rest.rows, rows))
         return CountedIngest(

@@ -6,13 +6,15 @@ compared as text, whatever an index or a file says of itself. The same reading f
 nearly alike.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidLogError, VaultError
 from armnesia.core.identifiers import UserType
-from armnesia.logs import Source
+from armnesia.core.messages import counted
+from armnesia.logs import Source, open_source
 from armnesia.logs.counting import FoundRows, RowRules
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
@@ -35,8 +37,12 @@ class SourceLookup:
     """By key and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""
     held: frozenset[bytes]
     """The row keys of the names that have rows."""
+    sources: tuple[int, ...]
+    """The numbers of the vault's sources."""
     others: frozenset[bytes]
     """The row keys of other names with rows that are spelled nearly as one of the request."""
+    given: Any = None
+    """The log of rows that were given in the place of looking them up at the sources, if they were."""
 
     def still_true(self, transaction: Transaction) -> bool:
         """Whether the vault has not changed since in what the answer depends on."""
@@ -48,11 +54,16 @@ def _dependencies(state: State) -> tuple[int, int, int]:
 
 
 def look_up_people(
-    reading: Callable[[], AbstractContextManager[Transaction]], target: ErasureTarget, *, exactly: bool
+    reading: Callable[[], AbstractContextManager[Transaction]],
+    target: ErasureTarget,
+    *,
+    exactly: bool,
+    given: Any = None,
 ) -> SourceLookup:
     """Look the people, or the ids, of a request up; transactions are open only before and after.
 
-    With `exactly`, names that are spelled nearly alike are not looked for.
+    With `exactly`, names that are spelled nearly alike are not looked for. With `given`, a log of the rows of
+    the request as somebody else has found them, the sources are not read.
     """
     with reading() as transaction:
         state, session = transaction.state, transaction.session
@@ -62,28 +73,85 @@ def look_up_people(
         names = [name for name, suppressed in named if not suppressed]
         other_kind = "record" if target.users else "user"
         tells_apart = tables.suppresses_any(session, other_kind)
-        sources = checked_sources(session, transaction.keyring, state.digests) if names else []
-    asked = _Lookup(state, target, names, tells_apart, exactly)
-    for each in sources:
-        asked.ask(each)
-    asked.confirm_absence()
+        sources = checked_sources(session, transaction.keyring, state.digests)
+    asked = _Lookup(state, target, names, tells_apart, exactly, tuple(each.number for each in sources))
+    if given is not None and names:
+        asked.take(given, sources)
+    elif given is None:
+        for each in sources if names else ():
+            asked.ask(each)
+        asked.confirm_absence()
     with reading() as transaction:
-        return asked.answer(transaction, _dependencies(state))
+        return asked.answer(transaction, _dependencies(state), given)
 
 
 class _Lookup:
     """The answers of all sources to one request."""
 
     def __init__(
-        self, state: State, target: ErasureTarget, names: list[str], tells_apart: bool, exactly: bool
+        self,
+        state: State,
+        target: ErasureTarget,
+        names: list[str],
+        tells_apart: bool,
+        exactly: bool,
+        sources: tuple[int, ...],
     ) -> None:
         self._state, self._target, self._names = state, target, names
         self._role = "user" if target.users else "id"
         self._type = state.configuration.user_type or UserType.TEXT
-        self._tells_apart, self._exactly = tells_apart, exactly
+        self._tells_apart, self._exactly, self._sources = tells_apart, exactly, sources
         self._opened: list[Source] = []
         self._found: list[FoundRows] = []
         self._labels: set[str] = set()
+
+    def take(self, given: Any, sources: Sequence[CountedSource]) -> None:
+        """Take rows as they are given; refuse rows of others, and names without rows."""
+        source = self._opened_given(given, sources)
+        if self._role not in source.columns.named():
+            raise VaultError(
+                f"the given rows must name the {self._role} of each in a column, as the source does that they"
+                " are from"
+            )
+        rules, names = self._row_rules(), set(self._target.names)
+        self._found = source.found_rows(
+            self._role, names, rules, every_spelling=True, with_ids=self._with_ids(source)
+        )
+        n_found, n_rows = sum(found.number for found in self._found), source.count_rows(rules).n_rows
+        if n_found < n_rows:
+            raise VaultError(
+                f"{n_rows - n_found} of the {counted(n_rows, 'given row')} belong to nobody in the request:"
+                " give the rows of the request and no others; nothing was changed"
+            )
+        missing = len(set(self._names) - {self._label(found) for found in self._found})
+        if missing:
+            raise VaultError(
+                f"no row is given of {missing} of the {counted(len(self._names), 'name')} in the request:"
+                " that nothing is held of somebody cannot be told from given rows; nothing was changed"
+            )
+
+    def _opened_given(self, given: Any, sources: Sequence[CountedSource]) -> Source:
+        """The given rows, with the columns of the first source that has the same."""
+        configuration = self._state.configuration
+        refusals: list[ArmnesiaError] = []
+        for each in sources:
+            try:
+                source = open_source(given, **each.address["columns"], whole_rows=False)
+            except InvalidLogError as error:
+                refusals.append(error)
+                continue
+            source = source if configuration.plain_decimals else source.with_decimals_as_written()
+            return source.keyed_by(configuration.key_columns)
+        raise refusals[0] if refusals else VaultError("the vault has counted no source yet, and so no rows")
+
+    def _row_rules(self) -> RowRules:
+        configuration = self._state.configuration
+        names = UserNames.of(configuration.user_type)
+        return RowRules(self._state.require_actions(), configuration.reward_range, names)
+
+    def _with_ids(self, source: Source) -> bool:
+        """Whether rows have to be told apart by their ids."""
+        return self._role == "id" or (self._tells_apart and "id" in source.columns.named())
 
     def ask(self, each: CountedSource) -> None:
         """Look the names up in the part of a source that was counted."""
@@ -93,15 +161,12 @@ class _Lookup:
             return  # no row of this source can be named by the request
         self._opened.append(source)
         assert each.counted is not None  # it would have been refused
-        row_rules = RowRules(
-            self._state.require_actions(), configuration.reward_range, UserNames.of(configuration.user_type)
-        )
         self._found += source.found_rows(
             self._role,
             {*self._names, *self._spelled_alike()},
-            row_rules,
+            self._row_rules(),
             every_spelling=not each.counted.one_spelling,
-            with_ids=self._role == "id" or (self._tells_apart and "id" in source.columns.named()),
+            with_ids=self._with_ids(source),
         )
 
     def _spelled_alike(self) -> Iterable[str]:
@@ -141,7 +206,7 @@ class _Lookup:
     def _label(self, found: FoundRows) -> str | None:
         return found.user if self._role == "user" else found.id
 
-    def answer(self, transaction: Transaction, depends_on: tuple[int, int, int]) -> SourceLookup:
+    def answer(self, transaction: Transaction, depends_on: tuple[int, int, int], given: Any) -> SourceLookup:
         """Leave out the rows that are not counted, and add up the others."""
         keyring, names = transaction.keyring, set(self._names)
         kept = self._counted(transaction)
@@ -157,7 +222,9 @@ class _Lookup:
             depends_on,
             sums,
             frozenset(self._row_keys(keyring, labels & names)),
+            self._sources,
             frozenset(self._not_suppressed(transaction, others)),
+            given,
         )
 
     def _counted(self, transaction: Transaction) -> list[FoundRows]:

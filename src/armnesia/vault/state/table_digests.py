@@ -19,6 +19,15 @@ from armnesia.vault.storage.digest_arrays import xor_of
 from armnesia.vault.storage.schema import COLUMNS, RecordLayout
 
 
+def row_texts(rows: Iterable[Row]) -> list[bytes]:
+    """Rows as they are digested: of numbers, text, bytes and None, so that distinct rows differ.
+
+    >>> row_texts([(b"1", None, 0, 5)])
+    [b"(b'1', None, 0, 5)"]
+    """
+    return [ascii(row).encode() for row in rows]
+
+
 class TableDigests(NamedTuple):
     """The digest of each table with many rows; the ledger and the certificates authenticate themselves."""
 
@@ -47,16 +56,16 @@ class TableDigests(NamedTuple):
             if older is not None:
                 prepared = newest if row[0] < rotated_below else older
             digest = prepared.copy()
-            digest.update(ascii(row).encode())  # of numbers, text, bytes and None: distinct rows differ
+            digest.update(ascii(row).encode())  # as `row_texts`, of rows that come one by one
             total ^= int.from_bytes(digest.digest())
         return self._replace(**{table: total})
 
     def with_records(self, keyring: Keyring, identities: Sequence[bytes], texts: Sequence[bytes]) -> Self:
-        """As `update`, of many records, each written as `ascii` does.
+        """As `update`, of records whose texts are there already.
 
         >>> keyring = Keyring.create("v-1")
         >>> rows = [(b"1", None, 0, 5), (b"2", b"ann", 1, 7)]
-        >>> many = TableDigests().with_records(keyring, [b"1", b"2"], [ascii(row).encode() for row in rows])
+        >>> many = TableDigests().with_records(keyring, [b"1", b"2"], row_texts(rows))
         >>> many == TableDigests().update(keyring, "record", rows)
         True
         """
@@ -71,9 +80,8 @@ class TableDigests(NamedTuple):
     def masked(self, keyring: Keyring, head: Head) -> str:
         """The digests as they are stored: a nonce, then each digest under its own mask."""
         nonce = secret_bytes(DIGEST_BYTES)
-        return "".join(
-            [nonce.hex(), *(f"{value:0{2 * DIGEST_BYTES}x}" for value in self._xor(keyring, nonce, head))]
-        )
+        masked = [value.to_bytes(DIGEST_BYTES) for value in self._xor(keyring, nonce, head)]
+        return b"".join([nonce, *masked]).hex()
 
     @classmethod
     def unmasked(cls, text: str, keyring: Keyring, head: Head) -> "TableDigests":

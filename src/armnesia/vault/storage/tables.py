@@ -290,6 +290,17 @@ def read_rotations(session: Session) -> list[str]:
     return [text for (text,) in found]
 
 
+def read_entries_like(session: Session, kinds: Sequence[str], after: int = 0) -> list[str]:
+    """The texts of entries after this one that may be of these kinds: this searches the ledger."""
+    wanted = " OR ".join(["entry LIKE ?"] * len(kinds))
+    found = session.query(
+        f"SELECT entry FROM ledger WHERE sequence > ? AND ({wanted}) ORDER BY sequence",
+        after,
+        *(f'%"kind":"{kind}"%' for kind in kinds),
+    )
+    return [text for (text,) in found]
+
+
 def read_corrections(session: Session, after: int = 0) -> list[Row]:
     """The entries after this one that may be those of corrections, as (sequence, text)."""
     return session.query(

@@ -1,0 +1,114 @@
+"""What a certificate says of the sources of an external vault: how far the rows are erased there.
+
+It follows from the ledger alone. The entry of a request names the vault's sources by their numbers, and an
+entry `erase_source` says of one of them that nobody who was forgotten up to an entry (`through`) has rows
+there, and what is left of them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from armnesia.logs.erasing.plan import SourceState
+
+ERASURE, READMISSION = "erase_source", "readmit"
+KINDS = (ERASURE, READMISSION)
+"""The kinds of ledger entries that such a claim depends on."""
+_STATES = tuple(str(state) for state in SourceState)
+"""From the weakest to the strongest."""
+_FIELDS, _EACH = {"state", "versions", "remains"}, {"source", "state", "entry", "before", "after"}
+
+
+def weakest(states: Iterable[str]) -> str:
+    """The state that all sources have reached; untouched, if there are none.
+
+    >>> weakest(["purged", "logically deleted"]), weakest([])
+    ('logically deleted', 'untouched')
+    """
+    return min(states, key=_STATES.index, default=_STATES[0])
+
+
+def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What the certificate of an entry says of the sources; None if the entry names none.
+
+    `later` are entries of these `KINDS` up to the one that the certificate is issued at, in their order. Of
+    each source, the entry counts that first says that most was reached. People who were readmitted are not
+    erased any more, and no entry says who they are: a source where nothing was erased before stays as it is.
+
+    >>> erased = {"kind": "erase_source", "sequence": 6, "through": 5, "source": 1, "state": "purged",
+    ...     "before": None, "after": None, "remains": ["copies remain"]}
+    >>> source_claim({"sequence": 5, "sources": [1]}, [erased])["state"]
+    'purged'
+    >>> source_claim({"sequence": 5, "sources": [1, 2]}, [erased])["state"]
+    'untouched'
+    >>> source_claim({"sequence": 5, "sources": [1]}, [{"kind": "readmit", "sequence": 6}, erased])["state"]
+    'untouched'
+    """
+    numbers = entry.get("sources")
+    if numbers is None:
+        return None
+    best = _furthest(entry["sequence"], later)
+    found = [best.get(number) for number in numbers]
+    each = [_version(number, erasure) for number, erasure in zip(numbers, found, strict=True)]
+    remains = [sentence for erasure in found if erasure is not None for sentence in erasure["remains"]]
+    return {
+        "state": weakest(own["state"] for own in each),
+        "versions": each,
+        "remains": list(dict.fromkeys(remains)),
+    }
+
+
+def _furthest(sequence: int, later: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
+    """By source, the first entry with the strongest state that covers an entry."""
+    best: dict[int, Mapping[str, Any]] = {}
+    readmitted = False
+    for each in later:
+        if each["sequence"] <= sequence:
+            continue
+        if each["kind"] == READMISSION:
+            readmitted = True
+        elif each["through"] >= sequence and (not readmitted or each["source"] in best):
+            known = best.get(each["source"])
+            if known is None or _STATES.index(each["state"]) > _STATES.index(known["state"]):
+                best[each["source"]] = each
+    return best
+
+
+def _version(number: int, erasure: Mapping[str, Any] | None) -> dict[str, Any]:
+    if erasure is None:
+        return {"source": number, "state": _STATES[0], "entry": None, "before": None, "after": None}
+    return {
+        "source": number,
+        "state": erasure["state"],
+        "entry": erasure["sequence"],
+        "before": erasure["before"],
+        "after": erasure["after"],
+    }
+
+
+def form_problems(claim: Any, entry: Mapping[str, Any]) -> Iterator[str]:
+    """Whether a certificate has such a claim exactly if its entry names sources, and of these sources."""
+    numbers = entry.get("sources")
+    if numbers is None:
+        if claim is not None:
+            yield "the certificate must not have source: its ledger entry names no sources"
+        return
+    each = claim.get("versions") if isinstance(claim, Mapping) else None
+    if (
+        not isinstance(claim, Mapping)
+        or set(claim) != _FIELDS
+        or not isinstance(each, list)
+        or not all(isinstance(own, Mapping) and set(own) == _EACH for own in each)
+        or not all(own["state"] in _STATES for own in each)
+        or not isinstance(claim["remains"], list)
+    ):
+        yield "the certificate must have source, with state, versions of each source, and remains"
+        return
+    if [own["source"] for own in each] != numbers:
+        yield "the certificate's source is not about the sources that its ledger entry names"
+    if claim["state"] != weakest(own["state"] for own in each):
+        yield "the certificate's source must have the weakest state of all sources"
+    for own in each:
+        named = own["entry"]
+        later = isinstance(named, int) and not isinstance(named, bool) and named > entry["sequence"]
+        if (own["state"] == _STATES[0] and named is not None) or (own["state"] != _STATES[0] and not later):
+            yield f"the certificate's source {own['source']} must name the later ledger entry that erased it"

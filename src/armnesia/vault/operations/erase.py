@@ -1,0 +1,350 @@
+"""Erasing at the sources: rows of forgotten people are deleted where an external vault has counted others.
+
+For each source a plan is made and stored, then applied; then one transaction stores what was counted as it is
+now, with a ledger entry, and removes the plan. Killed in between, the next run finds the plan: if the source
+is still as it was counted, it plans again, and otherwise it finishes what was begun. The statistics do not
+change: forgotten people are not counted. Each time the other rows are counted again, and compared.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armnesia.core.errors import ArmnesiaError, ChangedSourceError, InvalidInputError, VaultError
+from armnesia.logs.counting import Sums
+from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, manifest_after, open_eraser
+from armnesia.logs.erasing.eraser import SourceEraser
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.ledger.source_claim import ERASURE, weakest
+from armnesia.vault.results import SourceErasures
+from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.counted_sources import CountedSource, checked_sources, put_sources
+from armnesia.vault.state.decisions import VaultDecision
+from armnesia.vault.state.kept_plans import KeptPlans
+from armnesia.vault.state.source_counting import SourceCounter, added_up
+from armnesia.vault.state.source_erasures import (
+    check_may_erase,
+    last_erasures,
+    read_erasures,
+    requests_answered,
+    source_statuses,
+)
+from armnesia.vault.state.suppression import SuppressionList
+from armnesia.vault.storage import tables
+
+with suppress(ImportError):  # absent on Windows
+    import fcntl
+
+_NAMES_NOBODY = "the source has no column by which forgotten people or records could be found in it"
+_NUMBERED = ("file", "table")
+"""Kinds of sources of which rows that are not counted yet can stay so."""
+
+
+def source_erasures(connection: VaultConnection) -> SourceErasures:
+    """How far rows of forgotten people are erased at each source, and what is due."""
+    with connection.reading() as transaction:
+        configuration = transaction.state.configuration
+        sources: list[CountedSource] = []
+        if not connection.records.layout.holds_rows:
+            sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
+        found = source_statuses(transaction, sources)
+        return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head)
+
+
+def check_erasable(connection: VaultConnection) -> None:
+    """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
+    with connection.reading() as transaction:
+        configuration = transaction.state.configuration
+        check_may_erase(configuration)
+        sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
+    for each in sources:
+        _opened_eraser(each, configuration)
+
+
+def erase_at_sources(
+    connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
+) -> SourceErasures:
+    """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them."""
+    if ignore_retention and not purge:
+        raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
+    check_erasable(connection)
+    with _alone(connection):
+        run = _Run.begin(connection)
+        run.count_before()
+        for number in run.order():
+            run.erase(number)
+            if purge:
+                run.purge(number, ignore_retention=ignore_retention)
+    return source_erasures(connection)
+
+
+@contextmanager
+def _alone(connection: VaultConnection) -> Iterator[None]:
+    """Refuse to run beside another erasure of this vault, where the system has locks."""
+    path = connection.keys_path.with_name(connection.keys_path.name + ".erasing")
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if "fcntl" in globals():
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise VaultError(
+                    "another process erases rows at the sources of this vault: wait until it is done"
+                ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceEraser:
+    if not configuration.plain_decimals:
+        raise VaultError(
+            "this vault reads decimals as they are written, as the vault that it succeeds, and cannot erase"
+            " rows at their sources by such names; nothing was changed"
+        )
+    return open_eraser(each.reopened(configuration))
+
+
+@dataclass
+class _Run:
+    """One run over all sources, by what the vault had at its beginning."""
+
+    connection: VaultConnection
+    counter: SourceCounter
+    people: Mapping[str, People]
+    """Everybody who is forgotten, by the column that names them."""
+    through: int
+    """The last ledger entry when it was read who they are."""
+    total: Sums
+    """What all sources must add up to."""
+    sources: dict[int, CountedSource]
+    last: dict[int, Mapping[str, Any]]
+    """The last ledger entry of each source."""
+    requests: Sequence[int]
+    sums: dict[int, Sums]
+    """What each source adds up to, if it is as it was counted."""
+
+    @classmethod
+    def begin(cls, connection: VaultConnection) -> "_Run":
+        """Read the sources and who is forgotten, in one transaction."""
+        with connection.reading() as transaction:
+            session, state = transaction.session, transaction.state
+            sources = checked_sources(session, transaction.keyring, state.digests)
+            suppressed = SuppressionList.read(transaction).digests
+            counter = SourceCounter.of(state.configuration, transaction.keyring, suppressed)
+            decisions = map(VaultDecision.of_row, tables.stream_decisions(session))
+            return cls(
+                connection,
+                counter,
+                _people(counter),
+                state.head.sequence,
+                _sums_of(decisions),
+                {each.number: each for each in sources},
+                last_erasures(read_erasures(session, state.configuration)),
+                requests_answered(session),
+                {},
+            )
+
+    def order(self) -> list[int]:
+        """The sources; first the one whose erasure was interrupted."""
+        return sorted(self.sources, key=lambda number: (number in self.sums, number))
+
+    def count_before(self) -> None:
+        """Count every source; refuse sources that are not as they were counted, before any is touched."""
+        begun = []
+        for number, each in self.sources.items():
+            try:
+                part, has_more = each.reopened_counted(self.counter.configuration)
+            except ChangedSourceError as error:
+                if each.counted is None or not each.plans.under_way:
+                    raise replace(each, plans=KeptPlans()).outdated(error) from None
+                begun.append(each)
+                continue
+            if has_more and each.address["kind"] not in _NUMBERED:
+                raise VaultError(
+                    f"source {each.name!r} has rows that are not counted yet: run armnesia ingest"
+                    f" {each.name} first; nothing was changed"
+                )
+            self.sums[number] = self.counter.count(part, checked_before=True).sums
+        if len(begun) > 1 or not (begun or self._adds_up()):
+            raise VaultError(
+                "the sources do not add up to the statistics of the vault: run armnesia ingest for each"
+                " source that has changed, or armnesia rebuild; nothing was changed"
+            )
+
+    def _adds_up(self) -> bool:
+        found = added_up(self.sums.values())
+        return {place: own for place, own in found.items() if own != (0, 0)} == self.total
+
+    def erase(self, number: int) -> None:
+        """Delete rows at one source, and note in the ledger how far that went."""
+        outcomes: list[Erasure] = []
+        is_due, roles = self._is_due(number), self._roles(number)
+        for role in roles:
+            eraser = _opened_eraser(self.sources[number], self.counter.configuration)
+            begun = role in self.sources[number].plans.under_way
+            plan, has_rows = self._plan(number, role, eraser)
+            if not (begun or has_rows or is_due or (outcomes and role == roles[-1])):
+                continue  # the ledger says already that there are no such rows
+            with self._saying_what_is_left(number):
+                outcomes.append(eraser.apply(plan, self.people[role]))
+                facts = self._facts(number, outcomes) if role == roles[-1] else None
+                self._record(
+                    number, plan, self._plans(number).done(role, None if plan.files else plan), facts
+                )
+        if is_due and not roles:
+            facts = self._facts(number, [Erasure(SourceState.PURGED, remains=(_NAMES_NOBODY,))])
+            self._put(self.sources[number], facts)
+
+    def purge(self, number: int, *, ignore_retention: bool) -> None:
+        """Remove what still holds rows at one source."""
+        last, roles = self.last.get(number), self._roles(number)
+        # A log may still name people when the files with their rows are gone.
+        more = ignore_retention and self._plans(number).applied
+        if last is None or (last["state"] == SourceState.PURGED and not more):
+            return
+        outcomes: list[Erasure] = []
+        for role in roles:
+            each = self.sources[number]
+            eraser = _opened_eraser(each, self.counter.configuration)
+            plan = each.plans.applied.get(role) or eraser.empty_plan()
+            self._put(replace(each, plans=each.plans.begun(role, plan)))
+            with self._saying_what_is_left(number):
+                outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
+                facts = self._new_facts(number, outcomes) if role == roles[-1] else None
+                all_gone = ignore_retention and outcomes[-1].source is SourceState.PURGED
+                self._record(number, plan, self._plans(number).done(role, None if all_gone else plan), facts)
+
+    def _plans(self, number: int) -> KeptPlans:
+        return self.sources[number].plans
+
+    def _roles(self, number: int) -> list[str]:
+        """The columns by which forgotten people are found at a source; first one whose plan is under way."""
+        each = self.sources[number]
+        columns = [role for role, name in each.address["columns"].items() if name is not None]
+        roles = [role for role in self.people if role in columns]
+        return sorted(roles, key=lambda role: role not in each.plans.under_way)
+
+    def _plan(self, number: int, role: str, eraser: SourceEraser) -> tuple[ErasurePlan, bool]:
+        """The plan that is to be applied; also, whether there are rows: then it is stored."""
+        each = self.sources[number]
+        begun = each.plans.under_way.get(role)
+        if begun is not None:
+            if number not in self.sums:
+                return begun, False  # rows are gone: it is finished as it was begun
+            eraser.discard(begun)
+        plan = eraser.plan(self.people[role])
+        if plan is None:
+            known = begun or each.plans.applied.get(role)
+            return eraser.empty_plan() if known is None else replace(known, files=()), False
+        try:
+            self._put(replace(each, plans=each.plans.begun(role, plan)))
+        except BaseException:
+            eraser.discard(plan)
+            raise
+        return plan, True
+
+    def _record(
+        self, number: int, plan: ErasurePlan, plans: KeptPlans, facts: Mapping[str, Any] | None
+    ) -> None:
+        """Count the source as a plan has left it; store that, the plans to be kept, and a ledger entry."""
+        each, configuration = self.sources[number], self.counter.configuration
+        assert each.counted is not None  # it would have been refused
+        manifest = manifest_after(each.reopened(configuration), each.counted.manifest, plan)
+        now = replace(each, counted=replace(each.counted, manifest=manifest), plans=plans)
+        part, _ = now.reopened_counted(configuration)
+        self.sums[number] = self.counter.count(part, checked_before=True).sums
+        if not self._adds_up():
+            del self.sums[number]
+            raise VaultError(f"source {each.name!r} has other rows than were counted")
+        self._put(now, facts)
+
+    def _put(self, now: CountedSource, facts: Mapping[str, Any] | None = None) -> None:
+        """Store a source, with a ledger entry, unless something else has changed it in the vault."""
+        known = self.sources[now.number]
+        if now == known and facts is None:
+            return
+        with self.connection.writing() as transaction:
+            state, keyring = transaction.state, transaction.keyring
+            found = {
+                each.number: each for each in checked_sources(transaction.session, keyring, state.digests)
+            }
+            if now.number not in found or found[now.number].stored != known.stored:
+                raise VaultError(
+                    f"source {known.name!r} was ingested or counted again meanwhile: run armnesia erase again"
+                )
+            digests, statements = put_sources([found[now.number]], [now], keyring, state.digests)
+            transaction.add(*statements)
+            if facts is not None:
+                self.last[now.number] = transaction.append(ERASURE, **facts).fields
+            transaction.store(state, digests=digests)
+        changed = now != known
+        self.sources[now.number] = replace(now, stored=now.row[1]) if changed else known
+
+    def _facts(self, number: int, outcomes: Sequence[Erasure]) -> dict[str, Any]:
+        """What the ledger says of a source: nobody's name, and no number of rows."""
+        last = self.last.get(number)
+        deletions = [each for each in outcomes if each.after is not None]
+        versions = {"before": None, "after": None} if last is None else last
+        if deletions:
+            versions = {"before": deletions[0].before, "after": deletions[-1].after}
+        dues = [each.due for each in outcomes if each.due is not None]
+        return {
+            "source": number,
+            "state": weakest(str(each.source) for each in outcomes),
+            "before": versions["before"],
+            "after": versions["after"],
+            "remains": list(dict.fromkeys(sentence for each in outcomes for sentence in each.remains)),
+            "due": max(dues).isoformat() if dues else None,
+            "through": self.through,
+        }
+
+    def _new_facts(self, number: int, outcomes: Sequence[Erasure]) -> dict[str, Any] | None:
+        """The same; None if the ledger says so already."""
+        facts, last = self._facts(number, outcomes), self.last[number]
+        same = all(last[name] == value for name, value in facts.items() if name != "through")
+        return None if same else facts
+
+    def _is_due(self, number: int) -> bool:
+        """Whether somebody was forgotten since the last erasure at a source."""
+        through = self.last[number]["through"] if number in self.last else 0
+        return any(request > through for request in self.requests)
+
+    @contextmanager
+    def _saying_what_is_left(self, number: int) -> Iterator[None]:
+        """Say what to do about an erasure that cannot be finished."""
+        try:
+            yield
+        except ArmnesiaError as error:
+            name = self.sources[number].name
+            raise VaultError(
+                f"{error}; the erasure at source {name!r} is not finished: if something else has changed the"
+                f" source, run armnesia ingest {name}; then run armnesia erase"
+            ) from None
+
+
+def _people(counter: SourceCounter) -> dict[str, People]:
+    """Everybody who is forgotten, recognised by keyed digest, by the column that names them."""
+    found = {}
+    if counter.suppressed["user"]:
+        found["user"] = People.recognised_by(
+            lambda labels: [label in known for known in [counter.forgotten_users(labels)] for label in labels]
+        )
+    if counter.suppressed["record"]:
+        found["id"] = People.recognised_by(
+            lambda labels: [label in known for known in [counter.forgotten_ids(labels)] for label in labels],
+            role="id",
+        )
+    return found
+
+
+def _sums_of(decisions: Iterator[VaultDecision]) -> dict[tuple[tuple[str, ...], int], tuple[int, int]]:
+    """What the vault has counted, by key and arm."""
+    return {
+        (each.key, arm): (count, units)
+        for each in decisions
+        for arm, (count, units) in enumerate(zip(each.statistics.counts, each.statistics.units, strict=True))
+        if (count, units) != (0, 0)
+    }

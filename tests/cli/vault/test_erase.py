@@ -1,0 +1,105 @@
+"""The command `erase`, and `forget --erase-at-source`."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.cli.examples import COLUMNS, USER_COLUMN, contents, write_clicks
+
+SOURCE = ("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN)
+
+
+@pytest.fixture
+def parquet(folder: Path) -> Path:
+    """The small log as a Parquet file."""
+    path = folder / "clicks.parquet"
+    duckdb.read_csv(str(write_clicks(folder / "clicks.csv"))).write_parquet(str(path))
+    return path
+
+
+@pytest.fixture
+def external(parquet: Path, run: Any) -> Path:
+    """The working folder with an external vault that may erase at its source."""
+    assert run("init", "--actions", "A,B", "--external", "--may-erase-at-source").code == 0
+    assert run(*SOURCE).code == 0
+    return parquet
+
+
+def people(path: Path) -> set[str]:
+    return {name for (name,) in duckdb.sql(f"SELECT DISTINCT person FROM '{path}'").fetchall()}
+
+
+def test_rows_are_erased_by_forget(run: Any, external: Path) -> None:
+    done = run("forget", "--user", "u1", "--erase-at-source", "--purge", "--certificate", "u1.json")
+    assert done.code == 0
+    assert "Source: purged\n" in done.out
+    assert people(external) & {"u1", "a1"} == {"a1"}
+    assert run("verify").code == 0
+    run("export", "ledger.json")
+    Path("keys.json").write_text(run("public-key", "--json").out, "utf-8")
+    checked = ("certificate", "verify", "u1.json", "--public-key", "keys.json")
+    assert "can be checked with the ledger only" in run(*checked).out
+    with_ledger = run(*checked, "--ledger", "ledger.json")
+    assert with_ledger.code == 0
+    assert "Source: purged, by ledger entry 4\nRemains at the source:\n" in with_ledger.out
+    found = run(*checked, "--ledger", "ledger.json", "--json").json
+    assert found["certificate"]["source"] == "purged"
+
+
+def test_rows_are_erased_later(run: Any, external: Path) -> None:
+    done = run("forget", "--user", "u1", "--json")
+    assert done.json["source"] == "untouched"
+    assert "u1" in people(external)
+    assert "requests to be erased at the sources" in run("status").out
+    assert run("status", "--json").json["source_erasures_pending"] == 1
+    before = contents(external.parent)
+    (source,) = run("erase", "--status", "--json").json["sources"]
+    assert (source["state"], source["pending"], source["entry"]) == ("untouched", 1, None)
+    assert contents(external.parent) == before
+    printed = run("erase")
+    assert printed.code == 0
+    assert "purged" in printed.out
+    assert "Remains at source 1: copies of the files remain" in printed.out
+    assert "u1" not in people(external)
+    assert "requests to be erased" not in run("status").out
+    assert "Source: purged" in run("certificate", "show", "--user", "u1").out
+
+
+def test_nothing_is_erased_without_permission(run: Any, parquet: Path) -> None:
+    assert run("init", "--actions", "A,B", "--external").code == 0
+    assert run(*SOURCE).code == 0
+    before = contents(parquet.parent)
+    for command in (("erase",), ("forget", "--user", "u1", "--erase-at-source")):
+        refused = run(*command)
+        assert refused.code == 2
+        assert "armnesia init --external --may-erase-at-source" in refused.err
+        assert refused.err.count("\n") == 1
+    assert contents(parquet.parent) == before
+    assert "without that permission" in run("erase", "--status").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("erase", "--status", "--purge"), "--status changes nothing"),
+        (("erase", "--ignore-retention"), "ignore_retention is about a purge"),
+        (("forget", "--user", "u1", "--purge"), "give erase_at_source"),
+        (("forget", "--user", "u1", "--dry-run", "--erase-at-source"), "--dry-run changes nothing"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    run: Any, external: Path, arguments: tuple[str, ...], reason: str
+) -> None:
+    before = contents(external.parent)
+    refused = run(*arguments)
+    assert (refused.code, reason in refused.err) == (2, True)
+    assert contents(external.parent) == before
+
+
+def test_a_managed_vault_cannot_have_the_permission(run: Any, folder: Path) -> None:
+    refused = run("init", "--actions", "A,B", "--may-erase-at-source")
+    assert refused.code == 2
+    assert "needs an external vault (--external)" in refused.err
+    assert contents(folder) == {}

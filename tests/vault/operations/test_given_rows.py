@@ -1,0 +1,136 @@
+"""`forget --rows`: an external vault takes the rows of a request as another system has found them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import InvalidLogError, VaultError
+from armnesia.logs.files.source import FileSource
+from armnesia.vault import Configuration
+from tests.conftest import Outcome
+from tests.databases import Place, fresh_place
+from tests.vault.raw_vaults import dumped
+from tests.vault.state.test_external_records import NAMED, ROWS, counts, filled, source, sums, write
+
+__all__ = ["source"]
+ANN = [row for row in ROWS if row[2] == "ann"]
+OTHERS = [row for row in ROWS if row[2] != "ann"]
+
+
+def given(tmp_path: Path, rows: Sequence[tuple[str, ...]], **header: str) -> str:
+    return str(write(tmp_path / "rows.csv", rows, **header))
+
+
+def test_given_rows_are_taken_and_no_source_is_read(
+    place: Place, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(place, source) as vault:
+        rows = given(tmp_path, ANN)
+        assert vault.preview(users=["ann"], rows=rows).held == 1
+        source.rename(source.with_suffix(".away"))
+        done = vault.forget(users=["ann"], rows=rows)
+        source.with_suffix(".away").rename(source)
+        assert (done.records, done.held, counts(vault)) == (2, 1, sums(OTHERS))
+        body = done.certificate.body
+        assert body["entry"]["lookup"] == "given"
+        assert "the operator vouches for their being all" in body["claims"]["forgotten"]
+        assert done.certificate.verify(vault.public_key()) == []
+        assert vault.verify().holds  # the same as after a look-up
+        assert vault.forget(users=["ann"], rows=rows).repeated
+        again = vault.forget(users=["bob"])
+        assert "lookup" not in again.certificate.body["entry"]
+        assert "vouches" not in again.certificate.body["claims"]["forgotten"]
+
+
+def test_names_are_found_in_every_spelling_and_rows_by_their_ids(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    with filled(place, source) as vault:
+        assert vault.forget(records=["r1"], rows=given(tmp_path, [ROWS[0]])).records == 1
+        # The row that was forgotten by its id is not counted any more.
+        assert vault.forget(users=["ann"], rows=given(tmp_path, ANN)).records == 1
+        assert counts(vault) == sums(OTHERS)
+        assert vault.verify().holds
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (ROWS, "2 of the 4 given rows belong to nobody in the request"),
+        (OTHERS, "2 of the 2 given rows belong to nobody"),
+        ([], "no row is given of 1 of the 1 name in the request"),
+        ([*ANN, *ANN], "the vault has not counted the given rows"),
+    ],
+)
+def test_rows_that_cannot_be_those_of_the_request_are_refused(
+    place: Place, source: Path, tmp_path: Path, rows: Sequence[tuple[str, ...]], said: str
+) -> None:
+    with filled(place, source) as vault:
+        before = dumped(vault)
+        with pytest.raises(VaultError, match=said):
+            vault.forget(users=["ann"], rows=given(tmp_path, rows))
+        assert dumped(vault) == before
+
+
+def test_columns_are_those_of_the_first_source(place: Place, source: Path, tmp_path: Path) -> None:
+    with filled(place, source) as vault:
+        with pytest.raises(InvalidLogError, match="who"):
+            vault.forget(users=["ann"], rows=given(tmp_path, ANN, header="action,reward,person,id"))
+        columns = zip(("action", "reward", "who", "id"), zip(*ANN, strict=True), strict=True)
+        frame: dict[str, Any] = {name: list(values) for name, values in columns}
+        frame["reward"] = [float(reward) for reward in frame["reward"]]
+        assert vault.forget(users=["ann"], rows=frame).records == 2
+
+
+def test_rows_of_a_second_source_have_its_columns(place: Place, source: Path, tmp_path: Path) -> None:
+    header = "arm,won,person,id"
+    more = [("A", "0.125", "dan", "r5"), ("B", "0.5", "eve", "r6")]
+    with filled(place, source) as vault:
+        second = write(tmp_path / "more.csv", more, header)
+        names: dict[str, Any] = {"action": "arm", "reward": "won", "user": "person", "id": "id"}
+        assert vault.ingest(str(second), **names, other_columns=True).added == 2
+        assert vault.forget(users=["dan"], rows=given(tmp_path, more[:1], header=header)).records == 1
+        assert counts(vault) == sums([*ROWS, more[1]])
+        assert vault.verify().holds
+
+
+def test_a_vault_that_holds_its_rows_takes_none(place: Place, source: Path, tmp_path: Path) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(str(source), **NAMED)
+        with pytest.raises(VaultError, match="this vault holds the rows itself"):
+            vault.forget(users=["ann"], rows=given(tmp_path, ANN))
+
+
+def test_given_rows_are_looked_at_again_if_somebody_was_forgotten_meanwhile(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that was forgotten by its id after the look-up must not be taken away twice."""
+    place = fresh_place("sqlite", tmp_path)
+    with filled(place, source) as vault, place.open() as other:
+        found_rows, calls = FileSource.found_rows, list[str]()
+
+        def meanwhile(self: FileSource, *arguments: Any, **options: Any) -> Any:
+            calls.append("")
+            if len(calls) == 1:
+                other.forget(records=["r1"])
+            return found_rows(self, *arguments, **options)
+
+        monkeypatch.setattr(FileSource, "found_rows", meanwhile)
+        assert vault.forget(users=["ann"], rows=given(tmp_path, ANN)).records == 1
+        monkeypatch.undo()
+        assert counts(vault) == sums(OTHERS)
+        assert vault.verify().holds
+
+
+def test_the_command_line_takes_rows(run: Callable[..., Outcome], tmp_path: Path, source: Path) -> None:
+    with filled(place := fresh_place("sqlite", tmp_path), source):
+        pass
+    where = ("--url", place.url, "--keys", str(place.keys))
+    done = run("forget", *where, "--user", "ann", "--rows", given(tmp_path, ANN))
+    assert (done.code, done.err) == (0, "")
+    assert "Forgotten: 2 records" in done.out
+    refused = run("forget", *where, "--user", "bob", "--rows", given(tmp_path, ANN))
+    assert refused.code == 2
+    assert "belong to nobody in the request" in refused.err
