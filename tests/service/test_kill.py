@@ -41,7 +41,7 @@ def test_acknowledged_deletions_survive_a_kill(place: Place) -> None:
     token = fill(place, log=log_of(tuple(NAMES), 2))["operator"]
     acknowledged: dict[str, int] = {}
     rest = list(NAMES)
-    for wait in (0.3, 0.6, 0.9):
+    for enough in (20, 50, 90):
         with serve_process(place) as running:
             parts = [rest[start::8] for start in range(8)]
             threads = [
@@ -50,7 +50,8 @@ def test_acknowledged_deletions_survive_a_kill(place: Place) -> None:
             ]
             for thread in threads:
                 thread.start()
-            time.sleep(wait)
+            while len(acknowledged) < enough:
+                time.sleep(0.001)
             running.kill()
             for thread in threads:
                 thread.join(60)
