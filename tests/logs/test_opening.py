@@ -31,7 +31,7 @@ class Countdown(Source):
         return self._rows
 
     def manifest(self) -> TableRange:
-        return TableRange(self._url, "row", self._rows)
+        return TableRange(self._url, "row", self._rows, 1)
 
     @staticmethod
     def manifest_from(values: Mapping[str, Any]) -> TableRange:

@@ -92,7 +92,9 @@ def serving_existing(
 @contextmanager
 def listening(app: Any) -> Iterator[str]:
     """Run an application on a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    # With its protocol named, so that asyncio sends small answers at once.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(_configuration(app, Address(port=0)))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

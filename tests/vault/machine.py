@@ -464,12 +464,16 @@ class VaultMachine(RuleBasedStateMachine):
             own = set(entry.fields) - LEDGER_OF_ALL
             if entry.kind == "correct":
                 assert own == {"replaced"}
+            request = {"commitment", "salt_key", "terms"}
+            if self.mode == "external":
+                request.add("sources")
+                assert all(type(number) is int for number in entry.fields.get("sources", ()))
             if entry.kind == "nothing_held":
-                assert own == {"commitment", "salt_key", "terms"}
+                assert own == request
             if entry.kind == "forget":
                 level, counts = self.levels[entry.sequence]
                 public = {"counts"} if level.sees_shape else set()
-                assert own == {"commitment", "salt_key", "terms"} | LEDGER_OF_A_DELETION | public
+                assert own == request | LEDGER_OF_A_DELETION | public
                 assert entry.fields["level"] == level
                 assert entry.fields.get("counts", counts) == counts
 

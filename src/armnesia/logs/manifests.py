@@ -5,12 +5,14 @@ by its version, a table of a database by the highest value of a column that grow
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import ChangedSourceError, InvalidInputError
 from armnesia.core.messages import counted
+
+OLDER_VERSION = "it was counted by an older version of armnesia"
 
 
 class Manifest(Protocol):
@@ -75,11 +77,7 @@ class FileManifest:
     @property
     def parts(self) -> frozenset[str]:
         """The files, whatever path leads to them."""
-        folders = {folder: os.path.realpath(folder) for folder in map(os.path.dirname, self.paths)}
-        return frozenset(
-            os.path.realpath(os.path.join(folders[os.path.dirname(path)], os.path.basename(path)))
-            for path in self.paths
-        )
+        return real_paths(self.paths)
 
     def is_table_of(self, other: Manifest) -> bool:
         """Files have no identity but their paths."""
@@ -126,19 +124,24 @@ class FileManifest:
 class TableRange:
     """The rows of a table of a database up to a value of the column by which later rows are greater.
 
-    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17").to_dict()).highest
+    >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17", 40).to_dict()).highest
     '17'
     """
 
     table: str
+    """By the name that the database itself has for it, however it was spelled."""
     column: str
     highest: str | int | None
     """As JSON holds it, or as text that the database reads; None if the table had no rows."""
+    n_rows: int
+    """How many rows there are up to it, with those of forgotten people."""
+    on_server: str | None = None
+    """The same table by what its server calls itself, whatever address leads there, if it does."""
 
     @property
     def parts(self) -> frozenset[str]:
         """The table."""
-        return frozenset([self.table])
+        return frozenset(filter(None, [self.table, self.on_server]))
 
     def is_table_of(self, other: Manifest) -> bool:
         """A table of a database has no identity but its name."""
@@ -152,8 +155,24 @@ class TableRange:
     def from_dict(cls, values: Mapping[str, Any]) -> "TableRange":
         """Read what `to_dict` has written."""
         try:
-            return cls(values["table"], values["column"], values["highest"])
-        except (LookupError, TypeError):
+            named = values["table"], values["column"], values["highest"]
+            if not values.keys() >= {"n_rows", "on_server"}:  # it names the table as somebody spelled it
+                raise ChangedSourceError(OLDER_VERSION)
+            return cls(*named, int(values["n_rows"]), values["on_server"])
+        except ChangedSourceError:
+            raise
+        except (LookupError, TypeError, ValueError):
             raise InvalidInputError(
-                f"a manifest of a table must have table, column and highest; got {sorted(values)}"
+                "a manifest of a table must have table, column, highest, n_rows and on_server; got"
+                f" {sorted(values)}"
             ) from None
+
+
+def real_paths(paths: Iterable[str]) -> frozenset[str]:
+    """The files that paths lead to, without links."""
+    every = list(paths)
+    folders = {folder: os.path.realpath(folder) for folder in set(map(os.path.dirname, every))}
+    return frozenset(
+        os.path.realpath(os.path.join(folders[os.path.dirname(path)], os.path.basename(path)))
+        for path in every
+    )

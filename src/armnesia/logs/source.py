@@ -345,6 +345,10 @@ class Source(ABC):
         """The same source, read without an index."""
         return self
 
+    def holds_bytes(self, role: str) -> bool:
+        """Whether the users or ids are bytes, of which only a reading of all tells what texts they are."""
+        return False
+
     def user_type(self) -> UserType | None:
         """How the users are named; None if there are none."""
         return first_user_type(self.user_texts())

@@ -298,8 +298,9 @@ class Vault:
         try:
             erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
         except ArmnesiaError as error:
+            reason = str(error).replace("; nothing was changed", "")
             raise VaultError(
-                f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
+                f"{reason}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
         return dataclasses.replace(
             done, certificate=certificate_of_target(self._connection, target), head=self._state().head

@@ -294,8 +294,12 @@ def test_rows_of_a_lake_that_are_not_counted_are_refused(delta: Store, sqlite_pl
     with counted_vault(sqlite_place, delta) as vault:
         vault.forget(users=[FIRST])
         delta.append(made_rows(1))
+        head = vault.head
         with pytest.raises(VaultError, match=r"not counted yet: run armnesia ingest"):
             vault.erase_at_sources()
+        with pytest.raises(VaultError, match=r"not counted yet: run armnesia ingest"):
+            vault.forget(users=[SECOND], erase_at_source=True)
+        assert vault.head == head, "nobody was forgotten"
         ingest(vault, delta)
         vault.erase_at_sources()
         assert_is_plain(vault, [*rows, *made_rows(1)], [FIRST])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.rows import Selection
 from armnesia.logs.source import Source
@@ -58,12 +58,17 @@ class People:
 
     def check_column(self, source: Source) -> str:
         """The name of the column that is compared; refuse a source that lacks it."""
-        try:
-            return source.columns.named()[self.role]
-        except LookupError:
+        name = source.columns.named().get(self.role)
+        if name is None:
             raise InvalidInputError(
                 f"rows of given {self.role}s need the {self.role} column; the source has none"
-            ) from None
+            )
+        if source.holds_bytes(self.role):
+            raise UnsupportedError(
+                f"rows cannot be erased by the {self.role} column {name!r}, which holds bytes: write it as"
+                " text"
+            )
+        return name
 
 
 def _checked_role(role: str) -> str:

@@ -389,6 +389,11 @@ class FileSource(Source):
         texts = f"SELECT {self._column_of[role].text()} AS label FROM {self._table}"
         return f"WITH labels AS (SELECT label FROM ({texts}) WHERE label IS NOT NULL)"
 
+    def holds_bytes(self, role: str) -> bool:
+        """Whether the column is of bytes."""
+        column = self.column_of(role)
+        return column is not None and column.type == "BLOB"
+
     def column_of(self, role: str) -> FileColumn | None:
         """The column of a role; None if there is none."""
         return self._column_of.get(role)

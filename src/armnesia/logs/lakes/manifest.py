@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import ChangedSourceError, InvalidInputError
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot, digest_of
-from armnesia.logs.manifests import Manifest
+from armnesia.logs.manifests import OLDER_VERSION, Manifest, real_paths
 
 
 class CountedFile(NamedTuple):
@@ -46,21 +46,24 @@ class TableManifest:
     schema: str
     """A digest of the columns and their types."""
     files: tuple[CountedFile, ...]
+    places: tuple[str, ...] = ()
+    """The paths of the files, as far as they are on this machine."""
 
     @classmethod
     def of(cls, snapshot: TableSnapshot) -> "TableManifest":
         """All files of a version of a table."""
         files = tuple(sorted(map(CountedFile.of, snapshot.files)))
-        return cls(snapshot.kind, snapshot.table_id, snapshot.version, snapshot.schema, files)
+        places = tuple(sorted(each.location for each in snapshot.files)) if snapshot.storage is None else ()
+        return cls(snapshot.kind, snapshot.table_id, snapshot.version, snapshot.schema, files, places)
 
     @property
     def parts(self) -> frozenset[str]:
-        """The table."""
-        return frozenset([f"{self.kind}:{self.table_id}"])
+        """The table, and its files, which may be counted without it."""
+        return frozenset([f"{self.kind}:{self.table_id}"]) | real_paths(self.places)
 
     def is_table_of(self, other: Manifest) -> bool:
         """Whether the ids are the same: an Iceberg table may have another file of metadata each time."""
-        return isinstance(other, TableManifest) and self.parts == other.parts
+        return isinstance(other, TableManifest) and _id_of(self) == _id_of(other)
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -70,12 +73,17 @@ class TableManifest:
     def from_dict(cls, values: Mapping[str, Any]) -> "TableManifest":
         """Read what `to_dict` has written."""
         try:
-            return cls(**{**values, "files": tuple(CountedFile(*file) for file in values["files"])})
+            files = tuple(CountedFile(*file) for file in values["files"])
+            places = tuple(values.get("places", ()))
+            found = cls(**{**values, "files": files, "places": places})
         except (LookupError, TypeError):
             raise InvalidInputError(
-                "a manifest of a table must have kind, table_id, version, schema and files"
-                f" [[path, size, removed], …]; got {sorted(values)}"
+                "a manifest of a table must have kind, table_id, version, schema, files"
+                f" [[path, size, removed], …] and places; got {sorted(values)}"
             ) from None
+        if "places" not in values:
+            raise ChangedSourceError(OLDER_VERSION)
+        return found
 
 
 class Effect(Enum):
@@ -149,8 +157,12 @@ def changes_between(
     return TableChanges(known, added)
 
 
+def _id_of(manifest: TableManifest) -> tuple[str, str]:
+    return manifest.kind, manifest.table_id
+
+
 def _other_table(counted: TableManifest, now: TableManifest) -> str | None:
-    if (counted.kind, counted.table_id) != (now.kind, now.table_id):
+    if _id_of(counted) != _id_of(now):
         return f"it is another table: its id was {counted.table_id}, and is {now.table_id}"
     if counted.schema != now.schema:
         return "its columns have changed"

@@ -11,6 +11,7 @@ from armnesia.logs import rules
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
 from armnesia.logs.limits import LONGEST_TEXT, text_size
+from armnesia.logs.opening import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
 from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
@@ -26,6 +27,13 @@ _ORDERED = {*_INTEGERS, "numeric", "text", "varchar", "date", "timestamp", "time
 """Types of a column by which rows may be ordered: their text reads as the same value again."""
 _GROUPED = _NUMBERS | _TEXTS.keys() | {"bool", "bytea", "uuid", "date", "time", "timestamp", "timestamptz"}
 """Types of which equal values, to the server, have the same text."""
+_MOMENT = """'YYYY-MM-DD"T"HH24:MI:SS.US'"""
+_ORDERED_AS = {
+    "date": "to_char(max({}), 'YYYY-MM-DD')",
+    "timestamp": f"to_char(max({{}}), {_MOMENT})",
+    "timestamptz": f"to_char(max({{}}) AT TIME ZONE 'UTC', {_MOMENT})",
+}
+"""The highest value as text that means the same in sessions with another DateStyle or time zone."""
 _FEWEST, _MOST = 64, 4096
 """How many rows are fetched first, and at most, at a time."""
 _PIECE_TEXT = 1 << 20
@@ -38,6 +46,14 @@ _TABLES = """
     ORDER BY n.nspname = %s DESC, pg_table_is_visible(c.oid) DESC, name LIMIT 1000
 """
 """The tables and views that this user may read, those of a given schema first."""
+_NAME = """
+    SELECT current_database(), format('%%I.%%I', n.nspname, c.relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)
+"""
+"""The database, and the table with the schema that it was found in."""
+_MAY_ASK_SYSTEM = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+_SYSTEM = "SELECT system_identifier FROM pg_control_system()"
+"""A number that each installation of PostgreSQL draws for itself; its replicas have the same."""
 _READ_AS = {
     "bpchar": "text",  # the padding of CHAR(n) is not part of the value
     "float4": "float8",  # psycopg rounds a short float to fewer digits than a file has
@@ -159,11 +175,21 @@ class PostgresSource(TableSource):
                 yield rows
                 size = min(2 * size, _MOST) if text_size(rows) < _PIECE_TEXT else max(size // 4, 1)
 
+    def _own_names(self) -> tuple[str, str | None]:
+        with self._connected() as connection:
+            database, table = connection.execute(_NAME, (self._named,)).fetchone()
+            (may_ask,) = connection.execute(_MAY_ASK_SYSTEM).fetchone()
+            (system,) = connection.execute(_SYSTEM).fetchone() if may_ask else (None,)
+            address = f"postgresql://{connection.info.host}:{connection.info.port}/{database}"
+        named = source_name({"location": address, "table": table})
+        return named, None if system is None else f"postgresql:{system}/{database}#{table}"
+
     def _highest(self, column: str) -> str | None:
         name = quoted(column)
         if self._type_of[column] not in _ORDERED:
             raise no_order(described("ordered-by", column), f"the type {self._type_of[column] or 'array'}")
-        asked = f"max({name})::text, count(*) - count({name})"
+        form = _ORDERED_AS.get(self._type_of[column], "max({})::text").format(name)
+        asked = f"{form}, count(*) - count({name})"
         ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
         if missing:
             raise no_order(described("ordered-by", column), "a missing value")
@@ -171,7 +197,10 @@ class PostgresSource(TableSource):
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         assert self._order is not None  # it is the column
-        return f"{column} {operator} {value}::{self._type_of[self._order]}"
+        type_ = self._type_of[self._order]
+        if type_ == "timestamptz":
+            return f"{column} {operator} ({value}::timestamp AT TIME ZONE 'UTC')"
+        return f"{column} {operator} {value}::{type_}"
 
     def _condition(
         self, column: str, selection: Selection, parameter: int = 1

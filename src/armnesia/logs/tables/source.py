@@ -50,7 +50,7 @@ class TableSource(Source):
             )
         self._location = location
         self._table = table
-        self._named = ".".join(map(quoted, _parts(table)))
+        self._named = ".".join(map(quoted, table_parts(table)))
         self._limits: tuple[str, ...] = ()
         self._without_indexes = False
         available = self._available()
@@ -141,9 +141,16 @@ class TableSource(Source):
                 " ordered_by (--ordered-by)"
             )
         if self._highest_known is None:
-            name = f"{self._location}#{self._table}"
-            self._highest_known = TableRange(name, self._order, self._highest(self._order))
+            name, on_server = self._own_names()
+            highest = self._highest(self._order)
+            n_rows = self._between(None, highest)._n_all_rows()
+            self._highest_known = TableRange(name, self._order, highest, n_rows, on_server)
         return self._highest_known
+
+    def _n_all_rows(self) -> int:
+        """How many rows there are, whatever conditions say of them."""
+        ((number,),) = next(self._pieces(f"SELECT count(*) FROM {self._quoted}"))
+        return int(number)
 
     @staticmethod
     def manifest_from(values: Mapping[str, Any]) -> Manifest:
@@ -153,17 +160,22 @@ class TableSource(Source):
     def changes_since(self, manifest: Manifest) -> FileChanges:
         """Tell whether there are rows with greater values than were counted.
 
-        Rows that were changed or removed below are not noticed, unless the last one was.
+        Rows below that were added or removed are noticed by their number; rows that were changed are not.
         """
         assert isinstance(manifest, TableRange)
         now = self.manifest()
-        if (now.table, now.column) != (manifest.table, manifest.column):
+        if not now.parts & manifest.parts:
+            return FileChanges(
+                recount=f"it is another table: it was {manifest.table!r}, and is {now.table!r}"
+            )
+        if now.column != manifest.column:
             return FileChanges(recount=f"its rows were ordered by {manifest.column!r}")
-        if manifest.highest is None or now.highest == manifest.highest:
-            return FileChanges((now.table,) if now.highest != manifest.highest else ())
-        if self._between(None, manifest.highest)._highest(now.column) != manifest.highest:
+        part = self._between(None, manifest.highest)
+        if part._highest(now.column) != manifest.highest:
             return FileChanges(recount="the last of the rows that were counted is no longer there")
-        return FileChanges((now.table,))
+        if part._n_all_rows() != manifest.n_rows:
+            return FileChanges(recount="rows up to the last one that was counted were added or removed")
+        return FileChanges((now.table,) if now.highest != manifest.highest else ())
 
     def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
         """The rows up to the value of a manifest."""
@@ -312,7 +324,7 @@ class TableSource(Source):
 
     def distinct_labels(self, role: str) -> Iterator[Collection[str]]:
         """Ask the database, unless there are conditions."""
-        if self.where:
+        if self.where or not self._types_can_be_compared():
             yield from super().distinct_labels(role)
             return
         column = self._selected(self.columns.named()[role])
@@ -328,6 +340,14 @@ class TableSource(Source):
         return "user" not in named or all(
             are_plain(list(labels), user_type) for labels in self.distinct_labels("user")
         )
+
+    def _types_can_be_compared(self) -> bool:
+        """Whether equal labels, to the database, have the same text."""
+        try:
+            self._check_types()
+        except InvalidLogError:
+            return False
+        return True
 
     def _some_missing(self, role: str) -> bool:
         name = self._name(self.columns.named()[role])
@@ -526,6 +546,10 @@ class TableSource(Source):
         return quoted(name)
 
     @abstractmethod
+    def _own_names(self) -> tuple[str, str | None]:
+        """The table as the database itself names it, with its address, and as the server names itself."""
+
+    @abstractmethod
     def _highest(self, column: str) -> str | int | None:
         """The highest value of a column, as a manifest holds it; refuse a missing one, and other types."""
 
@@ -578,7 +602,12 @@ def no_table(table: str, location: str, existing: Iterable[str]) -> InvalidLogEr
     )
 
 
-def _parts(table: str) -> list[str]:
+def table_parts(table: str) -> list[str]:
+    """The schema, if there is one, and the name of a table.
+
+    >>> table_parts("clicks"), table_parts("main.clicks")
+    (['clicks'], ['main', 'clicks'])
+    """
     parts = table.split(".", 1)
     if not all(parts):
         raise InvalidInputError(f"table must be a name or schema.table; got {table!r}")

@@ -146,6 +146,16 @@ class SparkSource(TableSource):
     def _sum(self, number: str) -> str:
         return f"try_sum({number})"  # NULL, not a wrong number, if it is too large
 
+    def _own_names(self) -> tuple[str, str | None]:
+        try:
+            found = self._session.catalog.getTable(self._spark_name)
+        except self._errors():  # files, which are named by a path
+            return f"{_PREFIX}{self._spark_name}", None
+        parts = (found.catalog, *(found.namespace or ()), found.name)
+        name = ".".join(part for part in parts if part)
+        distinguishes_case = self._session.conf.get("spark.sql.caseSensitive") == "true"
+        return f"{_PREFIX}{name if distinguishes_case else name.lower()}", None
+
     def _highest(self, column: str) -> str | None:
         name, type_ = self._name(column), self._column_of[column].type
         if type_ not in _ORDERED:

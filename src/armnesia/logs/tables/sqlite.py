@@ -11,9 +11,10 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
+from armnesia.logs.opening import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
-from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
+from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table, table_parts
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
@@ -75,6 +76,21 @@ class SqliteSource(TableSource):
             f"CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {whole} % 2 = 1) THEN {whole} + 1 ELSE {whole} END"
         )
 
+    def _selected(self, name: str) -> str:
+        return f"{quoted(name)} COLLATE BINARY"  # to other collations, different texts may be equal
+
+    def _check_types(self) -> None:
+        for role, name in [*self.columns.named().items(), *(("key", name) for name in self.keys)]:
+            if role == "reward":
+                continue
+            types = f"SELECT count(DISTINCT typeof({quoted(name)})) FROM {self._quoted}"
+            ((mixed,),) = next(self._pieces(f"{types} WHERE typeof({quoted(name)}) IN ('integer', 'real')"))
+            if mixed > 1:
+                raise InvalidLogError(
+                    f"{described(role, name)} must not hold both integers and floats to be added up by"
+                    " SQLite, which takes 7 and 7.0 for equal"
+                )
+
     def _size(self, name: str) -> str:
         return f"length(CAST({quoted(name)} AS BLOB))"
 
@@ -118,6 +134,16 @@ class SqliteSource(TableSource):
                 f"source {self._path!r} cannot be read without its indexes, of which one may be damaged:"
                 " SQLite's integrity_check finds a fault in the file; run REINDEX on it, or restore it"
             )
+
+    def _own_names(self) -> tuple[str, str | None]:
+        with self._connected() as connection:
+            name = name_in_catalogue(connection, self._table)
+        if name is None:
+            raise InvalidLogError(
+                f"source {self._path!r} has no table or view {self._table!r} in its catalogue: what was"
+                " counted of it cannot be told later"
+            )
+        return source_name({"location": f"sqlite:///{os.path.realpath(self._path)}", "table": name}), None
 
     def _highest(self, column: str) -> str | int | None:
         name = quoted(column)
@@ -196,6 +222,19 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
     """The names of all tables and views."""
     sql = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
     return [name for (name,) in connection.execute(sql) if not name.startswith("sqlite_")]
+
+
+def name_in_catalogue(connection: sqlite3.Connection, table: str) -> str | None:
+    """The name that SQLite has stored of a table or view, which may be spelled in any case and with a schema.
+
+    >>> connection = sqlite3.connect(":memory:")
+    >>> _ = connection.execute("CREATE TABLE Clicks (user)")
+    >>> name_in_catalogue(connection, "main.CLICKS"), name_in_catalogue(connection, "log")
+    ('Clicks', None)
+    """
+    sql = "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE"
+    found = connection.execute(sql, (table_parts(table)[-1],)).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _values_of(text: str) -> Iterator[str | float | int]:

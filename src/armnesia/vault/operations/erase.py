@@ -61,6 +61,8 @@ def check_erasable(connection: VaultConnection) -> None:
         sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
     for each in sources:
         _opened_eraser(each, configuration)
+        with suppress(ChangedSourceError):  # which is refused where it matters, or finished
+            _refuse_uncounted(each, each.reopened_counted(configuration)[1])
 
 
 def erase_at_sources(
@@ -84,7 +86,10 @@ def erase_at_sources(
 def _alone(connection: VaultConnection) -> Iterator[None]:
     """Refuse to run beside another erasure of this vault, where the system has locks."""
     path = connection.keys_path.with_name(connection.keys_path.name + ".erasing")
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise VaultError(f"the file {str(path)!r} cannot be made: {error.strerror}") from None
     try:
         if "fcntl" in globals():
             try:
@@ -105,6 +110,15 @@ def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceE
             " rows at their sources by such names; nothing was changed"
         )
     return open_eraser(each.reopened(configuration))
+
+
+def _refuse_uncounted(each: CountedSource, has_more: bool) -> None:
+    """Refuse a table of a lake with rows that are not counted: afterwards it is known by its last version."""
+    if has_more and each.address["kind"] not in _NUMBERED:
+        raise VaultError(
+            f"source {each.name!r} has rows that are not counted yet: run armnesia ingest {each.name} first;"
+            " nothing was changed"
+        )
 
 
 @dataclass
@@ -162,11 +176,7 @@ class _Run:
                     raise replace(each, plans=KeptPlans()).outdated(error) from None
                 begun.append(each)
                 continue
-            if has_more and each.address["kind"] not in _NUMBERED:
-                raise VaultError(
-                    f"source {each.name!r} has rows that are not counted yet: run armnesia ingest"
-                    f" {each.name} first; nothing was changed"
-                )
+            _refuse_uncounted(each, has_more)
             self.sums[number] = self.counter.count(part, checked_before=True).sums
         if len(begun) > 1 or not (begun or self._adds_up()):
             raise VaultError(

@@ -17,7 +17,7 @@ from armnesia.logs import (
     source_address,
     source_name,
 )
-from armnesia.logs.manifests import Manifest
+from armnesia.logs.manifests import OLDER_VERSION, Manifest
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
@@ -29,7 +29,7 @@ from armnesia.vault.storage.database import Row, Session, Statement
 
 READMITTED = "people were readmitted, whose rows were left out"
 NO_ORDER = "nothing says which of its rows are new: add --ordered-by COLUMN"
-UPGRADED = "it was counted by an older version of armnesia"
+UPGRADED = OLDER_VERSION
 
 
 def _packed(values: Mapping[str, Any]) -> str:
@@ -180,6 +180,8 @@ def read_sources(session: Session) -> list[CountedSource]:
             plans = KeptPlans() if kept is None else KeptPlans.from_dict(_unpacked(kept))
             source_name(address)
             part = None if packed is None else CountedPart.unpacked(address, packed)
+        except ChangedSourceError as error:  # of a form that does not tell tables apart
+            part, reason = None, str(error)
         except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
             raise changed_values() from None
         found.append(CountedSource(number, address, part, reason, plans, text))
@@ -213,3 +215,17 @@ def put_sources(
 def next_number(sources: Iterable[CountedSource]) -> int:
     """The number of a new source."""
     return max((each.number for each in sources), default=0) + 1
+
+
+def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
+    """Refuse sources of which two share files, or are the same table: rows would count twice."""
+    owner_of: dict[str, CountedSource] = {}
+    for each in sources:
+        for part in () if each.counted is None else each.counted.manifest.parts:
+            other = owner_of.setdefault(part, each)
+            if other is not each:
+                raise VaultError(
+                    f"{part!r} is part of source {other.name!r} and of source {each.name!r}, perhaps with"
+                    " other columns or conditions, and its rows would count twice: ingest each file and table"
+                    f" once, or run armnesia rebuild --without {other.name} first; nothing was changed"
+                )

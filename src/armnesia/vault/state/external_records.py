@@ -141,6 +141,12 @@ class ExternalRecords(Records):
         """Refuse a dataframe, which cannot be opened again, and conditions that may name people."""
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
+        for role in ("user", "id"):
+            if source.holds_bytes(role):
+                raise VaultError(
+                    "an external vault cannot look people up in a column of bytes, of which several may be"
+                    f" one name; write the {role} column as text"
+                )
         role_of = {"user": "user"}  # also where this source names no user column, or another
         for role in ("id", "user"):
             names = [*known_columns(session, role), source.columns.named().get(role)]

@@ -15,7 +15,7 @@ from armnesia.logs.counting import CountedRows, LeftOut, RowRules, Sums
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.counted_sources import NO_ORDER, CountedPart, CountedSource
+from armnesia.vault.state.counted_sources import NO_ORDER, CountedPart, CountedSource, refuse_overlaps
 from armnesia.vault.state.suppression import Suppressed
 
 
@@ -113,6 +113,7 @@ class SourceCounter:
             found.append(after)
             if counter is not None:
                 counter.add(rows.n_rows)
+        refuse_overlaps(found)
         return Recount(tuple(counted), tuple(found))
 
     def _count_again(self, each: CountedSource, *, anew: bool) -> tuple[CountedRows, CountedSource]:

@@ -24,6 +24,7 @@ from armnesia.vault.state.counted_sources import (
     checked_sources,
     next_number,
     put_sources,
+    refuse_overlaps,
 )
 from armnesia.vault.state.decision_table import read_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
@@ -89,7 +90,8 @@ class SourceIngest:
         manifest = source.manifest()
         known = known or next((each for each in sources if each.is_same_table(source, manifest)), None)
         others = [each for each in sources if each is not known]
-        _refuse_overlaps(manifest, others)
+        now = CountedSource(0, address_of(source), CountedPart(manifest, True, False))
+        refuse_overlaps([*others, now])
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
@@ -151,6 +153,7 @@ class SourceIngest:
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
         now = replace(now, counted=part)
         rest = counter.count_all(others, anew=False)
+        refuse_overlaps([*rest.sources, now])
         both = replace(rest, rows=(*rest.rows, rows))
         return CountedIngest(
             _dependencies(state),
@@ -250,14 +253,3 @@ def _reason_to_recount(
     if known is not None and changes is not None and changes.recount is not None:
         return f"source {known.name!r}: {changes.recount}"
     return next((f"source {each.name!r}: {each.recount}" for each in others if each.counted is None), None)
-
-
-def _refuse_overlaps(manifest: Manifest, others: Sequence[CountedSource]) -> None:
-    """Refuse a source that shares files, or its table, with another: rows would count twice."""
-    for each in others:
-        if each.counted is not None and (shared := manifest.parts & each.counted.manifest.parts):
-            raise VaultError(
-                f"the vault has counted {min(shared)!r} already, by way of source {each.name!r} or with other"
-                " columns or conditions, and its rows would count twice: ingest each file and table once, or"
-                f" run armnesia rebuild --without {each.name} first; nothing was ingested"
-            )

@@ -195,12 +195,20 @@ class _Lookup:
         for source in self._opened:
             labels = source.labels_like(self._role, texts, self._type)
             self._labels |= {name for name in map(self._normalised, labels) if name}
-        hidden = self._labels & set(missing)
+        self._find_spelled_otherwise(self._labels & set(missing))
+        hidden = (self._labels & set(missing)) - {self._label(found) for found in self._found}
         if hidden:
             raise VaultError(
                 f"{len(hidden)} of the {len(missing)} names that a look-up did not find are in the sources"
                 " nevertheless: an index of a source is damaged, or a file is not what its statistics say;"
                 " nothing was changed: write the source again, and run armnesia ingest"
+            )
+
+    def _find_spelled_otherwise(self, names: Collection[str]) -> None:
+        """Look names up in every spelling: those of rows that were left out are not noted."""
+        for source in self._opened if names else ():
+            self._found += source.found_rows(
+                self._role, names, self._row_rules(), every_spelling=True, with_ids=self._with_ids(source)
             )
 
     def _label(self, found: FoundRows) -> str | None:
