@@ -80,8 +80,10 @@ class TableDigests(NamedTuple):
     def masked(self, keyring: Keyring, head: Head) -> str:
         """The digests as they are stored: a nonce, then each digest under its own mask."""
         nonce = secret_bytes(DIGEST_BYTES)
-        masked = [value.to_bytes(DIGEST_BYTES) for value in self._xor(keyring, nonce, head)]
-        return b"".join([nonce, *masked]).hex()
+        # Digests that are not known while a vault is rebuilt are negative, which bytes could not be.
+        return "".join(
+            [nonce.hex(), *(f"{value:0{2 * DIGEST_BYTES}x}" for value in self._xor(keyring, nonce, head))]
+        )
 
     @classmethod
     def unmasked(cls, text: str, keyring: Keyring, head: Head) -> "TableDigests":
