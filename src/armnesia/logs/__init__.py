@@ -12,6 +12,7 @@ from armnesia.logs.files.layout import LaidOut, layout_log
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
+from armnesia.logs.manifests import source_name
 from armnesia.logs.opening import (
     has_new_files,
     manifest_of,
@@ -19,7 +20,6 @@ from armnesia.logs.opening import (
     reopen_counted,
     reopen_source,
     source_address,
-    source_name,
 )
 from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.reading import read_log, read_opened

@@ -176,3 +176,13 @@ def real_paths(paths: Iterable[str]) -> frozenset[str]:
         os.path.realpath(os.path.join(folders[os.path.dirname(path)], os.path.basename(path)))
         for path in every
     )
+
+
+def source_name(description: Mapping[str, Any]) -> str:
+    """Name a source by its location and table.
+
+    >>> source_name({"kind": "table", "location": "sqlite:///logs.db", "table": "clicks", "columns": {}})
+    'sqlite:///logs.db#clicks'
+    """
+    table = description.get("table")
+    return str(description["location"]) + ("" if table is None else f"#{table}")

@@ -165,13 +165,3 @@ def source_address(description: Mapping[str, Any]) -> dict[str, Any]:
     {'kind': 'delta', 'location': 'delta:/logs', 'table': None}
     """
     return {name: value for name, value in description.items() if name != "read"}
-
-
-def source_name(description: Mapping[str, Any]) -> str:
-    """Name a source by its location and table.
-
-    >>> source_name({"kind": "table", "location": "sqlite:///logs.db", "table": "clicks", "columns": {}})
-    'sqlite:///logs.db#clicks'
-    """
-    table = description.get("table")
-    return str(description["location"]) + ("" if table is None else f"#{table}")

@@ -180,9 +180,7 @@ def test_certificates_of_the_first_release_are_refused_once_their_key_is_comprom
         # Issued at an entry before the theft, but of an entry that does not fix the words: refused as well.
         keys = Keyring.read(place.keys)
         backdated = sign_again(again, keys, issued_at_head=str(vault.ledger()[2].head))
-        *_, problem = backdated.verify(
-            vault.public_keys(), ledger=ledger
-        )  # perhaps also that its key was retired
+        *_, problem = backdated.verify(vault.public_keys(), ledger=ledger)
         assert "the ledger does not fix the words of this one" in problem
         assert vault.verify().holds
 

@@ -21,7 +21,7 @@ def erase(
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Delete rows of forgotten people at the sources of an external vault.
+    """Delete rows of forgotten people at their sources.
 
     The vault must be created with --may-erase-at-source. An erasure that was interrupted is finished.
     """

@@ -14,7 +14,7 @@ from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.limits import CHUNK
-from armnesia.logs.opening import source_name
+from armnesia.logs.manifests import source_name
 from armnesia.logs.tables.postgres import PostgresSource
 from armnesia.logs.values import label_text
 

@@ -11,7 +11,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
-from armnesia.logs.opening import source_name
+from armnesia.logs.manifests import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
 from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table, table_parts
