@@ -18,6 +18,7 @@ from armnesia.service.opendsr.desk import Desk
 from armnesia.service.opendsr.endpoints import router as opendsr_router
 from armnesia.service.opendsr.errors import PREFIX, error_response
 from armnesia.service.opendsr.processor import Processor
+from armnesia.service.pages import mount
 from armnesia.service.problems import (
     Problem,
     ProblemDetails,
@@ -42,10 +43,12 @@ def create_app(
     *,
     headers: Mapping[str, str] | None = None,
     processor: Processor | None = None,
+    secure_cookies: bool = False,
 ) -> FastAPI:
     """Make the application over a vault; `open_vault` makes a new connection to it.
 
     `headers` are added to every answer. With a `processor`, requests of controllers are taken by OpenDSR.
+    `secure_cookies`: browsers reach the page by TLS only.
 
     >>> app = create_app(lambda: Vault.open("sqlite:///vault.db"))
     >>> sorted(app.openapi()["paths"])[:2]
@@ -76,6 +79,7 @@ def create_app(
         app.include_router(opendsr_router)
         app.state.processor, app.state.desk = processor, Desk(service.worker, processor)
         desks.append(app.state.desk)
+    mount(app, secure_cookies=secure_cookies)
     _tell_problems(app)
     app.add_middleware(
         Frame,

@@ -85,7 +85,13 @@ def serve(
         if not len(vault.tokens()):
             log("no tokens", {"hint": "make one with armnesia token create --role operator"})
     headers = _HSTS if address.has_tls else {}
-    app = create_app(open_vault, settings, headers=headers, processor=processor)
+    app = create_app(
+        open_vault,
+        settings,
+        headers=headers,
+        processor=processor,
+        secure_cookies=address.has_tls or address.plain_http,
+    )
     uvicorn.Server(_configuration(app, address)).run()
 
 
