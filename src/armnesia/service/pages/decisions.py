@@ -24,6 +24,7 @@ _SORTS = {
     "arm": "by served arm",
     "why": "by what chose it",
 }
+_MOST_ARMS = 25
 _ARM_SORTS = {"mean": "highest mean", "count": "most records", "arm": "name"}
 
 
@@ -75,7 +76,9 @@ def _row(decision: dict[str, Any]) -> dict[str, Any]:
 
 
 @router.get("/page/decisions/{key:path}", **needs(Role.READER))
-async def show_decision(request: Request, visitor: Signed, key: str, sort: str = "mean") -> Response:
+async def show_decision(
+    request: Request, visitor: Signed, key: str, sort: str = "mean", every: bool = False
+) -> Response:
     """One decision; the numbers of its arms are for operators, because their change reveals deletions."""
     with_arms = visitor.may(Role.OPERATOR)
     try:
@@ -84,7 +87,15 @@ async def show_decision(request: Request, visitor: Signed, key: str, sort: str =
         raise Problem("no-decision") from None
     sort = sort if sort in _ARM_SORTS else "mean"
     arms = sorted(found["arms"], key=_arm_order(sort))
-    values = {**found, "arms": arms, "sort": sort, "sorts": _ARM_SORTS, "address": quote(key, safe="")}
+    shown = arms if every else _first(arms, found["action"])
+    values = {
+        **found,
+        "arms": shown,
+        "hidden": len(arms) - len(shown),
+        "sort": sort,
+        "sorts": _ARM_SORTS,
+        "address": quote(key, safe=""),
+    }
     return rendered(request, "decision.html", values)
 
 
@@ -104,6 +115,13 @@ def _decision(vault: Vault, text: str, with_arms: bool) -> dict[str, Any]:
         "scale": configuration.reward_range,
         "records": sum(arm["count"] for arm in arms),
     }
+
+
+def _first(arms: list[dict[str, Any]], served: Any) -> list[dict[str, Any]]:
+    """The first arms, and the served one wherever it is."""
+    if len(arms) <= _MOST_ARMS + 5:
+        return arms
+    return [arm for place, arm in enumerate(arms) if place < _MOST_ARMS or arm["action"] == served]
 
 
 def _arm_order(sort: str) -> Any:

@@ -25,7 +25,7 @@ router = APIRouter(route_class=PageRoute)
 _MEANS = {"A": 0.6, "B": 0.55, "C": 0.5, "D": 0.4}
 """The arms of the made-up decision."""
 _RECORDS = (100, 1_000, 10_000)
-_POINTS = 80
+_POINTS, _SMALLEST = 80, 1e-12
 _ONE_AT_A_TIME = asyncio.Semaphore(1)
 """However many people move sliders, others are not kept waiting."""
 
@@ -63,7 +63,7 @@ async def explore(
 ) -> Response:
     """The sliders, and what follows from them."""
     records = records if records in _RECORDS else 1_000
-    epsilon, delta = round(epsilon, 1), round(delta, 1)
+    epsilon, delta = round(epsilon, 1), float(round(delta))
     async with _ONE_AT_A_TIME:
         found = await asyncio.to_thread(_explored, epsilon, delta, share, records)
     values = {
@@ -103,11 +103,11 @@ def _explored(epsilon: float, exponent: float, share: int, records: int) -> Expl
         if each.guarantee is not None
     )
     curve = privacy_curve(budget.gamma)
-    epsilons = np.linspace(0, 10, _POINTS + 1)
+    epsilons = np.linspace(0, max(1.2 * epsilon, curve.epsilon(_SMALLEST)), _POINTS + 1)
     deltas = curve.delta(epsilons)
     picture = {
         "epsilon": epsilons.round(3).tolist(),
-        "delta": [max(float(each), 1e-12) for each in deltas],
+        "delta": [float(each) if each >= _SMALLEST / 2 else None for each in deltas],
         "chosen": [epsilon, budget.delta],
     }
     some = [(float(each), curve.delta(float(each))) for each in (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)]

@@ -11,7 +11,7 @@ from armnesia.service.pages.work import Prepared
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Configuration, Preview, Vault
 
-_MOST_DECISIONS, _MOST_ARMS = 20, 12
+_MOST_DECISIONS, _MOST_ARMS, _MOST_COLUMNS = 20, 6, 4
 METHOD_WORDS = {
     "rollback": "decides anew, without the records",
     "gaussian": "adds noise to the scores of the arms",
@@ -40,6 +40,17 @@ class Place:
         """The probability that another arm is served afterwards."""
         return max(0.0, 1 - self.chances.get(self.served, 0.0))
 
+    @property
+    def largest(self) -> list[tuple[Hashable, int]]:
+        """The arms that lose most records."""
+        touched = [(arm, count) for arm, count in self.counts.items() if count]
+        return sorted(touched, key=lambda each: -each[1])[:_MOST_ARMS]
+
+    @property
+    def more(self) -> int:
+        """How many other arms lose records."""
+        return sum(count > 0 for count in self.counts.values()) - len(self.largest)
+
 
 @dataclass(frozen=True)
 class Method:
@@ -61,6 +72,12 @@ class Method:
         """The expected number of decisions that change."""
         return sum(place.change for place in self.places)
 
+    @property
+    def likeliest(self) -> list[Place]:
+        """The decisions that are likeliest to change."""
+        possible = [place for place in self.places if place.change > 0]
+        return sorted(possible, key=lambda place: -place.change)[:3]
+
 
 @dataclass(frozen=True)
 class Previewed:
@@ -79,7 +96,7 @@ class Previewed:
 
     @property
     def arms(self) -> list[Hashable]:
-        """The arms with records in the request, or with a chance to be served: the likeliest first."""
+        """The arms with a chance to be served, the likeliest first; a page has room for a few."""
         own = self.own
         if own is None:
             return []
@@ -88,8 +105,8 @@ class Previewed:
             for place in own.places
             for arm in place.counts
         }
-        possible = [arm for arm, chance in chances.items() if chance > 0 or self.preview.counts.get(arm)]
-        return sorted(possible, key=lambda arm: -chances[arm])[:_MOST_ARMS]
+        possible = [arm for arm, chance in chances.items() if chance > 0]
+        return sorted(possible, key=lambda arm: -chances[arm])[:_MOST_COLUMNS]
 
 
 def preview_request(vault: Vault, prepared: Prepared) -> Previewed:

@@ -22,6 +22,10 @@ CONTENT_SECURITY_POLICY = (
 """No script and no style stands in a page itself, and no other host is ever asked."""
 
 
+_SPACE = "\u00a0"
+"""At which no line is broken."""
+
+
 def _time(text: str) -> Markup:
     """A time for people, and for programs.
 
@@ -51,14 +55,14 @@ def _days_left(text: str) -> str:
 def percent(value: float) -> str:
     """A probability for people; one that is not 0 or 1 is never shown as if it were.
 
-    >>> [percent(value) for value in (0, 0.00004, 0.25, 0.123, 0.99999, 1)]
+    >>> [percent(value).replace(_SPACE, " ") for value in (0, 0.00004, 0.25, 0.123, 0.99999, 1)]
     ['0 %', '< 0.1 %', '25 %', '12.3 %', '> 99.9 %', '100 %']
     """
     if 0 < value < 0.001:
-        return "< 0.1 %"
+        return "<{0}0.1{0}%".format(_SPACE)
     if 0.999 < value < 1:
-        return "> 99.9 %"
-    return f"{100 * value:.3g} %"
+        return ">{0}99.9{0}%".format(_SPACE)
+    return f"{100 * value:.3g}{_SPACE}%"
 
 
 def _decimal(value: float) -> str:

@@ -26,10 +26,6 @@ function drawCurve() {
   const { epsilon, delta, chosen } = JSON.parse(place.dataset.curve);
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  const power = (value) => {
-    const exponent = Math.log10(value);
-    return Number.isInteger(Math.round(exponent * 1e6) / 1e6) ? "1e" + Math.round(exponent) : "";
-  };
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "13px system-ui, sans-serif" };
   const mark = {
     hooks: {
@@ -53,7 +49,7 @@ function drawCurve() {
       { label: "ε", value: (_, value) => (value === null ? "–" : value.toFixed(2)) },
       { label: "δ", stroke: colour("--accent"), width: 2, value: (_, value) => (value === null ? "–" : value.toExponential(1)) },
     ],
-    axes: [{ ...axis }, { ...axis, size: 60, values: (_, ticks) => ticks.map(power) }],
+    axes: [{ ...axis }, { ...axis, size: 60, splits: () => [1e-12, 1e-9, 1e-6, 1e-3, 1], filter: (_, ticks) => ticks, values: (_, ticks) => ticks.map((value) => (value === 1 ? "1" : value.toExponential(0))) }],
   }, [epsilon, delta], place);
 }
 
