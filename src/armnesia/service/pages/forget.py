@@ -74,7 +74,9 @@ async def choose_spelling(request: Request, visitor: Signed) -> Response:
     worker = service_of(request).worker
     if field(form, "choice") == "vault":
         before = await done(worker.read(lambda vault: preview_request(vault, prepared)))
-        names = [other for name in prepared.names for other in before.similar.get(name, (name,))]
+        misspelled = before.similar.keys() & set(before.preview.not_held)
+        kept = [name for name in prepared.names if name not in misspelled]
+        names = [*kept, *(other for others in before.similar.values() for other in others)]
         prepared = Prepared(prepared.kind, checked_names(names, service_of(request).settings.names))
     else:
         prepared = Prepared(prepared.kind, prepared.names, exactly=True)

@@ -72,6 +72,9 @@ class PageRoute(APIRoute):
                 return await answer(request)
             except Exception as error:
                 return _told(request, error)
+            finally:
+                if _FORM in request.scope:
+                    await request.scope[_FORM].close()
 
         return answer_if_allowed
 

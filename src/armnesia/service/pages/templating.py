@@ -59,9 +59,9 @@ def percent(value: float) -> str:
     ['0 %', '< 0.1 %', '25 %', '12.3 %', '> 99.9 %', '100 %']
     """
     if 0 < value < 0.001:
-        return "<{0}0.1{0}%".format(_SPACE)
+        return f"<{_SPACE}0.1{_SPACE}%"
     if 0.999 < value < 1:
-        return ">{0}99.9{0}%".format(_SPACE)
+        return f">{_SPACE}99.9{_SPACE}%"
     return f"{100 * value:.3g}{_SPACE}%"
 
 
