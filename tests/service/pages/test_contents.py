@@ -1,8 +1,10 @@
 """What the pages show, compared with what the vault says."""
 
+import hashlib
 import io
 import re
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import httpx
@@ -304,3 +306,20 @@ def test_no_name_is_in_an_address_or_in_the_log(served: Served, lines: io.String
     everything = logged + "".join(str(each.url) + str(each.headers) for each in seen)
     for form in (SECRET, SECRET.upper(), "Unmistakable", "UNMISTAKABLE", "7731", "%C3%AB", "\\u00eb"):
         assert form not in everything
+
+
+VENDORED = {
+    "htmx.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
+    "uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+    "uPlot.min.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+}
+"""The digests of the files as their projects have published them."""
+
+
+def test_the_files_of_others_are_unchanged_and_have_their_licences() -> None:
+    folder = files("armnesia.service.pages") / "static" / "vendor"
+    for name, digest in VENDORED.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    assert 'version:"2.0.11"' in (folder / "htmx.min.js").read_text()
+    for name in ("htmx", "uPlot"):
+        assert "THE SOFTWARE IS PROVIDED" in (folder / f"{name}.LICENSE").read_text()
