@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB
 from armnesia.privacy import Budget, calibrate
+from armnesia.service.api.health import health_facts
 from armnesia.service.pages import health
 from armnesia.service.pages.explore import _explored
 from armnesia.service.pages.history import KIND_WORDS
@@ -59,7 +61,7 @@ def test_the_numbers_of_arms_are_those_of_the_api(served: Served, client: PageCl
 
 def test_a_thousand_decisions_are_searched_sorted_and_paged(sqlite_place: Place) -> None:
     number = 1000
-    log = {
+    log: dict[str, list[Any]] = {
         "action": ["AB"[place % 2] for place in range(number)],
         "reward": [1] * number,
         "user": [f"user-{place}" for place in range(number)],
@@ -88,7 +90,7 @@ def test_a_thousand_decisions_are_searched_sorted_and_paged(sqlite_place: Place)
 
 def test_a_hundred_arms_are_folded(sqlite_place: Place) -> None:
     arms = tuple(f"arm-{place:03}" for place in range(100))
-    log = {
+    log: dict[str, list[Any]] = {
         "action": [arm for arm in arms for _ in range(3)],
         "reward": [place % 2 for place in range(300)],
         "user": [f"user-{place}" for place in range(300)],
@@ -231,10 +233,9 @@ def test_requests_of_the_session_and_the_last_deletions(served: Served, client: 
 def test_health_is_told_in_words(
     shared_client: PageClient, changes: dict[str, object], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = health.health_facts
 
     async def facts(service: object) -> dict[str, object]:
-        return {**await real(service), **changes}  # type: ignore[arg-type]
+        return {**await health_facts(service), **changes}  # type: ignore[arg-type]
 
     monkeypatch.setattr(health, "health_facts", facts)
     text = shared_client.get("/page/health").text

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -267,7 +268,7 @@ def test_a_guarantee_is_one_sentence(level: Level, epsilon: float, delta: float)
 def test_a_decision_changes_on_the_page(sqlite_place: Place) -> None:
     """B is served because of one person; once they are forgotten, A is."""
     people = ["ann"] * 300 + ["bob"] * 300
-    log = {
+    log: dict[str, list[Any]] = {
         "action": ["A"] * 300 + ["B"] * 300,
         "reward": [number % 2 for number in range(300)] + [1] * 300,
         "user": people,
