@@ -101,7 +101,7 @@ def test_a_person_is_forgotten_within_a_minute(watched: Watched, tmp_path: Path)
     watched.preview(STAR)
     assert page.locator(".facts dd").all_inner_texts() == ["1,200", "3", "3"]
     page.click("button.danger")
-    page.wait_for_selector("text=1200 records deleted.")
+    page.wait_for_selector("text=1,200 records deleted.")
     assert page.locator("td .tag", has_text="changed").count() == 3
     with page.expect_download() as started:
         page.click("text=Download the certificate")
@@ -133,7 +133,7 @@ def test_five_hundred_people_are_uploaded(
     page.click("main button.main")
     assert watched.heading() == "Forget 500 people?"
     page.click("button.danger")
-    page.wait_for_selector("text=1500 records deleted.")
+    page.wait_for_selector("text=1,500 records deleted.")
     with page.expect_download() as started:
         page.click("text=Download 500 certificates")
     archive = zipfile.ZipFile(io.BytesIO(Path(started.value.path()).read_bytes()))

@@ -6,6 +6,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from armnesia.service.pages.work import Prepared
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Certificate, Configuration, Policy, UserType
-from tests.databases import Place
+from tests.databases import Place, fresh_place
 from tests.service.pages.clients import PageClient, at_the_page, prepared_in
 from tests.service.servers import PEOPLE, Served, log_of, serving
 
@@ -294,3 +295,27 @@ def test_the_api_and_the_page_certify_the_same(served: Served, client: PageClien
     by_page = json.loads(client.get("/page/certificates/2/certificate.json").content)
     assert by_page == by_api
     assert by_page["opening"] is None
+
+
+@pytest.mark.slow
+def test_a_certificate_is_issued_again_when_the_erasure_is_complete(tmp_path: Path) -> None:
+    """On PostgreSQL bytes leave the files by `compact`; until then everything says so, with a due date."""
+    with serving(fresh_place("postgresql", tmp_path)) as served, at_the_page(served) as client:
+        answer = client.confirm(client.preview(PEOPLE[0]))
+        assert "The bytes are still in the files of the database" in answer.text
+        first = Certificate.from_json(client.get(f"{answer.url.path}/certificate.json").content)
+        assert first.erasure == "pending"
+        due = datetime.now(UTC) + timedelta(days=30)
+        requests = client.get("/page/requests").text
+        assert f"due {due:%-d %b %Y}" in requests
+        assert "in 29 days" in requests
+        assert "1 erasure pending" in client.get("/page/health").text
+        with served.place.open() as vault:
+            vault.compact()
+            vault.finish()
+            keys = vault.public_keys()
+        again = Certificate.from_json(client.get(f"{answer.url.path}/certificate.json").content)
+        assert again.erasure == "complete"
+        assert again.opening == first.opening
+        assert again.verify(keys) == first.verify(keys) == []
+        assert "All deleted bytes have left the files" in client.get("/page/requests").text

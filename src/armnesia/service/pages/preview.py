@@ -41,6 +41,12 @@ class Place:
         return max(0.0, 1 - self.chances.get(self.served, 0.0))
 
     @property
+    def likely(self) -> list[tuple[Hashable, float]]:
+        """The arms that are likeliest to be served afterwards."""
+        possible = [(arm, chance) for arm, chance in self.chances.items() if chance > 0]
+        return sorted(possible, key=lambda each: -each[1])[:_MOST_COLUMNS]
+
+    @property
     def largest(self) -> list[tuple[Hashable, int]]:
         """The arms that lose most records."""
         touched = [(arm, count) for arm, count in self.counts.items() if count]

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from armnesia.core.messages import counted
+from armnesia.core.messages import counted as _counted
 from armnesia.service.pages.charts import interval_chart, probability_chart, scale_chart
 from armnesia.service.pages.static import static_url
 from armnesia.vault import Role
@@ -48,8 +48,8 @@ def _days_left(text: str) -> str:
     """
     days = (parse_time(text) - datetime.now(UTC)).days
     if days < 0:
-        return f"{counted(-days, 'day')} overdue"
-    return "today" if days == 0 else f"in {counted(days, 'day')}"
+        return f"{_counted(-days, 'day')} overdue"
+    return "today" if days == 0 else f"in {_counted(days, 'day')}"
 
 
 def percent(value: float) -> str:
@@ -63,6 +63,15 @@ def percent(value: float) -> str:
     if 0.999 < value < 1:
         return f">{_SPACE}99.9{_SPACE}%"
     return f"{100 * value:.3g}{_SPACE}%"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun, for people.
+
+    >>> counted(1203, "record"), counted(1, "entry", "entries")
+    ('1,203 records', '1 entry')
+    """
+    return _counted(number, noun, plural).replace(str(number), f"{number:,}", 1)
 
 
 def _decimal(value: float) -> str:
