@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from armnesia.core.randomness import secret_bytes
+from armnesia.service.host_names import is_addressed_to
 from armnesia.service.metrics import Metrics
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
@@ -29,8 +30,15 @@ _NO_ROUTE = "none"
 class Frame:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, body_bytes: int, headers: Mapping[str, str]) -> None:
-        self._app, self._metrics, self._body_bytes = app, metrics, body_bytes
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        body_bytes: int,
+        headers: Mapping[str, str],
+        hosts: Collection[str] | None = None,
+    ) -> None:
+        self._app, self._metrics, self._body_bytes, self._hosts = app, metrics, body_bytes, hosts
         self._headers = {**_HEADERS, **headers}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -40,6 +48,8 @@ class Frame:
             return
         exchange = _Exchange(receive, send, self._body_bytes, self._headers)
         try:
+            if self._hosts is not None and not is_addressed_to(self._hosts, scope["headers"]):
+                raise Problem("unknown-host")
             exchange.check_length(scope)
             await self._app(scope, exchange.receive, exchange.send)
         except Exception as error:
