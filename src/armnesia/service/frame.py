@@ -39,7 +39,7 @@ class Frame:
         hosts: Collection[str] | None = None,
     ) -> None:
         self._app, self._metrics, self._body_bytes, self._hosts = app, metrics, body_bytes, hosts
-        self._headers = {**_HEADERS, **headers}
+        self._headers = {name.encode(): text.encode() for name, text in {**_HEADERS, **headers}.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -80,7 +80,7 @@ class Frame:
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, receive: Receive, send: Send, body_bytes: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, receive: Receive, send: Send, body_bytes: int, headers: Mapping[bytes, bytes]) -> None:
         self._receive, self._send, self._body_bytes, self._headers = receive, send, body_bytes, headers
         self._received = 0
         self.begun, self.status, self.id = time.perf_counter(), 0, secret_bytes(8).hex()
@@ -105,7 +105,7 @@ class _Exchange:
             self.status = message["status"]
             headers: list[Any] = list(message.get("headers", []))
             own = {name for name, _ in headers}
-            added = {**self._headers, "x-request-id": self.id}
-            headers += [(n.encode(), v.encode()) for n, v in added.items() if n.encode() not in own]
+            headers += [each for each in self._headers.items() if each[0] not in own]
+            headers.append((b"x-request-id", self.id.encode()))
             message = {**message, "headers": headers}
         await self._send(message)
