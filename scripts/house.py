@@ -72,7 +72,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("__init__",),
     ),
     "armnesia.service": (
-        ("problems", "settings", "structured_log", "metrics"),
+        ("host_names", "problems", "settings", "structured_log", "metrics"),
         ("vault_worker", "idempotency", "frame"),
         ("tokens",),
         ("running",),

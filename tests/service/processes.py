@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tests.databases import Place
 
-_MAIN = "from armnesia.cli.main import main; main()"
+MAIN = "from armnesia.cli.main import main; main()"
 
 
 @dataclass
@@ -39,7 +39,7 @@ def serve_process(place: Place, *options: str) -> Iterator[Process]:
     command = [
         sys.executable,
         "-c",
-        _MAIN,
+        MAIN,
         "serve",
         "--url",
         place.url,

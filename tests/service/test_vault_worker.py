@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -63,8 +64,8 @@ def test_requests_that_wait_are_answered_together(worker: VaultWorker, filled: P
     more = [worker.forget(request) for request in people(40, 41)]
     held.release()
     done = results([*answers, *more])
-    assert sizes == [16, 16, 8, 2]
-    assert after.result() == 20 * 4
+    assert sizes == [16, 16, 10]
+    assert after.result() == 18 * 4  # other work is done after those who wait at the same time
     entries = [result.certificate.body["sequence"] for result in done]
     assert entries == list(range(entries[0], entries[0] + 42))
     with filled.open() as vault:
@@ -210,3 +211,30 @@ def test_whoever_is_alone_is_alone() -> None:
         thread.join(60)
     assert not wrong
     assert most[0] >= 1
+
+
+def test_other_work_is_done_in_its_order_and_to_the_end(filled: Place) -> None:
+    done: list[int] = []
+
+    def note(number: int, _: Vault) -> None:
+        done.append(number)
+
+    with VaultWorker(filled.open, Settings(group=16)) as worker:
+        held = Held(worker)
+        answers = []
+        for number in range(10):
+            answers.append(worker.forget(people(number)[0]))
+            worker.write(partial(note, number))
+        assert worker.waiting == 20
+        held.release()
+    assert done == list(range(10))
+    assert all(answer.result().held == 1 for answer in answers)
+
+
+def test_the_facts_of_a_deletion_are_those_of_its_certificate(worker: VaultWorker, place: Place) -> None:
+    number = worker.forget(people(1)[0]).result(60).certificate.body["sequence"]
+    before = worker.write(lambda vault: vault.deletion(number)).result(60)
+    with place.open() as vault:
+        head = vault.head
+        assert vault.certificate_of_entry(number).summary() == before == vault.deletion(number)
+        assert vault.head == head

@@ -1,6 +1,6 @@
 """The application: endpoints, the layers around them, and the OpenAPI document."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,11 +43,13 @@ def create_app(
     *,
     headers: Mapping[str, str] | None = None,
     processor: Processor | None = None,
+    hosts: Collection[str] | None = None,
     secure_cookies: bool = False,
 ) -> FastAPI:
     """Make the application over a vault; `open_vault` makes a new connection to it.
 
     `headers` are added to every answer. With a `processor`, requests of controllers are taken by OpenDSR.
+    `hosts` are the names under which it may be called; without them the server in front has to check that.
     `secure_cookies`: browsers reach the page by TLS only.
 
     >>> app = create_app(lambda: Vault.open("sqlite:///vault.db"))
@@ -86,6 +88,7 @@ def create_app(
         metrics=service.metrics,
         body_bytes=service.settings.body_bytes,
         headers={name.lower(): value for name, value in (headers or {}).items()},
+        hosts=hosts,
     )
     _document(app)
     return app

@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from armnesia.core.randomness import secret_bytes
+from armnesia.service.host_names import is_addressed_to
 from armnesia.service.metrics import Metrics
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
@@ -29,9 +30,16 @@ _NO_ROUTE = "none"
 class Frame:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, body_bytes: int, headers: Mapping[str, str]) -> None:
-        self._app, self._metrics, self._body_bytes = app, metrics, body_bytes
-        self._headers = {**_HEADERS, **headers}
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        body_bytes: int,
+        headers: Mapping[str, str],
+        hosts: Collection[str] | None = None,
+    ) -> None:
+        self._app, self._metrics, self._body_bytes, self._hosts = app, metrics, body_bytes, hosts
+        self._headers = {name.encode(): text.encode() for name, text in {**_HEADERS, **headers}.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -40,6 +48,8 @@ class Frame:
             return
         exchange = _Exchange(receive, send, self._body_bytes, self._headers)
         try:
+            if self._hosts is not None and not is_addressed_to(self._hosts, scope["headers"]):
+                raise Problem("unknown-host")
             exchange.check_length(scope)
             await self._app(scope, exchange.receive, exchange.send)
         except Exception as error:
@@ -70,7 +80,7 @@ class Frame:
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, receive: Receive, send: Send, body_bytes: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, receive: Receive, send: Send, body_bytes: int, headers: Mapping[bytes, bytes]) -> None:
         self._receive, self._send, self._body_bytes, self._headers = receive, send, body_bytes, headers
         self._received = 0
         self.begun, self.status, self.id = time.perf_counter(), 0, secret_bytes(8).hex()
@@ -95,7 +105,7 @@ class _Exchange:
             self.status = message["status"]
             headers: list[Any] = list(message.get("headers", []))
             own = {name for name, _ in headers}
-            added = {**self._headers, "x-request-id": self.id}
-            headers += [(n.encode(), v.encode()) for n, v in added.items() if n.encode() not in own]
+            headers += [each for each in self._headers.items() if each[0] not in own]
+            headers.append((b"x-request-id", self.id.encode()))
             message = {**message, "headers": headers}
         await self._send(message)

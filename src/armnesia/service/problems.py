@@ -68,6 +68,9 @@ KINDS = {
     "body-too-large": Kind(413, "The body of the request is larger than this service takes."),
     "batch-too-large": Kind(413, "The request has more names or rows than this service takes at once."),
     "unsupported-media-type": Kind(415, "The body of the request must be application/json."),
+    "unknown-host": Kind(
+        421, "The request is addressed to a name that is not one of this service; --host-name declares it."
+    ),
     "invalid-request": Kind(422, "A part of the request is not as documented; nothing was changed."),
     "invalid-value": Kind(422, "The vault does not accept a value in the request; nothing was changed."),
     "invalid-rows": Kind(422, "The rows are not a log that the vault can read; nothing was changed."),
@@ -198,7 +201,7 @@ def _shown(part: object, known: frozenset[str]) -> str:
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems of an endpoint, for the OpenAPI document."""
-    shared = {401, 403, 422, 429, 500, 503}
+    shared = {401, 403, 421, 422, 429, 500, 503}
     return {
         status: {
             "description": HTTPStatus(status).phrase,

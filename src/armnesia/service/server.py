@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+import socket
 import sys
 import warnings
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import uvicorn
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
+from armnesia.service.host_names import LOOPBACK, checked_name
 from armnesia.service.opendsr.processor import Processor
 from armnesia.service.settings import Settings
 from armnesia.service.structured_log import log, log_to
@@ -24,7 +26,7 @@ _SECONDS_TO_END = 30
 
 @dataclass(frozen=True)
 class Address:
-    """Where the service listens, and with which certificate.
+    """Where the service listens, with which certificate, and under which names it is called.
 
     >>> Address("0.0.0.0", 8080)
     Traceback (most recent call last):
@@ -38,6 +40,8 @@ class Address:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     plain_http: bool = False
+    names: tuple[str, ...] = ()
+    """Names of this host, beside `host` itself and those of loopback; requests to others are refused."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port < 65536:
@@ -53,6 +57,23 @@ class Address:
                 " way: give --tls-certificate and --tls-key, or --plain-http if only a proxy with TLS can"
                 " reach it"
             )
+        if _is_any(self.host) and not self.names:
+            raise InvalidInputError(
+                f"host {self.host!r} is every address of this machine: give each name under which clients"
+                " call it by --host-name"
+            )
+        for name in self.names:
+            checked_name(name)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names under which requests are answered.
+
+        >>> sorted(Address(names=("Vault.example.org",)).hosts)
+        ['127.0.0.1', '::1', 'localhost', 'vault.example.org']
+        """
+        own = () if _is_any(self.host) else (self.host,)
+        return LOOPBACK | {checked_name(name) for name in (*own, *self.names)}
 
     @property
     def has_tls(self) -> bool:
@@ -72,27 +93,68 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def _is_any(host: str) -> bool:
+    """Whether an address stands for all of this machine, as 0.0.0.0 does."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 def serve(
     open_vault: Callable[[], Vault],
     address: Address,
     settings: Settings,
     processor: Processor | None = None,
+    *,
+    started: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve until the process is told to end; then answer what was accepted."""
+    """Serve until the process is told to end; then answer what was accepted.
+
+    `started` is told the URL as soon as requests are accepted.
+    """
     log_to(sys.stderr)
     warnings.showwarning = _log_warning
     with open_vault() as vault:  # refused before anything listens
         if not len(vault.tokens()):
             log("no tokens", {"hint": "make one with armnesia token create --role operator"})
     headers = _HSTS if address.has_tls else {}
+    domains = () if processor is None else (processor.domain,)
+    hosts = address.hosts | {checked_name(name) for name in domains}
     app = create_app(
         open_vault,
         settings,
         headers=headers,
         processor=processor,
+        hosts=hosts,
         secure_cookies=address.has_tls or address.plain_http,
     )
-    uvicorn.Server(_configuration(app, address)).run()
+    _Server(_configuration(app, address), started).run()
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and why it cannot."""
+
+    def __init__(self, config: uvicorn.Config, told: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # it has logged the reason
+            raise InvalidInputError(
+                f"port {self.config.port} of {self.config.host!r} cannot be used, perhaps because another"
+                " process listens there; --port 0 takes one that is free"
+            ) from None
+        if self.started:
+            self._told(self._url())
+
+    def _url(self) -> str:
+        host, port, *_ = self.servers[0].sockets[0].getsockname()
+        scheme = "https" if self.config.is_ssl else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _log_warning(message: object, category: type[Warning], *_: object, **__: object) -> None:

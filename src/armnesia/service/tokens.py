@@ -124,7 +124,8 @@ async def _authorise(request: Request, role: Role) -> None:
         raise Problem("forbidden")
 
 
-def _caller(request: Request) -> Token:
+async def _caller(request: Request) -> Token:
+    """Not a plain function, for which each request would need a thread."""
     token: Token = request.scope[_TOKEN]
     return token
 

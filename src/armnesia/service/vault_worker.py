@@ -6,6 +6,7 @@ are answered in one transaction: on a disk, the commit is most of the time that 
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
@@ -57,7 +58,7 @@ class VaultWorker:
         self._open, self._settings = open_vault, settings
         self._writes: queue.Queue[_Forget | _Work | None] = queue.Queue(settings.waiting)
         self._reads: queue.Queue[_Work | None] = queue.Queue(settings.waiting)
-        self._put_back: _Forget | _Work | None = None
+        self._put_back: deque[_Forget | _Work | None] = deque()
         self._gate = Gate()
         self._groups = False
         self._threads = [
@@ -67,7 +68,7 @@ class VaultWorker:
                 for number in range(settings.readers)
             ),
         ]
-        self._pending = self._ended = False
+        self._pending = False
         self.observe_group: Callable[[int], None] = lambda size: None
         """Is told how many requests were answered in one transaction."""
 
@@ -95,7 +96,7 @@ class VaultWorker:
     @property
     def waiting(self) -> int:
         """How many requests wait for the writer."""
-        return self._writes.qsize()
+        return self._writes.qsize() + len(self._put_back)
 
     def forget(self, request: ForgetRequest) -> "Future[Forgotten]":
         """Forget people, together with whoever waits at the same time."""
@@ -176,24 +177,26 @@ class VaultWorker:
         return vault
 
     def _group(self, first: _Forget) -> list[_Forget]:
-        """The requests to forget that wait already; nobody is waited for."""
+        """The requests to forget that wait already, also behind other work, which is done after them.
+
+        Nobody is waited for. All of them wait at the same time, so that none has to be before another.
+        """
         group = [first]
         with suppress(queue.Empty):
             while self._groups and len(group) < self._settings.group:
                 job = self._writes.get_nowait()
-                if not isinstance(job, _Forget):
-                    self._put_back, self._ended = job, job is None
+                if isinstance(job, _Forget):
+                    group.append(job)
+                    continue
+                self._put_back.append(job)
+                if job is None:
                     break
-                group.append(job)
         return group
 
     def _next_job(self, vault: Vault | None) -> _Forget | _Work | None:
         """What has waited longest; None at the end."""
-        if self._ended:
-            return None
-        if self._put_back is not None:
-            job, self._put_back = self._put_back, None
-            return job
+        if self._put_back:
+            return self._put_back.popleft()
         if self._pending and vault is not None:
             try:
                 return self._writes.get(timeout=_IDLE)

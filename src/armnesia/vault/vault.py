@@ -81,7 +81,11 @@ from armnesia.vault.results import (
     VaultIdentity,
     Verification,
 )
-from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
+from armnesia.vault.state.certificates import (
+    certificate_of_entry,
+    certificate_of_target,
+    deletion_of_entry,
+)
 from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
@@ -423,6 +427,10 @@ class Vault:
     def certificate_of_entry(self, sequence: int) -> Certificate:
         """The certificate of a ledger entry, which names nobody; stored if it has to be signed."""
         return certificate_of_entry(self._connection, sequence)
+
+    def deletion(self, sequence: int) -> dict[str, Any]:
+        """The main facts of the deletion of a ledger entry, and whether erasure is complete by now."""
+        return deletion_of_entry(self._connection, sequence)
 
     def certificates(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None

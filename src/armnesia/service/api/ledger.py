@@ -9,7 +9,7 @@ from armnesia.service.api.answers import Documented, answer
 from armnesia.service.api.deletions import EntryNumber
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Route, access
-from armnesia.vault import LedgerEntries, Role, Vault
+from armnesia.vault import Role, Vault
 
 router = APIRouter(tags=["ledger"], route_class=Route)
 
@@ -50,15 +50,16 @@ async def list_ledger(
     return answer(
         {
             "head": head,
-            "entries": [dict(entry.fields) for entry in entries],
+            "entries": entries,
             "next": last if len(entries) == most and int(head.partition(":")[0]) > last else None,
         }
     )
 
 
-def _page(vault: Vault, after: int, most: int) -> tuple[str, LedgerEntries]:
+def _page(vault: Vault, after: int, most: int) -> tuple[str, list[dict[str, Any]]]:
+    """The head and some entries, parsed here: in the thread that answers, others would wait for it."""
     head = str(vault.head)
-    return head, vault.ledger(after=after, most=most)
+    return head, [dict(entry.fields) for entry in vault.ledger(after=after, most=most)]
 
 
 @router.get(
