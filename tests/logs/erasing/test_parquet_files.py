@@ -196,7 +196,6 @@ def test_only_files_with_such_rows_are_written_again(tmp_path: Path) -> None:
         (pa.array(["2026-01-31", "2026-02-01"]).cast(pa.date32()), "2026-01-31"),
         (pa.array([150, 15], pa.int64()).cast(pa.decimal128(25, 2)), "150"),
         (pa.array([True, False, None]), "True"),
-        (pa.array([b"ann", b"\xff"]), "\\xFF"),
     ],
 )
 def test_names_are_compared_by_their_text_in_every_type(tmp_path: Path, values: pa.Array, name: str) -> None:

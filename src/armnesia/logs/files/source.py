@@ -42,7 +42,6 @@ _UNITS = (
     "CASE WHEN reward BETWEEN $low AND $high"
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
 )
-_LONGEST_INTEGER = 64
 _LONGEST_REFUSED = 200
 """How many characters of a reward that is no number are read, for the message."""
 
@@ -279,7 +278,7 @@ class FileSource(Source):
 
     def _rows_by_value(self, chunk: int, selection: Selection) -> Iterator[RawRows]:
         """Read what the statistics of Parquet files do not rule out, and give the rows of a selection."""
-        found = self._look_up(selection.role, selection.texts)
+        found = self.of_labels(selection.role, selection.texts)
         columns = ", ".join(self._streamed(bounded=True))
         sql = (
             f"SELECT {columns}, position FROM (SELECT *, {self._files.position} AS position"
@@ -402,14 +401,6 @@ class FileSource(Source):
         """Ask DuckDB whether all users are integers."""
         return user_type_of(self)
 
-    def user_texts(self) -> Iterator[list[str | None]]:
-        """Stream the user column, without the rest of long names: they are no integers."""
-        self.check_sizes("user")
-        text = self._column_of["user"].text()
-        sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._table}"
-        for rows in self._files.stream(sql, CHUNK, **self._where_parameters):
-            yield [user for (user,) in rows]
-
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""
         declared = None if actions is None else arm_of_text(actions)
@@ -477,15 +468,8 @@ class FileSource(Source):
         """The text of a label, in SQL, also of decisions that are grouped by `user_value`."""
         return self._of_decisions(role).text()
 
-    def of_users(self, texts: Collection[str]) -> Lookup:
-        """The rows of these users, for `query`."""
-        return self._look_up("user", texts)
-
     def of_labels(self, role: str, texts: Collection[str]) -> Lookup:
         """The rows with these users or ids, for `query`."""
-        return self._look_up(role, texts)
-
-    def _look_up(self, role: str, texts: Collection[str]) -> Lookup:
         if len(texts) > 1 and copies_compared_texts():
             self.check_sizes(role)
         return look_up(self._column_of[role], texts)

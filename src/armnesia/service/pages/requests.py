@@ -71,12 +71,10 @@ def _subject_request(request: SubjectRequest) -> dict[str, Any]:
 
 
 def _deletion(vault: Vault, entry: Entry) -> dict[str, Any]:
-    certificate = vault.certificate_of_entry(entry.sequence)
     return {
         "sequence": entry.sequence,
         "time": entry.time,
         "held": entry.kind == "forget",
-        "erasure": certificate.erasure,
-        "issued": certificate.body["issued"],
+        "erasure": vault.deletion(entry.sequence)["erasure"],
         "due": time_text(parse_time(entry.time) + _DAYS),
     }

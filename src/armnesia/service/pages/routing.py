@@ -176,7 +176,8 @@ def sentence_of(error: ArmnesiaError | Problem) -> str:
     return _SENTENCES.get(kind, KINDS[kind].sentence)
 
 
-def _visitor(request: Request) -> Visitor:
+async def _visitor(request: Request) -> Visitor:
+    """Not a plain function, for which each request would need a thread."""
     visitor: Visitor = request.scope[_VISITOR]
     return visitor
 
