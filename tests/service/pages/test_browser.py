@@ -28,10 +28,7 @@ from tests.service.pages.browsers import (
 )
 from tests.service.servers import Served, serving
 
-pytestmark = [
-    pytest.mark.skipif(reason_to_skip() is not None, reason=str(reason_to_skip())),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.skipif(reason_to_skip() is not None, reason=str(reason_to_skip()))
 PEOPLE = tuple(f"person-{number:04}" for number in range(500))
 STAR = "Ada Ñandú <ada@example.org>"
 ARMS = ("Morning", "Noon", "Evening")

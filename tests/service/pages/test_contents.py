@@ -3,6 +3,7 @@
 import hashlib
 import io
 import re
+import time
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -196,6 +197,24 @@ def test_requests_of_controllers_are_listed_with_their_due_dates(sqlite_place: P
         with at_the_page(served, None) as client:
             client.sign_in(other)
             assert "No requests yet." in client.get("/page/requests").text
+
+
+def test_what_is_in_the_way_of_a_request_is_said(sqlite_place: Place, tmp_path: Path) -> None:
+    made = processor(tmp_path)
+    with (
+        serving_existing(sqlite_place, fill(sqlite_place), made=made) as served,
+        served.http("operator") as http,
+        at_the_page(served) as client,
+    ):
+        http.post("/v2/requests", json=body(subject_identities=[identity("CEM-4711")]))
+        for _ in range(100):
+            text = client.get("/page/requests").text
+            if "spelled nearly as one in the request" in text:
+                break
+            time.sleep(0.05)
+        assert "spelled nearly as one in the request" in text
+        assert "in 29 days" in text
+        assert "4711" not in text
 
 
 def test_requests_of_the_session_and_the_last_deletions(served: Served, client: PageClient) -> None:

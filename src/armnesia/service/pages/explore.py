@@ -26,8 +26,6 @@ _MEANS = {"A": 0.6, "B": 0.55, "C": 0.5, "D": 0.4}
 """The arms of the made-up decision."""
 _RECORDS = (100, 1_000, 10_000)
 _POINTS, _SMALLEST = 80, 1e-12
-_ONE_AT_A_TIME = asyncio.Semaphore(1)
-"""However many people move sliders, others are not kept waiting."""
 
 
 class Cost(NamedTuple):
@@ -64,7 +62,7 @@ async def explore(
     """The sliders, and what follows from them."""
     records = records if records in _RECORDS else 1_000
     epsilon, delta = round(epsilon, 1), float(round(delta))
-    async with _ONE_AT_A_TIME:
+    async with request.app.state.exploring:  # however many people move sliders, others do not wait
         found = await asyncio.to_thread(_explored, epsilon, delta, share, records)
     values = {
         "epsilon": epsilon,
