@@ -16,7 +16,7 @@ ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu"]
 VIEWS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1280, "height": 850}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1280, "height": 850}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 360, "height": 740}, "color_scheme": "light", "has_touch": True},
+    "phone": {"viewport": {"width": 360, "height": 740}, "color_scheme": "light"},
 }
 
 
