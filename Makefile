@@ -22,6 +22,7 @@ demo: setup
 	$(BIN)/armnesia demo --out demo-output
 	@echo "Now the paper, reproduced on a coarse grid:"
 	$(BIN)/armnesia reproduce --quick --out demo-output/paper
+	@echo "To forget somebody on a page, in a vault of the same flights: $(BIN)/armnesia serve --demo --open"
 
 lint: setup
 	$(BIN)/ruff check .

@@ -31,6 +31,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("plotting",),
         ("paper",),
         ("vault",),
+        ("service",),
         ("cli",),
     ),
     "armnesia.logs": (
@@ -68,6 +69,18 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("state",),
         ("operations",),
         ("vault",),
+        ("__init__",),
+    ),
+    "armnesia.service": (
+        ("host_names", "problems", "settings", "structured_log", "metrics"),
+        ("vault_worker", "idempotency", "frame"),
+        ("tokens",),
+        ("running",),
+        ("api",),
+        ("opendsr",),
+        ("pages",),
+        ("app", "client"),
+        ("server",),
         ("__init__",),
     ),
     "armnesia.cli": (

@@ -19,8 +19,9 @@ PANELS = sections(2)
 SHARED = PANELS["Shared options"] + "".join(
     text for title, text in sections(3).items() if not title.startswith("`")
 )
+INNER = "show|verify|list|add|retire|create|revoke"
 DOCUMENTED = {
-    " ".join(re.findall(r"^[a-z-]+(?: (?:show|verify|list|add|retire)\b)?", title.strip("`"))): text
+    " ".join(re.findall(rf"^[a-z-]+(?: (?:{INNER})\b)?", title.strip("`"))): text
     for title, text in sections(3).items()
     if title.startswith("`")
 }

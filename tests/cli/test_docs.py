@@ -105,6 +105,9 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("ledger", " with `--head-only`", ("--head-only",)),
     ("ledger", " with `--export`", ("--export", "ledger.jsonl")),
     ("status", "", ("--scores",)),
+    ("token create", "", ("--role", "reader")),
+    ("token list", "", ()),
+    ("token revoke", "", ("1",)),
     ("certificate show", "", ("--user", "u1")),
     ("certificate show", " with `--out-folder`", ("--user", "u1", "--out-folder", "folder")),
     ("certificate verify", "", ("u1.json",)),
@@ -158,4 +161,5 @@ def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> No
     assert_documented("restore", "", run("restore", "later.json", "--json").json)
     assert documented_keys("reproduce")["claims"] == {field.name for field in dataclasses.fields(Claim)}
     tested = {command for command, _, _ in EXAMPLES} | {"restore", "demo"}  # the demo in test_demo.py
+    tested |= {"serve"}  # it prints no result
     assert tested == set(commands())

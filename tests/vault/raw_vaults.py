@@ -25,6 +25,8 @@ TABLES = (
     "request",
     "tree",
     "owner",
+    "token",
+    "subject_request",
 )
 LOG: dict[str, list[Any]] = {
     "action": ["A", "A", "B", "A", "B", "B"],

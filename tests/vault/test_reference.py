@@ -60,6 +60,10 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.ledger(), vault.public_keys(), vault.identity()]
         found += [vault.copy_to(f"sqlite:///{tmp_path}/copy.db")]
         found += [vault.decisions(), vault.signed_decisions(), vault.source_erasures()]
+        found += [vault.create_token("reader"), vault.tokens(), vault.revoke_token(1)]
+        times = ("2026-11-15T10:42:07.123456Z",) * 4
+        asked = results.SubjectRequest("id", "pending", "controller", *times, "gdpr", users=("ann",))
+        found += [vault.add_subject_request(asked, b"body")]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]
     assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS

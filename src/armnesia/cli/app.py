@@ -37,6 +37,7 @@ COMMANDS = {
         "verify": "vault.verify",
         "ledger": "vault.ledger",
         "status": "vault.status",
+        "serve": "vault.serve",
     },
     _UPKEEP: {
         "policy": "vault.policy",
@@ -63,7 +64,8 @@ COMMANDS = {
 """The module of each command, below `armnesia.cli`; its function has the command's name."""
 CERTIFICATE_COMMANDS = {"show": "vault.certificate", "verify": "vault.certificate"}
 ARMS_COMMANDS = {"list": "vault.arms", "add": "vault.arms", "retire": "vault.arms"}
-"""Their functions are called `arms_list`, `arms_add` and `arms_retire`."""
+TOKEN_COMMANDS = {"create": "vault.tokens", "list": "vault.tokens", "revoke": "vault.tokens"}
+"""The functions of these are called `arms_list`, `token_create` and so on."""
 
 OLD_OPTIONS = {
     "action_column": "--action",
@@ -186,6 +188,15 @@ def make_app() -> Any:
     for name, module in ARMS_COMMANDS.items():
         arms.add_command(UnloadedCommand(name, module, function=f"arms_{name}"))
     app.add_command(arms)
+    token = Group(
+        name="token",
+        help="Make, list or revoke tokens of the service.",
+        no_args_is_help=True,
+        rich_help_panel=_VAULT,
+    )
+    for name, module in TOKEN_COMMANDS.items():
+        token.add_command(UnloadedCommand(name, module, function=f"token_{name}"))
+    app.add_command(token)
     return app
 
 

@@ -12,7 +12,8 @@ from armnesia.cli.demo_vault import run_vault
 from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.request import UnlearningCase
 from armnesia.cli.options import AsJson
-from armnesia.cli.output import json_value, print_result, table
+from armnesia.cli.output import print_result, table
+from armnesia.core.json_values import json_value
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB, Learner

@@ -7,9 +7,17 @@ from typing import Any
 
 from armnesia import datasets
 from armnesia.cli.output import table
+from armnesia.cli.vault.demo_vault import flights_configuration, vault_url
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.messages import counted
-from armnesia.vault import Certificate, Configuration, Forgotten, Ingested, Served, Vault, Verification
+from armnesia.vault import (
+    Certificate,
+    Forgotten,
+    Ingested,
+    Served,
+    Vault,
+    Verification,
+)
 
 
 @dataclass(frozen=True)
@@ -59,17 +67,17 @@ class VaultSteps:
 def run_vault(out: Path, aircraft: list[str], confidence: float) -> VaultSteps:
     """Run the steps in a temporary vault; only a certificate is kept, in the folder `out`."""
     log = datasets.flights_path()
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/vault.db"
-        configuration = Configuration(actions=datasets.flights().actions, confidence=confidence)
-        with Vault.create(url, configuration) as vault:
-            added = vault.ingest(log, **datasets.FLIGHTS_COLUMNS)
-            decided = vault.decide()
-            forgotten = vault.forget(users=aircraft)
-            sent_again = vault.ingest(log, **datasets.FLIGHTS_COLUMNS)
-            certificate = vault.certificate(users=aircraft[:1])
-            problems = certificate.verify(vault.public_keys())
-            verified = vault.verify()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Vault.create(vault_url(folder), flights_configuration(confidence)) as vault,
+    ):
+        added = vault.ingest(log, **datasets.FLIGHTS_COLUMNS)
+        decided = vault.decide()
+        forgotten = vault.forget(users=aircraft)
+        sent_again = vault.ingest(log, **datasets.FLIGHTS_COLUMNS)
+        certificate = vault.certificate(users=aircraft[:1])
+        problems = certificate.verify(vault.public_keys())
+        verified = vault.verify()
     file = out / "certificate.json"
     file.unlink(missing_ok=True)  # of an earlier demo
     certificate.save(file)

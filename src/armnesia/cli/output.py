@@ -17,31 +17,13 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Table
 from rich.text import Text
 
+from armnesia.core.json_values import json_value
 from armnesia.core.messages import printable
 
 console = Console(highlight=False)
 SECONDS_PER_LINE = 10.0
 """How often progress is told where there is no terminal."""
 _LONGEST_NAME = 24  # a first column of names up to this length is not wrapped
-
-
-def json_value(value: Any) -> Any:
-    """Turn a result into what JSON can hold: infinity becomes "inf", NaN (no data) becomes null.
-
-    >>> json_value({"epsilon": np.float64("inf"), "means": np.array([0.5, np.nan])})
-    {'epsilon': 'inf', 'means': [0.5, None]}
-    """
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return str(value)
 
 
 def print_result(

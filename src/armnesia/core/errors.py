@@ -39,6 +39,18 @@ class VaultBusyError(VaultError):
     """Another process is changing the vault. Nothing was changed; the operation can be tried again."""
 
 
+class DatabaseError(VaultError):
+    """The database of a vault cannot be reached, or refused an operation of its own."""
+
+
+class PolicyError(VaultError):
+    """A request that the policy of the vault does not allow. Nothing was changed."""
+
+
+class UnknownEntryError(VaultError):
+    """A ledger entry that has no certificate, or that does not exist."""
+
+
 class SimilarNameError(VaultError):
     """A request names somebody whom the vault may hold in another spelling. Nothing was changed.
 

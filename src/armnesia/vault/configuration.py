@@ -12,7 +12,7 @@ import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import BoolArray
-from armnesia.core.errors import InvalidInputError, UnsupportedError, VaultError
+from armnesia.core.errors import InvalidInputError, PolicyError, UnsupportedError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.core.parameters import build, parameter_names
@@ -71,9 +71,9 @@ class Policy:
         within = guarantee.epsilon <= self.max_epsilon and guarantee.delta <= self.max_delta
         return within and guarantee.level in self.levels
 
-    def refusal(self, guarantee: Guarantee) -> VaultError:
+    def refusal(self, guarantee: Guarantee) -> PolicyError:
         """Say what was asked for and what the policy allows."""
-        return VaultError(
+        return PolicyError(
             f"the vault's policy allows up to epsilon = {self.max_epsilon:g}, delta = {self.max_delta:g} at"
             f" level {' or '.join(self.levels)}; this request would be answered with epsilon ="
             f" {guarantee.epsilon:g}, delta = {guarantee.delta:g} at level {guarantee.level}; armnesia policy"

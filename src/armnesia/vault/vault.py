@@ -29,7 +29,7 @@ from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.erase import check_erasable, erase_at_sources, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
-from armnesia.vault.operations.forget import RequestOptions, forget, preview
+from armnesia.vault.operations.forget import ForgetRequest, RequestOptions, forget, forget_many, preview
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
@@ -38,7 +38,14 @@ from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
-from armnesia.vault.operations.status import status_of
+from armnesia.vault.operations.status import pending_erasures, status_of
+from armnesia.vault.operations.subject_requests import (
+    add_subject_request,
+    change_subject_request,
+    find_subject_request,
+    list_subject_requests,
+)
+from armnesia.vault.operations.tokens import create_token, list_tokens, note_token_uses, revoke_token
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results import (
@@ -51,9 +58,11 @@ from armnesia.vault.results import (
     Finished,
     Forgotten,
     Ingested,
+    IssuedToken,
     LedgerCheck,
     LedgerEntries,
     OfferedArms,
+    PendingErasures,
     PolicyChange,
     Preview,
     Readmitted,
@@ -65,11 +74,18 @@ from armnesia.vault.results import (
     ServedDecisions,
     SourceErasures,
     Status,
+    SubjectRequest,
+    Token,
+    Tokens,
     Upgraded,
     VaultIdentity,
     Verification,
 )
-from armnesia.vault.state.certificates import certificate_of_entry, certificate_of_target
+from armnesia.vault.state.certificates import (
+    certificate_of_entry,
+    certificate_of_target,
+    deletion_of_entry,
+)
 from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
@@ -307,6 +323,14 @@ class Vault:
         """How far rows of forgotten people are erased at the sources, and what is due there."""
         return source_erasures(self._connection)
 
+    def forget_many(self, requests: Iterable[ForgetRequest]) -> list[Forgotten | ArmnesiaError]:
+        """Answer several requests in one transaction: faster than one by one, with the same results.
+
+        Each has its own ledger entry and certificate. One that is refused leaves nothing and does not harm
+        the others: its error stands in its place. An error is raised only if nothing at all was changed.
+        """
+        return forget_many(self._connection, requests)
+
     def preview(
         self,
         users: Iterable[Any] | None = None,
@@ -347,9 +371,9 @@ class Vault:
         """
         return status_of(self._connection, scores=scores, where=where)
 
-    def ledger(self) -> LedgerEntries:
-        """The entries of the ledger, from the first."""
-        return read_ledger(self._connection)
+    def ledger(self, *, after: int = 0, most: int | None = None) -> LedgerEntries:
+        """The entries of the ledger, from the first; or those after an entry, and only so many."""
+        return read_ledger(self._connection, after, most)
 
     def check_ledger(self, head: Head | str) -> LedgerCheck:
         """Check the ledger alone against a head that was kept elsewhere."""
@@ -359,6 +383,15 @@ class Vault:
     def head(self) -> Head:
         """The head of the ledger: kept elsewhere, it detects truncation and rewriting."""
         return self._state().head
+
+    @property
+    def pinned_head(self) -> Head | None:
+        """The head of the ledger that this machine has seen last; None if it has seen none."""
+        return self._connection.pinned_head.read()
+
+    def pending_erasures(self) -> PendingErasures:
+        """How many erasures are pending, and since when, after trying again to complete them."""
+        return pending_erasures(self._connection)
 
     @property
     def n_records(self) -> int:
@@ -394,6 +427,10 @@ class Vault:
     def certificate_of_entry(self, sequence: int) -> Certificate:
         """The certificate of a ledger entry, which names nobody; stored if it has to be signed."""
         return certificate_of_entry(self._connection, sequence)
+
+    def deletion(self, sequence: int) -> dict[str, Any]:
+        """The main facts of the deletion of a ledger entry, and whether erasure is complete by now."""
+        return deletion_of_entry(self._connection, sequence)
 
     def certificates(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
@@ -523,6 +560,38 @@ class Vault:
         connection = open_vault(url, keys, timeout=timeout, accept="any", any_version=True)
         with closing(connection.database):
             return upgrade(connection)
+
+    def create_token(self, role: str, *, name: str = "", days: int = 90) -> IssuedToken:
+        """Make a token for the service; its text is in the result, and stored nowhere."""
+        return create_token(self._connection, role, name, days)
+
+    def tokens(self) -> Tokens:
+        """The tokens of the service, also those that are revoked or expired."""
+        return list_tokens(self._connection)
+
+    def revoke_token(self, number: int) -> Token:
+        """Refuse a token of the service from now on."""
+        return revoke_token(self._connection, number)
+
+    def note_token_uses(self, uses: Mapping[int, int]) -> None:
+        """Note how often tokens, by their numbers, were used today."""
+        note_token_uses(self._connection, uses)
+
+    def add_subject_request(self, request: SubjectRequest, body: bytes) -> SubjectRequest:
+        """Store a request of a controller, encrypted; the same one again is returned as it is now."""
+        return add_subject_request(self._connection, request, body)
+
+    def subject_request(self, id: str) -> SubjectRequest | None:  # noqa: A002 (the usual name)
+        """The request of a controller with this id; None if there is none."""
+        return find_subject_request(self._connection, id)
+
+    def subject_requests(self, *, only_open: bool = False) -> tuple[SubjectRequest, ...]:
+        """All requests of controllers, or those with something left to do, the oldest first."""
+        return list_subject_requests(self._connection, only_open=only_open)
+
+    def change_subject_request(self, before: SubjectRequest, after: SubjectRequest) -> SubjectRequest:
+        """Put a request in the place of the one that was read; refuse if it has changed meanwhile."""
+        return change_subject_request(self._connection, before, after)
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -13,7 +13,7 @@ from armnesia.vault.state.sealed_state import seal_on
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.opening import open_database
-from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, OWNER_INDEX, VERSION
+from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, OWNER_INDEX, SERVICE_TABLES, VERSION
 from armnesia.vault.storage.schema import TABLES as TABLES_OF
 from tests.databases import Place
 from tests.vault.raw_vaults import TABLES, arms, change, dumped, filled, values
@@ -259,6 +259,8 @@ def put_external_vault_of_version_5(place: Place, source: Path) -> None:
             for table in TABLES_OF[EXTERNAL_LAYOUT, 5]:
                 if table.name in ("record", "owner"):
                     session.execute(table.statement(session.dialect.blob))
+            for table in SERVICE_TABLES:
+                session.execute(f"DROP TABLE {table.name}")
             session.execute(OWNER_INDEX.statement)
             record = (b"identity", ring.owner_digest("bob"), b"content", 1)
             session.execute("INSERT INTO record VALUES (?, ?, ?, ?)", *record)

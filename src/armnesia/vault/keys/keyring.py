@@ -295,6 +295,16 @@ class Keyring:
         """
         return _digest(self.digest_keys[0], b"decision key", f"{self.vault}:{number}:{key}".encode())
 
+    def encryption_key(self, version: int) -> bytes:
+        """A key of 32 bytes for texts that are stored for a while, from the digest key of a version.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> keyring.with_new_digest_key().encryption_key(1) == keyring.encryption_key(1)
+        True
+        """
+        key = self.digest_keys[version - 1]
+        return hashlib.blake2b(digest_size=32, key=key, person=b"encryption").digest()
+
     def digest_check(self, version: int) -> str:
         """A value by which a digest key is recognised and which does not reveal it: the ledger has it.
 

@@ -1,9 +1,9 @@
 """Forgetting: one transaction from the request to the draft of its certificate."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from armnesia.vault.configuration import (
     stored_options,
 )
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft, terms_of_claims
 from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
+from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.source_claim import source_claim
 from armnesia.vault.results import Forgotten, Preview, TouchedDecision
 from armnesia.vault.state.certificates import certificate_of_target
@@ -48,6 +50,10 @@ from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+_FORGET_THERE = "forget there as well: it knows its own requests only"
 
 
 @dataclass(frozen=True)
@@ -103,41 +109,160 @@ class ResolvedRequest:
         return (f"Unlearner: {self.unlearner.described}", *([remark] if remark else []))
 
 
+@dataclass(frozen=True)
+class ForgetRequest:
+    """One of several requests that are answered together; its fields are the arguments of `Vault.forget`.
+
+    >>> ForgetRequest(users=["ann"]).exactly
+    False
+    """
+
+    users: Iterable[Any] | None = None
+    records: Iterable[Any] | None = None
+    unlearner: str | None = None
+    unlearner_options: Mapping[str, Any] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    exactly: bool = False
+    rows: Any = None
+
+
+class _Asked(NamedTuple):
+    """A request, and what was looked up for it before the lock was taken."""
+
+    target: ErasureTarget
+    options: RequestOptions
+    lookup: SourceLookup | None
+    compared: int | None
+    """The digest of the records that its names were compared with."""
+
+
+class _Answered(NamedTuple):
+    """A request in the spelling of the vault, the state that it found, and the answer."""
+
+    target: ErasureTarget
+    before: State
+    after: State
+    keyring: Keyring
+    looked_up: bool
+    """Whether it was looked up at the sources of an external vault."""
+    answer: "_Answer | None"
+    """None if the same request was answered before."""
+
+
 def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
+    asked = _look_up(connection, target, options)
+    with connection.writing() as transaction:
+        answered = _answer_asked(connection, transaction, asked)
+    if answered.before.configuration.successors:
+        warn_of_successors(answered.before.configuration, _FORGET_THERE)
+    if answered.answer is None:
+        return _repeated(connection, transaction.state, answered.target)
+    erased = connection.erase(transaction.state.head)
+    return _forgotten(connection, answered, answered.answer, transaction.state.head, erased)
+
+
+def forget_many(
+    connection: VaultConnection, requests: Iterable[ForgetRequest]
+) -> list[Forgotten | ArmnesiaError]:
+    """Answer requests in one transaction, in their order, each with a ledger entry and a certificate.
+
+    One that is refused leaves nothing and does not harm the others: its error stands in its place.
+    """
+    asked = [_or_error(_look_up_request, connection, request) for request in requests]
+    if all(isinstance(each, ArmnesiaError) for each in asked):
+        return [each for each in asked if isinstance(each, ArmnesiaError)]
+    with connection.writing() as transaction:
+        answered = [_unless_refused(each, _answer_alone, connection, transaction) for each in asked]
+    state = transaction.state
+    if state.configuration.successors:
+        warn_of_successors(state.configuration, _FORGET_THERE)
+    erased = connection.erase(state.head)
+    return [_unless_refused(each, _result, connection, state, erased) for each in answered]
+
+
+def _or_error(function: Callable[..., _Made], *arguments: Any) -> _Made | ArmnesiaError:
+    """What a function returns, or why it refuses."""
+    try:
+        return function(*arguments)
+    except ArmnesiaError as error:
+        return error.with_traceback(None)  # which would keep the rows that its frames have seen
+
+
+def _unless_refused(
+    each: _Given | ArmnesiaError, function: Callable[..., _Made], *arguments: Any
+) -> _Made | ArmnesiaError:
+    """Go on with a request, unless it was refused before."""
+    return each if isinstance(each, ArmnesiaError) else _or_error(function, *arguments, each)
+
+
+def _look_up_request(connection: VaultConnection, request: ForgetRequest) -> _Asked:
+    target = ErasureTarget.of(request.users, request.records)
+    options = RequestOptions(
+        request.unlearner,
+        request.unlearner_options,
+        request.epsilon,
+        request.delta,
+        request.exactly,
+        request.rows,
+    )
+    return _look_up(connection, target, options)
+
+
+def _look_up(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> _Asked:
+    """Look up what takes long, before the lock is taken."""
     lookup = connection.records.look_up(
         connection.reading, target, exactly=options.exactly, given=options.rows
     )
     compared = None if options.exactly else records_compared_before(connection, target)
-    with connection.writing() as transaction:
-        before, keyring = transaction.state, transaction.keyring
-        resolved = options.resolve(before.configuration)  # refused before anything is looked up
-        target = target.normalised(before.configuration.user_type)
-        if compared == before.digests.record:
-            resolved = replace(resolved, exactly=True)  # its names were compared with these records
-        answer = _answer(connection, transaction, target, lookup, resolved)
-    if before.configuration.successors:
-        warn_of_successors(before.configuration, "forget there as well: it knows its own requests only")
-    if answer is None:
-        return _repeated(connection, before, target)
-    state = transaction.state
-    erased = connection.erase(state.head)
+    return _Asked(target, options, lookup, compared)
+
+
+def _answer_alone(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:
+    """Answer one of several requests: if it is refused, the transaction is as before."""
+    with transaction.attempt():
+        return _answer_asked(connection, transaction, asked)
+
+
+def _answer_asked(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:
+    """Answer a request in the spelling, and within the configuration, of the vault."""
+    before, keyring = transaction.state, transaction.keyring
+    resolved = asked.options.resolve(before.configuration)  # refused before anything is looked up
+    target = asked.target.normalised(before.configuration.user_type)
+    if asked.compared == before.digests.record:
+        resolved = replace(resolved, exactly=True)  # its names were compared with these records
+    answer = _answer(connection, transaction, target, asked.lookup, resolved)
+    return _Answered(target, before, transaction.state, keyring, asked.lookup is not None, answer)
+
+
+def _result(connection: VaultConnection, state: State, erased: bool, answered: _Answered) -> Forgotten:
+    """What one of several requests returns; `state` is the one after all of them."""
+    if answered.answer is None:
+        return _repeated(connection, state, answered.target)
+    return _forgotten(connection, answered, answered.answer, state.head, erased)
+
+
+def _forgotten(
+    connection: VaultConnection, answered: _Answered, answer: "_Answer", head: Head, erased: bool
+) -> Forgotten:
+    """Sign the certificate at a head of the ledger, and say what the request did."""
     return Forgotten(
         repeated=False,
-        named=len(target.names),
+        named=len(answered.target.names),
         held=len(answer.deleted.held),
-        counts=counts_by_action(before, answer.request),
-        served_before=before.served_action,
-        served=state.served_action,
+        counts=counts_by_action(answered.before, answer.request),
+        served_before=answered.before.served_action,
+        served=answered.after.served_action,
         release=answer.outcome.release,
         decisions=answer.decisions,
         decided_again=answer.outcome.decided_again,
-        head=state.head,
+        head=head,
         certificate=answer.draft.issue(
-            keyring,
-            head=state.head,
+            answered.keyring,
+            head=head,
             erasure="complete" if erased else "pending",
-            source=None if lookup is None else source_claim(answer.draft.body["entry"], ()),
+            source=source_claim(answer.draft.body["entry"], ()) if answered.looked_up else None,
             opening=answer.opening,
         ),
         pending_because=None if erased else connection.database.erasure_obstacle,

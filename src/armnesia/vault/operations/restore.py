@@ -62,6 +62,7 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
                 "the rows or the state of this copy were changed by something other than armnesia: restore"
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
+        tables.delete_tokens(session)  # some may have been revoked since the backup was made
         _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
         missing = export.head.sequence - before.head.sequence
         replaced = replaced_since(session, after=before.head.sequence)

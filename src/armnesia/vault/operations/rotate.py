@@ -16,8 +16,10 @@ from armnesia.vault.results import Rotated
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import with_new_tree
 from armnesia.vault.state.decision_tree import build_tree
+from armnesia.vault.state.subject_requests import reseal_subject_requests
 from armnesia.vault.state.suppression import PURPOSES
 from armnesia.vault.state.table_digests import compute_list_digests
+from armnesia.vault.state.tokens import reseal_tokens
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
@@ -110,6 +112,8 @@ def _begin_rotation(connection: VaultConnection, transaction: Transaction) -> No
     )
     _rewrap(session, keyring)
     _reseal_drafts(session, old_keyring, keyring)
+    reseal_tokens(session, old_keyring, keyring)
+    reseal_subject_requests(session, old_keyring, keyring)
     lists = compute_list_digests(session, keyring)
     state = replace(state, digests=lists._replace(record=before.digests.record))
     transaction.store(

@@ -6,7 +6,8 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.results import ArmScore, Served, Status
+from armnesia.vault.ledger.ledger import Entry
+from armnesia.vault.results import ArmScore, PendingErasures, Served, Status
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.corrections import replaced_since
 from armnesia.vault.state.counted_sources import read_sources
@@ -62,6 +63,17 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
             else key_dict(state.configuration.key_columns, decision.key)
         ),
     )
+
+
+def pending_erasures(connection: VaultConnection) -> PendingErasures:
+    """Count the erasures that are pending, after trying again to complete them."""
+    with connection.reading() as transaction:
+        session, state = transaction.session, transaction.state
+        waiting = tables.count_erasures_after(session, state.erased_through)
+        first = tables.first_erasure_after(session, state.erased_through) if waiting else None
+    if first is None or connection.erase(state.head):
+        return PendingErasures(0, None)
+    return PendingErasures(waiting, Entry.from_text(first).time)
 
 
 def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision | None:

@@ -24,10 +24,12 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.signing_keys import certificates_to_reissue
 from armnesia.vault.state.source_erasures import read_erasures
+from armnesia.vault.state.subject_requests import subject_request_problems
 from armnesia.vault.state.suppression import read_suppressed
+from armnesia.vault.state.tokens import token_problems
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS, WITH_TALLIES
+from armnesia.vault.storage.schema import VERSION, WITH_DECISIONS, WITH_SERVICE, WITH_TALLIES
 
 _DIGESTED = ("records", "suppression list", "answered requests", "sources", "commitments", "decisions")
 """The tables of `TableDigests`, in its order, in words."""
@@ -241,6 +243,8 @@ def _row_problems(
         return [f"state: {error}"], []
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
     root, decisions, problems = _decisions(session, state, keyring)
+    if state.version >= WITH_SERVICE:
+        problems += [*token_problems(session, keyring), *subject_request_problems(session, keyring)]
     digests = scan.digests._replace(decision=root)
     problems += [
         f"{table}: rows were added, changed or removed by something other than armnesia"

@@ -1,8 +1,9 @@
 """Certificates as they are handed out: with the present state of erasure, and opened for one name."""
 
 from contextlib import suppress
+from typing import Any, NamedTuple
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Erasure
@@ -74,8 +75,35 @@ def read_tree(transaction: Transaction, sequence: int, opening: Opening | None) 
     return HashTree.of_bytes(tables.read_tree(transaction.session, sequence))
 
 
+class _Issued(NamedTuple):
+    """A certificate as it would be handed out now."""
+
+    certificate: Certificate
+    erased: bool
+    is_stored: bool
+    """Whether it is the one that was handed out before."""
+
+
 def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certificate:
     """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
+    issued = _issue(connection, sequence)
+    if not issued.is_stored:
+        certificate = issued.certificate
+        with connection.writing() as transaction:
+            if issued.erased:
+                check_still_erased(transaction, sequence)
+            transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
+            transaction.store(transaction.state)
+    return issued.certificate
+
+
+def deletion_of_entry(connection: VaultConnection, sequence: int) -> dict[str, Any]:
+    """The main facts of a deletion; no certificate is handed out, so that none has to be stored."""
+    return _issue(connection, sequence).certificate.summary()
+
+
+def _issue(connection: VaultConnection, sequence: int) -> _Issued:
+    """Sign the certificate of an entry with the present state of erasure, unless it is stored like that."""
     with connection.reading() as transaction:
         stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
         keys = read_public_keys(connection, transaction)
@@ -84,13 +112,7 @@ def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certific
     erasure: Erasure = "complete" if erased else "pending"
     covers = connection.erasure_covers(stored.kind)
     certificate = stored.issue(keyring, keys, erasure=erasure, covers=covers, erasures=erasures)
-    if certificate is not stored.issued:
-        with connection.writing() as transaction:
-            if erased:
-                check_still_erased(transaction, sequence)
-            transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
-            transaction.store(transaction.state)
-    return certificate
+    return _Issued(certificate, erased, certificate is stored.issued)
 
 
 def check_still_erased(transaction: Transaction, sequence: int) -> None:
@@ -143,7 +165,7 @@ def read_stored(transaction: Transaction, sequence: int) -> StoredCertificate:
     """The certificate of an entry as it is stored; refuse one that something else has changed."""
     found = tables.read_certificate(transaction.session, sequence)
     if found is None:
-        raise VaultError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
+        raise UnknownEntryError(f"entry {sequence} of the ledger has no certificate; see armnesia ledger")
     body, signature, entry = found
     try:
         return StoredCertificate.read(sequence, body, signature, entry, transaction.keyring)

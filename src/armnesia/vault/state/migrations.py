@@ -48,8 +48,9 @@ def _one_row_per_decision(session: Session, keyring: Keyring, layout: RecordLayo
 def _hold_no_rows(session: Session, keyring: Keyring, layout: RecordLayout) -> None:
     """From 5 to 6: an external vault holds nothing of single rows; its sources have to be counted again.
 
-    Other vaults stay as they are.
+    Every vault gets the tables of the service.
     """
+    tables.create_service_tables(session)
     if layout.holds_rows:
         return
     tables.drop_record_tables(session)

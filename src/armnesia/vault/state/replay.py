@@ -21,7 +21,7 @@ from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statem
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import WITH_DECISIONS
+from armnesia.vault.storage.schema import WITH_DECISIONS, WITH_SERVICE
 
 
 @dataclass(frozen=True)
@@ -206,6 +206,8 @@ def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState, 
         masked, _, _ = found[0][0].partition(ROTATED_BELOW)
         digests = TableDigests.unmasked(masked, state.keyring_in_use(all_keys), state.head)
         state = replace(state, digests=digests)
+    if version < WITH_SERVICE:
+        tables.create_service_tables(session)
     if version < WITH_DECISIONS:
         tables.replace_state_tables(session)
         found = []

@@ -1,10 +1,13 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
 from typing import Any
 
+from armnesia.core.errors import ArmnesiaError
 from armnesia.vault.configuration import MANAGED
 from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
@@ -70,6 +73,23 @@ class Transaction:
     def add(self, *statements: Statement) -> None:
         """Add statements to the batch of the next `store`."""
         self.collected += statements
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Do something that may be refused by an `ArmnesiaError`: then nothing of it is left.
+
+        After any other error the whole transaction is rolled back anyway, and the database may have begun.
+        """
+        before = {**vars(self), "collected": [*self.collected]}
+        tables.set_savepoint(self.session)
+        try:
+            yield
+        except ArmnesiaError:
+            tables.return_to_savepoint(self.session)
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        tables.release_savepoint(self.session)
 
     def store(
         self, state: State, *, digests: TableDigests | None = None, all_keys: Keyring | None = None

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
-from armnesia.core.errors import InvalidInputError, VaultBusyError, VaultError
+from armnesia.core.errors import DatabaseError, InvalidInputError, VaultBusyError, VaultError
 from armnesia.core.messages import any_of
 from armnesia.logs.urls import redacted
 from armnesia.vault.storage.digest_arrays import Columns, DigestArray
@@ -191,7 +191,7 @@ class Database(ABC):
 
 def database_error(location: str, meaning: str) -> VaultError:
     """Say in one sentence what a database refused."""
-    kind = VaultBusyError if meaning == IN_USE else VaultError
+    kind = VaultBusyError if meaning == IN_USE else DatabaseError
     return kind(f"the vault {location!r} {meaning}")
 
 

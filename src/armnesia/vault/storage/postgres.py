@@ -53,7 +53,10 @@ _NO_INDEXES = {
 _FULL_SCANS = "; ".join(f"SET LOCAL {name} = {value}" for name, value in _NO_INDEXES.items())
 """For queries that may use no index: each table is read once."""
 _WHOLE_TABLE_JOINS = ("enable_hashjoin", "enable_mergejoin")
-_REWRITTEN = ("record", "owner", "suppressed", "request", "arm", "decision", "decision_node", "vault")
+_REWRITTEN = (
+    *("record", "owner", "suppressed", "request", "arm", "decision", "decision_node", "vault"),
+    "subject_request",
+)
 """The tables, of all versions, with personal data, and with statistics that deletions change."""
 _PRESENT = "SELECT relname FROM pg_class WHERE relnamespace = ?::regnamespace AND relname = ANY (?)"
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)

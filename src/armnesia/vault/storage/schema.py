@@ -9,7 +9,8 @@ VERSION = 6
 In version 3 a certificate may be stored as a draft. In version 4 the seal covers every key, and the table
 `owner` has a tally of each person's records. In version 5 the table `decision` has one row per decision, with
 its statistics as one value, in the place of the table `arm`. In version 6 an external vault holds nothing of
-single rows: it has no tables `record` and `owner`, and the table `source` says what was counted.
+single rows: it has no tables `record` and `owner`, and the table `source` says what was counted. It also has
+the tables of the service: who may call it, and requests that it was sent.
 """
 
 OLDEST_READABLE = 2
@@ -24,6 +25,9 @@ WITH_DECISIONS = 5
 WITHOUT_ROWS = 6
 """The first version in which an external vault holds nothing of single rows, and the oldest one that this
 code opens of such a vault."""
+
+WITH_SERVICE = 6
+"""The first version with the tables of the service."""
 
 COLUMNS = {
     "suppressed": "digest, kind, since, readmitted",
@@ -96,6 +100,39 @@ class DecisionRow(NamedTuple):
     """On the number and the key, which never change; a digest of the whole row is under the vault's seal."""
 
 
+class TokenRow(NamedTuple):
+    """A row of the table `token`: somebody who may call the service."""
+
+    number: int
+    digest: bytes
+    """The SHA-256 digest of the token, which is stored nowhere."""
+    facts: str
+    """Role, name and days as canonical JSON."""
+    seal: bytes
+    """On all columns before it, with the newest digest key."""
+    last_used: str | None
+    """The day of the last use."""
+    uses: int
+
+
+class SubjectRequestRow(NamedTuple):
+    """A row of the table `subject_request`: a request of a controller, by OpenDSR."""
+
+    id: str
+    """The UUID that the controller gave it."""
+    status: str
+    facts: str
+    """Times, callback URLs and the controller as canonical JSON; nothing that names a person."""
+    identity: bytes | None
+    """The request itself, encrypted with a key of the vault; None once it is answered or cancelled."""
+    sequence: int | None
+    """The ledger entry that answered it."""
+    seal: bytes
+    """On all columns before it, with the newest digest key."""
+
+
+TOKEN_COLUMNS = ", ".join(TokenRow._fields)
+SUBJECT_REQUEST_COLUMNS = ", ".join(SubjectRequestRow._fields)
 VAULT_COLUMNS = ", ".join(VaultRow._fields)
 OLD_VAULT_COLUMNS = ", ".join(OldVaultRow._fields)
 ARM_COLUMNS = "position, label, count, total, gone"
@@ -213,6 +250,29 @@ VAULT_TABLE = Table(
         Column("seal", "{blob}"),
     ),
 )
+TOKEN_TABLE = Table(
+    "token",
+    (
+        Column("number", "INTEGER", KEY),
+        Column("digest", "{blob}", UNIQUE),
+        Column("facts", "TEXT"),
+        Column("seal", "{blob}"),
+        Column("last_used", "TEXT", ""),
+        Column("uses", "BIGINT"),
+    ),
+)
+SUBJECT_REQUEST_TABLE = Table(
+    "subject_request",
+    (
+        Column("id", "TEXT", KEY),
+        Column("status", "TEXT"),
+        Column("facts", "TEXT"),
+        Column("identity", "{blob}", ""),
+        Column("sequence", "BIGINT", ""),
+        Column("seal", "{blob}"),
+    ),
+)
+SERVICE_TABLES = (TOKEN_TABLE, SUBJECT_REQUEST_TABLE)
 _OLD_VAULT_TABLE = Table(
     "vault",
     (
@@ -272,7 +332,8 @@ def _tables(layout: RecordLayout, version: int) -> tuple[Table, ...]:
     if version >= WITHOUT_ROWS and not layout.holds_rows:
         records = later = ()
     state = (VAULT_TABLE, DECISION_TABLE) if version >= WITH_DECISIONS else (_OLD_VAULT_TABLE, _ARM_TABLE)
-    return (*state, *([NODE_TABLE] if layout.keyed else []), *records, *_OTHER_TABLES, *later)
+    service = SERVICE_TABLES if version >= WITH_SERVICE else ()
+    return (*state, *([NODE_TABLE] if layout.keyed else []), *records, *_OTHER_TABLES, *later, *service)
 
 
 TABLES = {

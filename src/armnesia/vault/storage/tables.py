@@ -19,7 +19,10 @@ from armnesia.vault.storage.schema import (
     OLD_VAULT_COLUMNS,
     OWNER_INDEX,
     OWNER_TABLE,
+    SERVICE_TABLES,
+    SUBJECT_REQUEST_COLUMNS,
     TABLES,
+    TOKEN_COLUMNS,
     TREE_TABLE,
     VAULT_COLUMNS,
     VAULT_TABLE,
@@ -28,7 +31,9 @@ from armnesia.vault.storage.schema import (
     DecisionRow,
     OldVaultRow,
     RecordLayout,
+    SubjectRequestRow,
     Table,
+    TokenRow,
     VaultRow,
 )
 
@@ -41,6 +46,25 @@ def create_tables(session: Session, layout: RecordLayout) -> None:
         session.execute(table.statement(session.dialect.blob))
     if layout.holds_rows:
         session.execute(OWNER_INDEX.statement)
+
+
+# Parts of a transaction that can be undone alone.
+
+
+def set_savepoint(session: Session) -> None:
+    """Begin a part of the transaction."""
+    session.execute("SAVEPOINT attempt")
+
+
+def return_to_savepoint(session: Session) -> None:
+    """Undo this part, and end it."""
+    session.execute("ROLLBACK TO SAVEPOINT attempt")
+    session.execute("RELEASE SAVEPOINT attempt")
+
+
+def release_savepoint(session: Session) -> None:
+    """Keep this part, and end it."""
+    session.execute("RELEASE SAVEPOINT attempt")
 
 
 # The state: one row of `vault`, and the decisions.
@@ -244,11 +268,12 @@ def last_sequence(session: Session) -> int:
     return int(number)
 
 
-def read_ledger_from(session: Session, sequence: int) -> list[Row]:
-    """The entries from this one on, as (sequence, text, hash)."""
-    return session.query(
-        "SELECT sequence, entry, hash FROM ledger WHERE sequence >= ? ORDER BY sequence", sequence
-    )
+def read_ledger_from(session: Session, sequence: int, most: int | None = None) -> list[Row]:
+    """The entries from this one on, as (sequence, text, hash); with `most`, only so many."""
+    sql = "SELECT sequence, entry, hash FROM ledger WHERE sequence >= ? ORDER BY sequence"
+    if most is None:
+        return session.query(sql, sequence)
+    return session.query(f"{sql} LIMIT ?", sequence, most)
 
 
 def read_entry(session: Session, sequence: int) -> Row | None:
@@ -363,6 +388,18 @@ def count_certificates_after(session: Session, sequence: int) -> int:
 def count_erasures_after(session: Session, sequence: int) -> int:
     """How many certificates and corrections after this entry are about bytes that may not have left."""
     return count_certificates_after(session, sequence) + count_corrections_after(session, sequence)
+
+
+def first_erasure_after(session: Session, sequence: int) -> str | None:
+    """The text of the first entry after this one with a certificate, or that may be of a correction."""
+    found = session.query(
+        "SELECT entry FROM ledger LEFT JOIN certificate ON certificate.sequence = ledger.sequence"
+        " WHERE ledger.sequence > ? AND (certificate.sequence IS NOT NULL OR entry LIKE ?)"
+        " ORDER BY ledger.sequence LIMIT 1",
+        sequence,
+        _CORRECTION,
+    )
+    return found[0][0] if found else None
 
 
 def count_corrections_after(session: Session, sequence: int) -> int:
@@ -531,6 +568,82 @@ def count_differing_tallies(session: Session) -> int:
     return int(differing)
 
 
+# The service: who may call it, and requests that it was sent.
+
+
+def create_service_tables(session: Session) -> None:
+    """Create the tables of the service in a vault of a version without them."""
+    for table in SERVICE_TABLES:
+        session.execute(table.statement(session.dialect.blob))
+
+
+def read_tokens(session: Session) -> list[TokenRow]:
+    """All tokens, by their numbers."""
+    found = session.query(f"SELECT {TOKEN_COLUMNS} FROM token ORDER BY number")
+    return [
+        TokenRow(number, bytes(digest), facts, bytes(seal), last_used, uses)
+        for number, digest, facts, seal, last_used, uses in found
+    ]
+
+
+def put_token(row: TokenRow) -> Statement:
+    """Store a token, or put it in the old one's place."""
+    return _PUT_TOKEN, row
+
+
+_PUT_TOKEN = (
+    f"INSERT INTO token ({TOKEN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+    " digest = excluded.digest, facts = excluded.facts, seal = excluded.seal,"
+    " last_used = excluded.last_used, uses = excluded.uses"
+)
+
+
+def add_token_uses(number: int, day: str, uses: int) -> Statement:
+    """Note uses of a token, which others note as well."""
+    return "UPDATE token SET last_used = ?, uses = uses + ? WHERE number = ?", (day, uses, number)
+
+
+def delete_tokens(session: Session) -> None:
+    """Delete all tokens."""
+    session.execute("DELETE FROM token")
+
+
+def read_subject_request(session: Session, id_: str) -> SubjectRequestRow | None:
+    """The request of a controller with this id."""
+    found = session.query(f"SELECT {SUBJECT_REQUEST_COLUMNS} FROM subject_request WHERE id = ?", id_)
+    return _subject_request(found[0]) if found else None
+
+
+def read_subject_requests(session: Session, *, only_open: bool = False) -> list[SubjectRequestRow]:
+    """All requests of controllers; or those with something left to do, as also to tell the controller."""
+    sql = f"SELECT {SUBJECT_REQUEST_COLUMNS} FROM subject_request"
+    if only_open:
+        condition = " WHERE status IN (?, ?) OR facts LIKE ?"
+        found = session.query(sql + condition, "pending", "in_progress", '%"callbacks":[{%')
+    else:
+        found = session.query(sql)
+    return [_subject_request(row) for row in found]
+
+
+def _subject_request(row: Row) -> SubjectRequestRow:
+    id_, status, facts, identity, sequence, seal = row
+    return SubjectRequestRow(
+        id_, status, facts, None if identity is None else bytes(identity), sequence, bytes(seal)
+    )
+
+
+def put_subject_request(row: SubjectRequestRow) -> Statement:
+    """Store a request of a controller, or put it in the old one's place."""
+    return _PUT_SUBJECT_REQUEST, row
+
+
+_PUT_SUBJECT_REQUEST = (
+    f"INSERT INTO subject_request ({SUBJECT_REQUEST_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET status = excluded.status, facts = excluded.facts,"
+    " identity = excluded.identity, sequence = excluded.sequence, seal = excluded.seal"
+)
+
+
 # Whole tables; by name those in `COLUMNS`.
 
 
@@ -681,7 +794,7 @@ def rebuild_indexes(session: Session, layout: RecordLayout) -> None:
         session.execute(f"DROP INDEX IF EXISTS {OWNER_INDEX.name}")
         session.execute(OWNER_INDEX.statement)
     # Not of the tallies, which are made again as a whole, nor of tables that older versions do not have.
-    left_out = (OWNER_TABLE, DECISION_TABLE, NODE_TABLE)
+    left_out = (OWNER_TABLE, DECISION_TABLE, NODE_TABLE, *SERVICE_TABLES)
     others = [table.name for table in TABLES[layout, VERSION] if table not in left_out]
     statement = session.dialect.rebuild_indexes
     for each in dict.fromkeys(map(statement.format, others)):

@@ -1,0 +1,5 @@
+"""The endpoints of the API."""
+
+from armnesia.service.api import decisions, deletions, health, ledger, records
+
+ROUTERS = tuple(module.router for module in (health, decisions, deletions, ledger, records))

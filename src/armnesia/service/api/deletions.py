@@ -1,0 +1,127 @@
+"""Forgetting people."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+from starlette.responses import Response
+
+from armnesia.service.api.answers import Body, Documented, answer
+from armnesia.service.idempotency import IdempotencyKey
+from armnesia.service.problems import Problem
+from armnesia.service.running import Service, done, service_of
+from armnesia.service.tokens import Caller, Route, access
+from armnesia.vault import ForgetRequest, Role
+
+router = APIRouter(tags=["deletions"], route_class=Route)
+
+Name = Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=-(2**63), lt=2**63)]
+EntryNumber = Annotated[int, Path(ge=1, lt=2**63, description="The number of a ledger entry.", examples=[7])]
+
+
+class Deletion(Body):
+    """Whom to forget: people, or single records by their id; everything else has the vault's default."""
+
+    users: list[Name] | None = Field(None, min_length=1, examples=[["user-3"]])
+    records: list[Name] | None = Field(None, min_length=1)
+    exactly: bool = Field(False, description="The names are meant as they are, whatever is spelled alike.")
+    unlearner: str | None = Field(None, max_length=100, examples=["rollback"])
+    unlearner_options: dict[str, float | int | str | bool] | None = None
+    epsilon: float | None = Field(None, ge=0)
+    delta: float | None = Field(None, ge=0, le=1)
+    dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
+
+    def to_request(self) -> ForgetRequest:
+        """The request to the vault."""
+        return ForgetRequest(**{name: value for name, value in dict(self).items() if name != "dry_run"})
+
+
+class DeletionSummary(Documented):
+    """The main facts of a deletion."""
+
+    sequence: int
+    kind: str
+    unlearner: str | None
+    level: str | None
+    budget: dict[str, Any] | None
+    erasure: str
+
+
+class DeletionDone(DeletionSummary):
+    """What a request did, with its certificate; or with dry_run what it would do."""
+
+    dry_run: bool
+    repeated: bool
+    named: int
+    held: int
+    records: int
+    counts: dict[str, int]
+    head: str
+    certificate: dict[str, Any]
+
+
+class DeletionPreview(Documented):
+    """What a request would do."""
+
+    dry_run: bool
+    repeated: bool
+    named: int
+    held: int
+    records: int
+    counts: dict[str, int]
+    not_held: list[str]
+    unlearner: str | None
+    note: str
+
+
+_ANSWERS: dict[int, dict[str, Any]] = {
+    201: {"model": DeletionDone, "description": "Forgotten; there is a new ledger entry."},
+    200: {
+        "model": DeletionDone | DeletionPreview,
+        "description": "The same request was answered before; or a dry run.",
+    },
+}
+
+
+@router.post(
+    "/v1/deletions",
+    summary="Forget people or records",
+    **access(Role.OPERATOR, 409, 413, answers=_ANSWERS),
+    status_code=201,
+)
+async def create_deletion(
+    request: Request, token: Caller, body: Deletion, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Forget, with a certificate; the certificate of one name is opened for it."""
+    service = service_of(request)
+    if (body.users is None) == (body.records is None):
+        message = "exactly one of users and records must be given"
+        raise Problem("invalid-request", errors=[{"at": "body", "message": message}])
+    if len(body.users or body.records or ()) > service.settings.names:
+        raise Problem("batch-too-large")
+    asked = body.to_request()
+    if body.dry_run:
+        found = await done(service.worker.read(lambda vault: vault.preview(**vars(asked))))
+        return answer(found.to_dict())
+    place = (token.number, "deletions", idempotency_key)
+    return await service.answers.once(place, await request.body(), lambda: _forget(service, asked))
+
+
+async def _forget(service: Service, asked: ForgetRequest) -> JSONResponse:
+    result = await done(service.worker.forget(asked))
+    facts = result.to_dict()
+    service.metrics.deletions.labels(facts["unlearner"] or "none").inc()
+    where = f"/v1/deletions/{facts['sequence']}"
+    return answer(facts, 200 if result.repeated else 201, Location=where)
+
+
+@router.get(
+    "/v1/deletions/{number}",
+    summary="The state of a deletion",
+    **access(Role.READER, 404, model=DeletionSummary),
+)
+async def show_deletion(request: Request, number: EntryNumber) -> JSONResponse:
+    """The main facts, and whether erasure is complete."""
+    # By the writer, which knows what has left the files; nothing is stored.
+    return answer(await done(service_of(request).worker.write(lambda vault: vault.deletion(number))))

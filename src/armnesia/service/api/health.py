@@ -1,0 +1,128 @@
+"""Whether the service works, and its numbers."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.responses import Response
+
+from armnesia.core.errors import ArmnesiaError
+from armnesia.service.api.answers import Documented, answer
+from armnesia.service.problems import problem_of, responses
+from armnesia.service.running import Service, done, service_of
+from armnesia.service.tokens import Route, access
+from armnesia.vault import PendingErasures, Role, Vault
+from armnesia.vault.keys.canonical_json import parse_time
+
+router = APIRouter(tags=["health"], route_class=Route)
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+_NUMBERS = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The numbers."}
+
+
+class Live(Documented):
+    """Whether the process works."""
+
+    status: str
+
+
+class Health(Documented):
+    """The state of the service and its vault."""
+
+    status: str
+    database: str
+    keys: str
+    pin_lag: int | None
+    ledger_length: int | None
+    pending_erasures: int | None
+    oldest_pending_seconds: float | None
+    waiting: int
+    verified: dict[str, Any] | None
+
+
+@router.get(
+    "/live",
+    summary="Whether the process works",
+    description="The one address that needs no token; it says nothing of the vault.",
+    responses={503: {"model": Live}},
+    response_model=Live,
+    openapi_extra={"security": []},
+)
+async def live(request: Request) -> JSONResponse:
+    """For a supervisor that has no token."""
+    alive = service_of(request).worker.is_alive
+    return answer({"status": "ok" if alive else "failing"}, 200 if alive else 503)
+
+
+@router.get(
+    "/health",
+    summary="The state of the vault",
+    **access(Role.READER, model=Health, answers={503: {**responses()[503], "model": Health}}),
+)
+async def health(request: Request) -> JSONResponse:
+    """Status 503 if the vault cannot be read or its last verification found problems."""
+    facts = await health_facts(service_of(request))
+    return answer(facts, 503 if facts["status"] == "failing" else 200)
+
+
+async def health_facts(service: Service) -> dict[str, Any]:
+    """The state of a service and its vault."""
+    facts: dict[str, Any] = {
+        "status": "ok",
+        "database": "ok",
+        "keys": "ok",
+        "pin_lag": None,
+        "ledger_length": None,
+        "pending_erasures": None,
+        "oldest_pending_seconds": None,
+        "waiting": service.worker.waiting,
+        "verified": None if service.verified is None else vars(service.verified),
+    }
+    try:
+        facts |= await done(service.worker.read(_facts))
+    except ArmnesiaError as error:  # the seal is checked with the keys
+        facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
+    if service.verified is not None and not service.verified.holds:
+        facts["status"] = "failing"
+    return facts
+
+
+def _facts(vault: Vault) -> dict[str, Any]:
+    pinned = vault.pinned_head  # before the head, which is pinned when it is read
+    head, pending = vault.head, vault.pending_erasures()
+    return {
+        "pin_lag": None if pinned is None else head.sequence - pinned.sequence,
+        "ledger_length": head.sequence,
+        "pending_erasures": pending.number,
+        "oldest_pending_seconds": _age(pending),
+    }
+
+
+def _age(pending: PendingErasures) -> float | None:
+    if pending.since is None:
+        return None
+    return round((datetime.now(UTC) - parse_time(pending.since)).total_seconds(), 1)
+
+
+@router.get(
+    "/metrics",
+    summary="Numbers for Prometheus",
+    **access(Role.READER, answers={200: _NUMBERS}),
+    response_class=PlainTextResponse,
+)
+async def metrics(request: Request) -> Response:
+    """Requests, latencies, deletions by unlearner, pending erasures, and the length of the ledger."""
+    service = service_of(request)
+    await _measure(service)
+    return Response(service.metrics.text(), media_type=_TEXT)
+
+
+async def _measure(service: Service) -> None:
+    head, pending = await done(
+        service.worker.read(lambda vault: (vault.head.sequence, vault.pending_erasures().number))
+    )
+    service.metrics.ledger_length.set(head)
+    service.metrics.pending_erasures.set(pending)
+    service.metrics.waiting.set(service.worker.waiting)

@@ -1,0 +1,122 @@
+"""Adding records."""
+
+import math
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, Field, WithJsonSchema
+from starlette.responses import Response
+
+from armnesia.core.errors import InvalidLogError
+from armnesia.service.api.answers import Body, Documented, answer
+from armnesia.service.idempotency import IdempotencyKey
+from armnesia.service.problems import Problem
+from armnesia.service.running import done, service_of
+from armnesia.service.tokens import Caller, Route, access
+from armnesia.vault import EXTERNAL, Ingested, Role, Vault
+
+_VALUE_SCHEMA = {"type": ["string", "number", "boolean", "null"]}
+router = APIRouter(tags=["records"], route_class=Route)
+
+
+def _checked_value(value: Any) -> Any:
+    """Refuse what a cell of a log cannot be; numbers are never turned into others."""
+    if value is None or type(value) in (str, bool):
+        return value
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return value
+    if type(value) is float and math.isfinite(value):
+        return value
+    raise ValueError("must be text, a number of at most 64 bits, true, false or null")
+
+
+Value = Annotated[Any, AfterValidator(_checked_value), WithJsonSchema(_VALUE_SCHEMA)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Records(Body):
+    """Rows, each with an id of its own: a row that is sent twice is added once."""
+
+    rows: list[dict[str, Value]] = Field(
+        min_length=1, examples=[[{"id": "r-1", "action": "A", "reward": 1, "user": "user-3"}]]
+    )
+    action: ColumnName = "action"
+    reward: ColumnName = "reward"
+    user: ColumnName | None = Field("user", description="null: the rows belong to no user.")
+    id: ColumnName = "id"
+    replace: bool = Field(False, description="Rows come in the place of the records with their ids.")
+    dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
+
+
+class RecordsAdded(Documented):
+    """What was done with the rows."""
+
+    rows: int
+    added: int
+    already_there: int
+    suppressed: int
+    head: str
+    dry_run: bool
+
+
+@router.post(
+    "/v1/records",
+    summary="Add records",
+    **access(Role.OPERATOR, 409, 413, model=RecordsAdded),
+)
+async def add_records(
+    request: Request, token: Caller, body: Records, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Add rows, without those of forgotten people."""
+    service = service_of(request)
+    if len(body.rows) > service.settings.rows:
+        raise Problem("batch-too-large")
+    columns = _columns(body)
+
+    async def add() -> JSONResponse:
+        added = await done(service.worker.write(lambda vault: _ingest(vault, columns, body)))
+        return answer(added.to_dict())
+
+    place = (token.number, "records", None if body.dry_run else idempotency_key)
+    return await service.answers.once(place, await request.body(), add)
+
+
+def _columns(body: Records) -> dict[str, list[Any]]:
+    """The rows by columns; all of them must have the same, and the id must be given."""
+    names = set(body.rows[0])
+    for number, row in enumerate(body.rows):
+        if set(row) != names:
+            raise _wrong(number, "must have the same fields as the first row")
+        if not _is_name(row.get(body.id)):
+            raise _wrong(number, "must have an id, which is text or a whole number")
+        if body.user is not None and not (row.get(body.user) is None or _is_name(row[body.user])):
+            raise _wrong(number, "must have a user that is text or a whole number, or null")
+    return {name: [row[name] for row in body.rows] for name in body.rows[0]}
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a value names something: a decimal number may stand for several names."""
+    return type(value) is int or (type(value) is str and value != "")
+
+
+def _wrong(number: int, message: str) -> Problem:
+    return Problem("invalid-request", errors=[{"at": f"body/rows/{number}", "message": message}])
+
+
+def _ingest(vault: Vault, columns: dict[str, list[Any]], body: Records) -> Ingested:
+    if vault.configuration.mode == EXTERNAL:
+        raise Problem("external-vault")
+    try:
+        return vault.ingest(
+            columns,
+            action=body.action,
+            reward=body.reward,
+            user=body.user,
+            id=body.id,
+            no_user=body.user is None,
+            replace=body.replace,
+            dry_run=body.dry_run,
+        )
+    except (TypeError, OverflowError) as error:  # mixed types in one column
+        raise InvalidLogError("the columns have values of several types") from error

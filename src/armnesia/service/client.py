@@ -1,0 +1,183 @@
+"""A client of the service."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from armnesia.core.errors import ArmnesiaError
+from armnesia.core.randomness import secret_bytes
+from armnesia.vault import Certificate
+
+_AGAIN = {429, 503}
+_LONGEST_PAUSE = 30.0
+
+
+class ServiceError(ArmnesiaError):
+    """The service refused a request, or could not be reached.
+
+    `status` is that of HTTP, None if there was no answer; `problem` is what it told, as RFC 9457 has it.
+    """
+
+    def __init__(self, message: str, status: int | None, problem: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.status, self.problem = status, dict(problem)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the problem, such as "similar-name"; empty if the service told none.
+
+        >>> ServiceError("", 409, {"type": "urn:armnesia:problem:similar-name"}).kind
+        'similar-name'
+        """
+        return str(self.problem.get("type", "")).rpartition(":")[2]
+
+
+class Client:
+    """Calls a service; used as a context manager.
+
+    A request is repeated, up to `retries` times, if the service is too busy or cannot be reached: changes
+    have an Idempotency-Key, so that none is made twice.
+
+    >>> with Client("http://127.0.0.1:1", "token", retries=0) as client:
+    ...     client.head()
+    Traceback (most recent call last):
+    armnesia.service.client.ServiceError: the service at http://127.0.0.1:1 cannot be reached: ConnectError
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        retries: int = 5,
+        timeout: float = 60.0,
+        verify: Any = True,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._url, self._retries = url.rstrip("/"), retries
+        self._http = httpx.Client(
+            base_url=self._url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=timeout,
+            verify=verify,
+            transport=transport,
+            trust_env=False,  # a proxy of the environment would see everybody's names
+        )
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def decisions(self, **where: str) -> Iterator[dict[str, Any]]:
+        """The decisions whose keys have these values, each with `id`, `key`, `action` and `by`."""
+        query = [("where", f"{name}={value}") for name, value in where.items()]
+        for page in self._pages("/v1/decisions", query):
+            yield from page["decisions"]
+
+    def decision(self, id_: str = "only") -> dict[str, Any]:
+        """One decision with the counts, means and intervals of its arms."""
+        return self._get(f"/v1/decisions/{quote(id_, safe='')}")
+
+    def forget(
+        self,
+        users: Sequence[str | int] | None = None,
+        records: Sequence[str | int] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Forget people, or single records; the options are those of `Vault.forget`."""
+        asked = {"users": users, "records": records, **options}
+        body = {name: value for name, value in asked.items() if value is not None}
+        return self._post("/v1/deletions", body, idempotency_key)
+
+    def preview(
+        self,
+        users: Sequence[str | int] | None = None,
+        records: Sequence[str | int] | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """What `forget` would do."""
+        return self.forget(users, records, dry_run=True, **options)
+
+    def deletion(self, number: int) -> dict[str, Any]:
+        """The main facts of a deletion, and whether erasure is complete."""
+        return self._get(f"/v1/deletions/{number}")
+
+    def certificate(self, number: int) -> Certificate:
+        """The certificate of a ledger entry, which names nobody."""
+        return Certificate.from_dict(self._get(f"/v1/certificates/{number}"))
+
+    def ledger(self, after: int = 0) -> Iterator[dict[str, Any]]:
+        """The entries of the ledger after one of them."""
+        for page in self._pages("/v1/ledger", [], after):
+            yield from page["entries"]
+
+    def head(self) -> str:
+        """The head of the ledger."""
+        return str(self._get("/v1/ledger/head")["head"])
+
+    def add_records(
+        self, rows: Iterable[Mapping[str, Any]], *, idempotency_key: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Add rows, each with an id; the options are the names of columns, `replace` and `dry_run`."""
+        body = {"rows": [dict(row) for row in rows], **options}
+        return self._post("/v1/records", body, idempotency_key)
+
+    def health(self) -> dict[str, Any]:
+        """The state of the service; also if it is failing."""
+        found: dict[str, Any] = self._http.get("/health").json()
+        return found
+
+    def _pages(
+        self, path: str, query: list[tuple[str, str]], after: int | None = 0
+    ) -> Iterator[dict[str, Any]]:
+        while after is not None:
+            page = self._get(path, [*query, ("after", str(after)), ("limit", "1000")])
+            yield page
+            after = page["next"]
+
+    def _get(self, path: str, query: list[tuple[str, str]] | None = None) -> dict[str, Any]:
+        return self._send(self._http.build_request("GET", path, params=tuple(query or ())))
+
+    def _post(self, path: str, body: Mapping[str, Any], key: str | None) -> dict[str, Any]:
+        headers = {"Idempotency-Key": key or secret_bytes(16).hex()}
+        return self._send(self._http.build_request("POST", path, json=body, headers=headers))
+
+    def _send(self, request: httpx.Request) -> dict[str, Any]:
+        """Send a request until it is answered, and return its JSON."""
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            try:
+                response = self._http.send(request)
+            except httpx.TransportError as error:
+                if last:
+                    kind = type(error).__name__
+                    message = f"the service at {self._url} cannot be reached: {kind}"
+                    raise ServiceError(message, None, {}) from None
+                time.sleep(min(2.0**attempt / 10, _LONGEST_PAUSE))
+                continue
+            if response.status_code not in _AGAIN or last:
+                break
+            time.sleep(min(float(response.headers.get("Retry-After", 1)), _LONGEST_PAUSE))
+        return _json(response)
+
+
+def _json(response: httpx.Response) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = response.json()
+    except ValueError:
+        found = {}
+    if response.is_success:
+        return found
+    told = str(found.get("detail", "it told nothing else"))
+    raise ServiceError(f"the service answered {response.status_code}: {told}", response.status_code, found)

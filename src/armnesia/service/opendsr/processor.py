@@ -1,0 +1,119 @@
+"""The processor, in the words of OpenDSR: its domain, its certificate, and whom it calls back."""
+
+import base64
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from armnesia.core.errors import InvalidInputError
+
+Names = Literal["raw", "sha256"]
+IDENTITY_TYPE = "controller_customer_id"
+FORMATS: dict[Names, tuple[str, ...]] = {"raw": ("raw",), "sha256": ("raw", "sha256")}
+"""Which formats of identities can be answered, by how the vault names people: no digest can be inverted."""
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What `armnesia serve` is told of OpenDSR."""
+
+    domain: str
+    certificate: Path
+    key: Path
+    callback_hosts: tuple[str, ...] = ()
+    """Hosts, or HOST:PORT, that may be called back; no other address is ever called."""
+    names: Names = "raw"
+    """How the vault names people: by the id of the customer, or by its SHA-256 digest in hexadecimal."""
+    delay_hours: float = 24.0
+    """How long a request can be cancelled before it is begun."""
+    days: int = 30
+    """Within how many days a request has to be completed."""
+    _key: Any = field(init=False, repr=False, compare=False)
+    pem: bytes = field(init=False, repr=False, compare=False)
+    """The certificate, with its chain."""
+
+    def __post_init__(self) -> None:
+        if self.names not in get_args(Names):
+            raise InvalidInputError(f"opendsr names must be raw or sha256; got {self.names!r}")
+        if not self.delay_hours >= 0:
+            raise InvalidInputError(f"opendsr delay must be 0 or more hours; got {self.delay_hours!r}")
+        for host in self.callback_hosts:
+            if urlsplit(f"//{host}").netloc != host or "@" in host or not host:
+                raise InvalidInputError(f"a callback host must be HOST or HOST:PORT; got {host!r}")
+        pem, key = _read(self.certificate, "certificate"), _read(self.key, "key")
+        try:
+            certificate = x509.load_pem_x509_certificates(pem)[0]
+            private = serialization.load_pem_private_key(key, None)
+        except (ValueError, TypeError, IndexError):
+            raise InvalidInputError(
+                "the opendsr certificate and key must be PEM, the key without password"
+            ) from None
+        _check_certificate(certificate, private, self.domain)
+        self.__dict__.update(_key=private, pem=pem)
+
+    def sign(self, body: bytes) -> str:
+        """The signature on a body: RSA (PKCS #1 v1.5) with SHA-256, in Base64."""
+        return base64.b64encode(self._key.sign(body, padding.PKCS1v15(), hashes.SHA256())).decode()
+
+    def headers(self, body: bytes) -> dict[str, str]:
+        """The headers of a signed body, also by their names of before version 2."""
+        signed = {"Processor-Domain": self.domain, "Signature": self.sign(body)}
+        return {
+            f"X-{prefix}-{name}": text for prefix in ("OpenDSR", "OpenGDPR") for name, text in signed.items()
+        }
+
+    def name_of(self, value: str, format_: str) -> str:
+        """An identity as the vault names it."""
+        if self.names == "sha256":
+            return hashlib.sha256(value.encode()).hexdigest() if format_ == "raw" else value.lower()
+        return value
+
+    def may_call(self, url: str) -> bool:
+        """Whether a callback address is one of a declared host, by HTTPS."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            return False
+        host = (parts.hostname or "") + ("" if port in (None, 443) else f":{port}")
+        plain = parts.username is None and parts.password is None and not parts.fragment
+        return parts.scheme == "https" and plain and host in self.callback_hosts
+
+
+def _read(path: Path, what: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(
+            f"the opendsr {what} {str(path)!r} cannot be read: {error.strerror}"
+        ) from None
+
+
+def _check_certificate(certificate: x509.Certificate, private: Any, domain: str) -> None:
+    """Refuse what controllers could not verify."""
+    if not isinstance(private, rsa.RSAPrivateKey) or private.key_size < 2048:
+        raise InvalidInputError("the opendsr key must be an RSA key of 2048 bits or more")
+    if private.public_key() != certificate.public_key():
+        raise InvalidInputError("the opendsr key is not that of the certificate")
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = found.get_values_for_type(x509.DNSName)
+    except x509.ExtensionNotFound:
+        names = []
+    if domain not in names:
+        raise InvalidInputError(f"the opendsr certificate must be issued to {domain!r} (as alternative name)")
+    if not certificate.not_valid_before_utc <= datetime.now(UTC) <= certificate.not_valid_after_utc:
+        raise InvalidInputError("the opendsr certificate is not valid today")
+    try:
+        certificate.verify_directly_issued_by(certificate)
+    except (InvalidSignature, ValueError, TypeError):
+        return
+    raise InvalidInputError("the opendsr certificate is self-signed, which OpenDSR forbids")

@@ -1,0 +1,182 @@
+"""Running the service on this machine."""
+
+import ipaddress
+import logging
+import socket
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.service.app import create_app
+from armnesia.service.host_names import LOOPBACK, checked_name
+from armnesia.service.opendsr.processor import Processor
+from armnesia.service.settings import Settings
+from armnesia.service.structured_log import log, log_to
+from armnesia.vault import Vault
+
+_HSTS = {"Strict-Transport-Security": "max-age=31536000"}
+_CONNECTIONS = 2_000
+_SECONDS_TO_END = 30
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the service listens, with which certificate, and under which names it is called.
+
+    >>> Address("0.0.0.0", 8080)
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: host '0.0.0.0' can be reached from other machines, which would
+    read tokens on their way: give --tls-certificate and --tls-key, or --plain-http if only a proxy with TLS
+    can reach it
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    plain_http: bool = False
+    names: tuple[str, ...] = ()
+    """Names of this host, beside `host` itself and those of loopback; requests to others are refused."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port < 65536:
+            raise InvalidInputError(f"port must be from 0 to 65535; got {self.port}")
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise InvalidInputError("--tls-certificate and --tls-key must be given together")
+        for path in (self.tls_certificate, self.tls_key):
+            if path is not None and not path.is_file():
+                raise InvalidInputError(f"{str(path)!r} must be a file")
+        if not (self.has_tls or self.plain_http or _is_loopback(self.host)):
+            raise InvalidInputError(
+                f"host {self.host!r} can be reached from other machines, which would read tokens on their"
+                " way: give --tls-certificate and --tls-key, or --plain-http if only a proxy with TLS can"
+                " reach it"
+            )
+        if _is_any(self.host) and not self.names:
+            raise InvalidInputError(
+                f"host {self.host!r} is every address of this machine: give each name under which clients"
+                " call it by --host-name"
+            )
+        for name in self.names:
+            checked_name(name)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names under which requests are answered.
+
+        >>> sorted(Address(names=("Vault.example.org",)).hosts)
+        ['127.0.0.1', '::1', 'localhost', 'vault.example.org']
+        """
+        own = () if _is_any(self.host) else (self.host,)
+        return LOOPBACK | {checked_name(name) for name in (*own, *self.names)}
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether connections are encrypted here."""
+        return self.tls_certificate is not None
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> [_is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "10.0.0.1", "example.org")]
+    [True, True, True, False, False]
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_any(host: str) -> bool:
+    """Whether an address stands for all of this machine, as 0.0.0.0 does."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def serve(
+    open_vault: Callable[[], Vault],
+    address: Address,
+    settings: Settings,
+    processor: Processor | None = None,
+    *,
+    started: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve until the process is told to end; then answer what was accepted.
+
+    `started` is told the URL as soon as requests are accepted.
+    """
+    log_to(sys.stderr)
+    warnings.showwarning = _log_warning
+    with open_vault() as vault:  # refused before anything listens
+        if not len(vault.tokens()):
+            log("no tokens", {"hint": "make one with armnesia token create --role operator"})
+    headers = _HSTS if address.has_tls else {}
+    domains = () if processor is None else (processor.domain,)
+    hosts = address.hosts | {checked_name(name) for name in domains}
+    app = create_app(
+        open_vault,
+        settings,
+        headers=headers,
+        processor=processor,
+        hosts=hosts,
+        secure_cookies=address.has_tls or address.plain_http,
+    )
+    _Server(_configuration(app, address), started).run()
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and why it cannot."""
+
+    def __init__(self, config: uvicorn.Config, told: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # it has logged the reason
+            raise InvalidInputError(
+                f"port {self.config.port} of {self.config.host!r} cannot be used, perhaps because another"
+                " process listens there; --port 0 takes one that is free"
+            ) from None
+        if self.started:
+            self._told(self._url())
+
+    def _url(self) -> str:
+        host, port, *_ = self.servers[0].sockets[0].getsockname()
+        scheme = "https" if self.config.is_ssl else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _log_warning(message: object, category: type[Warning], *_: object, **__: object) -> None:
+    """Log that there was a warning; its words may name somebody."""
+    log("warning", {"category": category.__name__})
+
+
+def _configuration(app: object, address: Address) -> uvicorn.Config:
+    logging.getLogger("uvicorn.access").disabled = True  # it has paths and query strings
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        host=address.host,
+        port=address.port,
+        ssl_certfile=None if address.tls_certificate is None else str(address.tls_certificate),
+        ssl_keyfile=None if address.tls_key is None else str(address.tls_key),
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever can connect could write them
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+    )

@@ -1,0 +1,149 @@
+"""Who calls: tokens, roles, and how often each token may be used."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Security
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.responses import Response
+
+from armnesia.service.problems import Problem, responses
+from armnesia.service.settings import Settings
+from armnesia.service.vault_worker import VaultWorker
+from armnesia.vault import Role, Token, Tokens
+from armnesia.vault.results import token_digest
+
+_ROLE, _TOKEN = "x-role", "armnesia.token"
+_BEARER = HTTPBearer(auto_error=False, description="A token, made by `armnesia token create`.")
+
+
+@dataclass
+class Bucket:
+    """So many requests at once, and so many per second in the long run.
+
+    >>> bucket = Bucket(rate=1.0, burst=2, level=2.0, seen=100.0)
+    >>> [bucket.take(now) for now in (100.0, 100.0, 100.0, 101.5)]
+    [0, 0, 1, 0]
+    """
+
+    rate: float
+    burst: int
+    level: float
+    seen: float
+
+    def take(self, now: float) -> int:
+        """Take one; 0, or after how many seconds to come back."""
+        self.level = min(self.burst, self.level + (now - self.seen) * self.rate)
+        self.seen = now
+        if self.level < 1:
+            return max(1, round((1 - self.level) / self.rate))
+        self.level -= 1
+        return 0
+
+
+class TokenGuard:
+    """Knows the tokens of the vault, as of a moment ago, and counts their uses."""
+
+    def __init__(self, worker: VaultWorker, settings: Settings) -> None:
+        self._worker, self._settings = worker, settings
+        self._tokens = Tokens(())
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+        self._buckets: dict[int, Bucket] = {}
+        self._uses: Counter[int] = Counter()
+
+    async def check(self, text: str) -> Token:
+        """The token with this text; refused if there is none, or if it is used too often."""
+        return await self.check_digest(token_digest(text))
+
+    async def check_digest(self, digest: bytes) -> Token:
+        """The token whose text has this digest, as `check` finds it: a session of the page keeps that."""
+        await self._refresh()
+        found = self._tokens.find_digest(digest)
+        if found is None:
+            raise Problem("unauthorized")
+        wait = self._bucket(found.number).take(time.monotonic())
+        if wait:
+            raise Problem("too-many-requests", retry_after=wait)
+        self._uses[found.number] += 1
+        return found
+
+    async def _refresh(self) -> None:
+        async with self._reading:
+            if time.monotonic() - self._read_at >= self._settings.token_seconds:
+                self._tokens = await asyncio.wrap_future(self._worker.read(lambda vault: vault.tokens()))
+                self._read_at = time.monotonic()
+
+    def _bucket(self, number: int) -> Bucket:
+        rate, burst = self._settings.rate, self._settings.burst
+        new = Bucket(rate, burst, burst, time.monotonic())
+        return self._buckets.setdefault(number, new)
+
+    async def note_uses(self) -> None:
+        """Note in the vault how often tokens were used since the last time."""
+        uses, self._uses = self._uses, Counter()
+        if uses:
+            await asyncio.wrap_future(self._worker.write(lambda vault: vault.note_token_uses(uses)))
+
+
+class Route(APIRoute):
+    """An endpoint that looks at the token before it reads the body.
+
+    Every endpoint says which role it needs (`access`), or that it needs none (`security=[]`): one that says
+    neither is a mistake, and refused when the application is made.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Check the token, then answer."""
+        answer, extra = super().get_route_handler(), self.openapi_extra or {}
+        role = extra.get(_ROLE)
+        if role is None and extra.get("security") != []:
+            raise TypeError(f"{self.path} must say which role it needs")
+
+        async def answer_if_allowed(request: Request) -> Response:
+            if role is not None:
+                await _authorise(request, Role(role))
+            return await answer(request)
+
+        return answer_if_allowed
+
+
+async def _authorise(request: Request, role: Role) -> None:
+    """Refuse a request without a token, or with one of a role that is too weak."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise Problem("unauthorized")
+    guard: TokenGuard = request.app.state.service.guard
+    token = request.scope[_TOKEN] = await guard.check(text.strip())
+    if not token.role.includes(role):
+        raise Problem("forbidden")
+
+
+async def _caller(request: Request) -> Token:
+    """Not a plain function, for which each request would need a thread."""
+    token: Token = request.scope[_TOKEN]
+    return token
+
+
+Caller = Annotated[Token, Depends(_caller)]
+"""The token of a request."""
+
+
+def access(
+    role: Role, *problems: int, model: Any = None, answers: dict[int, dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """What an endpoint needs to be open to a role and those above it, and what it tells.
+
+    `model` documents its answer, and `answers` those with other statuses; `problems` are statuses as well.
+    """
+    return {
+        "dependencies": [Security(_BEARER)],  # for the document: `Route` has looked at it before
+        "openapi_extra": {_ROLE: str(role)},
+        "responses": {**responses(*problems), **(answers or {})},
+        "response_model": model,
+    }

@@ -1,0 +1,108 @@
+"""Services of tests: each with a vault of its own, on a port of this machine."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import uvicorn
+
+from armnesia.service.app import create_app
+from armnesia.service.client import Client
+from armnesia.service.opendsr.processor import Processor
+from armnesia.service.server import Address, _configuration
+from armnesia.service.settings import Settings
+from armnesia.vault import Configuration, Role, UserType
+from tests.databases import Place
+
+PEOPLE = ("ann-marie.keller@example.org", "bob.ñandú@example.org", "cem-4711", "dan-4712", "eva-4713")
+SETTINGS = Settings(rate=1e6, burst=1_000_000, token_seconds=1e-6, verify_hours=0)
+CONFIGURATION = Configuration(actions=("A", "B"), user_type=UserType.TEXT)
+
+
+def log_of(people: tuple[str, ...] = PEOPLE, rows: int = 4) -> dict[str, list[Any]]:
+    """Some rows of each person."""
+    every = [(person, row) for person in people for row in range(rows)]
+    return {
+        "action": ["AB"[row % 2] for _, row in every],
+        "reward": [row % 3 / 2 for _, row in every],
+        "user": [person for person, _ in every],
+        "id": [f"record-{number}" for number in range(len(every))],
+        "page": [("home", "a/b & c=d")[row % 2] for _, row in every],
+    }
+
+
+@dataclass
+class Served:
+    """A running service, its vault, and a token of each role."""
+
+    url: str
+    place: Place
+    tokens: dict[str, str]
+    app: Any
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def headers(self, role: str = "operator") -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.tokens[role]}"}
+
+    def http(self, role: str | None = "operator") -> httpx.Client:
+        headers = {} if role is None else self.headers(role)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+
+    def client(self, role: str = "operator", **options: Any) -> Client:
+        return Client(self.url, self.tokens[role], **options)
+
+
+def fill(
+    place: Place, configuration: Configuration = CONFIGURATION, log: dict[str, list[Any]] | None = None
+) -> dict[str, str]:
+    """Make a vault with some rows, and a token of each role."""
+    with place.create(configuration) as vault:
+        vault.ingest(log or log_of(), user="user", id="id")
+        return {str(role): vault.create_token(role, name=f"test of {role}").text for role in Role}
+
+
+@contextmanager
+def serving(
+    place: Place,
+    configuration: Configuration = CONFIGURATION,
+    settings: Settings = SETTINGS,
+    log: dict[str, list[Any]] | None = None,
+) -> Iterator[Served]:
+    """Serve a new vault from a thread of this process."""
+    tokens = fill(place, configuration, log)
+    with serving_existing(place, tokens, settings) as served:
+        yield served
+
+
+@contextmanager
+def serving_existing(
+    place: Place, tokens: dict[str, str], settings: Settings = SETTINGS, made: Processor | None = None
+) -> Iterator[Served]:
+    """Serve a vault, of which these tokens are the first, from a thread of this process."""
+    app = create_app(place.open, settings, processor=made)
+    with listening(app) as url:
+        yield Served(url, place, tokens, app, {role: number for number, role in enumerate(tokens, 1)})
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[str]:
+    """Run an application on a free port."""
+    # With its protocol named, so that asyncio sends small answers at once.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(_configuration(app, Address(port=0)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            while not server.started:
+                assert thread.is_alive(), "the server did not start"
+                time.sleep(0.005)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,272 @@
+"""What endpoints answer, against the vault itself."""
+
+import math
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from armnesia.vault import Certificate, Configuration, UserType
+from tests.databases import Place
+from tests.service.servers import PEOPLE, Served, log_of, serving, serving_existing
+from tests.vault.operations.test_forget_many import write_csv
+from tests.vault.raw_vaults import change
+
+MANY = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT)
+
+
+def test_a_person_is_forgotten_with_a_certificate(served_anywhere: Served) -> None:
+    person = PEOPLE[0]
+    with served_anywhere.http() as http, served_anywhere.place.open() as vault:
+        expected = vault.preview(users=[person])
+        preview = http.post("/v1/deletions", json={"users": [person], "dry_run": True})
+        assert preview.status_code == 200
+        assert preview.json()["counts"] == {str(arm): n for arm, n in expected.counts.items()}
+        assert preview.json()["probabilities"] == expected.probabilities
+        assert vault.n_records == 20
+        answer = http.post("/v1/deletions", json={"users": [person]})
+        done = answer.json()
+        assert (answer.status_code, done["records"], done["held"], done["repeated"]) == (201, 4, 1, False)
+        assert vault.n_records == 16
+        certificate = Certificate.from_dict(done["certificate"])
+        assert certificate.verify(vault.public_keys()) == []
+        assert certificate.opening is not None
+        assert certificate.opening["request"] == {"users": [person]}
+        again = http.post("/v1/deletions", json={"users": [person]})
+        assert (again.status_code, again.json()["repeated"]) == (200, True)
+        assert again.headers["location"] == answer.headers["location"] == f"/v1/deletions/{done['sequence']}"
+        shown = http.get(answer.headers["location"]).json()
+        assert shown == {name: done[name] for name in shown} | {"erasure": shown["erasure"]}
+        named = http.get(f"/v1/certificates/{done['sequence']}").json()
+        assert Certificate.from_dict(named).verify(vault.public_keys()) == []
+        assert named["opening"] is None
+        assert vault.verify().holds
+
+
+def test_records_are_forgotten_by_their_ids(served: Served) -> None:
+    with served.http() as http, served.place.open() as vault:
+        done = http.post("/v1/deletions", json={"records": ["record-0", "record-5"]}).json()
+        assert (done["records"], done["named"], vault.n_records) == (2, 2, 18)
+
+
+def test_what_the_vault_refuses_is_told_without_names(served: Served) -> None:
+    person = PEOPLE[2]
+    cases: list[tuple[dict[str, Any], int, str]] = [
+        ({"users": [person.upper()]}, 409, "similar-name"),
+        ({"users": [person], "epsilon": 3.0, "unlearner": "gaussian", "delta": 0.1}, 409, "beyond-policy"),
+        ({"users": [person], "unlearner": person}, 422, "invalid-value"),
+        ({"users": [person], "unlearner_options": {person: 1}}, 422, "invalid-value"),
+        ({"users": [" "]}, 422, "invalid-value"),
+        ({"users": [person], "records": ["r"]}, 422, "invalid-request"),
+        ({}, 422, "invalid-request"),
+        ({"users": []}, 422, "invalid-request"),
+        ({"users": person}, 422, "invalid-request"),
+        ({"users": [1.5]}, 422, "invalid-request"),
+        ({"users": [True]}, 422, "invalid-request"),
+        ({"users": [None]}, 422, "invalid-request"),
+        ({"users": [person], person: 1}, 422, "invalid-request"),
+        ({"users": [person], "dry_run": "yes"}, 422, "invalid-request"),
+    ]
+    with served.http() as http, served.place.open() as vault:
+        head = vault.head
+        for body, status, kind in cases:
+            for dry_run in (True, False) if "dry_run" not in body else (None,):
+                sent = body if dry_run is None else {**body, "dry_run": dry_run}
+                answer = http.post("/v1/deletions", json=sent)
+                assert (answer.status_code, answer.json()["type"].rpartition(":")[2]) == (status, kind), sent
+                assert person.encode() not in answer.content.lower()
+        assert (vault.head, vault.n_records) == (head, 20)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"users": ["\\ud800"]}', b'{"users": [NaN]}'],
+)
+def test_a_body_that_is_no_request(served: Served, content: bytes) -> None:
+    with served.http() as http:
+        for path in ("/v1/deletions", "/v1/records"):
+            answer = http.post(path, content=content, headers={"Content-Type": "application/json"})
+            assert answer.status_code == 422
+            assert answer.json()["type"].endswith(":invalid-request")
+
+
+def test_decisions_in_pages_and_by_key(sqlite_place: Place) -> None:
+    log = log_of() | {"page": [f"page/{n}?a=b&c={n} ü" for n in range(20)]}
+    with serving(sqlite_place, MANY, log=log) as running, running.http() as http, running.client() as client:
+        with sqlite_place.open() as vault:
+            expected = vault.decisions().to_dict()
+            first = http.get("/v1/decisions", params={"limit": 7}).json()
+            assert (first["total"], first["next"], first["head"]) == (20, 7, expected["head"])
+            last = http.get("/v1/decisions", params={"limit": 7, "after": 14}).json()
+            assert (len(last["decisions"]), last["next"]) == (6, None)
+            found = list(client.decisions())
+            assert [{**each, "id": ""} for each in found] == [
+                {**each, "id": ""} for each in expected["decisions"]
+            ]
+            (one,) = client.decisions(page="page/3?a=b&c=3 ü")
+            assert one == found[3]
+            for each in found:
+                shown = client.decision(each["id"])
+                assert {name: shown[name] for name in each} == each
+                scores = vault.status(scores=True, where=each["key"]).scores or ()
+                assert [(arm["action"], arm["count"]) for arm in shown["arms"]] == [
+                    (arm.action, arm.count) for arm in scores
+                ]
+        for missing in ("page=nowhere", "only", "country=DE", "%", "page", "=", "page=1&page=2"):
+            answer = http.get(f"/v1/decisions/{quote(missing, safe='')}")
+            assert answer.status_code == 404
+            assert answer.json()["type"].endswith(":no-decision")
+        assert http.get("/v1/decisions", params={"where": "page"}).status_code == 422
+
+
+def test_the_one_decision_with_its_arms(served: Served) -> None:
+    with served.client() as client, served.place.open() as vault:
+        shown, scores = client.decision(), vault.status(scores=True).scores
+        assert scores is not None
+        assert shown["action"] == vault.decide().action
+        for arm, expected in zip(shown["arms"], scores, strict=True):
+            assert (arm["action"], arm["count"], arm["mean"]) == (
+                expected.action,
+                expected.count,
+                expected.mean,
+            )
+            low, high = arm["interval"]
+            assert 0.0 <= low <= arm["mean"] <= high <= 1.0
+            # Hoeffding: 2 exp(-2 n r²) is 0.05 at the radius, unless the interval is cut.
+            radius = max(arm["mean"] - low, high - arm["mean"])
+            assert 2 * math.exp(-2 * arm["count"] * radius**2) >= 0.05 - 1e-9
+
+
+def test_the_ledger_in_pages(served: Served) -> None:
+    with served.client() as client, served.place.open() as vault:
+        for person in PEOPLE[:3]:
+            client.forget([person])
+        entries = vault.ledger()
+        assert list(client.ledger()) == [dict(entry.fields) for entry in entries]
+        assert list(client.ledger(after=3)) == [dict(entry.fields) for entry in entries[3:]]
+        assert client.head() == str(vault.head)
+        with served.http("reader") as http:
+            page = http.get("/v1/ledger", params={"limit": 2, "after": 1}).json()
+            assert ([entry["sequence"] for entry in page["entries"]], page["next"]) == ([2, 3], 3)
+            exact = http.get("/v1/ledger", params={"limit": 3, "after": 1}).json()
+            assert (len(exact["entries"]), exact["next"]) == (3, None)
+            assert http.get("/v1/ledger", params={"after": 10**9}).json()["entries"] == []
+            for wrong in ({"after": -1}, {"limit": 0}, {"after": "x"}, {"after": 2**63}):
+                assert http.get("/v1/ledger", params=wrong).status_code == 422
+
+
+def test_numbers_without_a_certificate(served: Served) -> None:
+    with served.http("reader") as http:
+        for path in ("/v1/certificates", "/v1/deletions"):
+            assert [http.get(f"{path}/{number}").status_code for number in (1, 2, 99, 0, "x", 2**63)] == [
+                404,
+                404,
+                404,
+                422,
+                422,
+                422,
+            ]
+
+
+def row(number: int, **other: Any) -> dict[str, Any]:
+    return {"id": f"new-{number}", "action": "A", "reward": 1, "user": f"new person {number}", **other}
+
+
+def test_records_are_added_once(served_anywhere: Served) -> None:
+    with served_anywhere.client() as client, served_anywhere.place.open() as vault:
+        assert client.add_records([row(1), row(2)], dry_run=True)["added"] == 2
+        assert vault.n_records == 20
+        assert client.add_records([row(1), row(2)])["added"] == 2
+        again = client.add_records([row(2), row(3)])
+        assert (again["added"], again["already_there"], vault.n_records) == (1, 1, 23)
+        client.forget(["new person 1"])
+        back = client.add_records([row(1), row(4, user="new person 1")])
+        assert (back["added"], back["suppressed"]) == (0, 2)
+        assert client.add_records([row(2, reward=0)], replace=True)["replaced"] == 1
+        assert client.add_records([{"id": "n", "action": "B", "reward": 0.5}], user=None)["added"] == 1
+        assert vault.verify().holds
+
+
+def test_rows_that_are_no_log(served: Served) -> None:
+    name = "new person 7"
+    cases: list[tuple[list[Any], int]] = [
+        ([], 422),
+        ([row(1), {"id": "x"}], 422),
+        ([row(1, id=None)], 422),
+        ([row(1, id="")], 422),
+        ([{"action": "A", "reward": 1, "user": name}], 422),
+        ([row(1, action=name)], 422),
+        ([row(1, reward=2)], 422),
+        ([row(1, reward=name)], 422),
+        ([row(1, user=[name])], 422),
+        ([row(1, reward=None)], 422),
+        ([row(1), row(1, user="another")], 422),
+        ([row(1, id=2**70)], 422),
+        ([row(1, id=1.5)], 422),
+        ([row(1, id=True)], 422),
+        ([row(1, user=7.0)], 422),
+        ([row(1, user="")], 422),
+        ([row(1, reward=10**400)], 422),
+        ([row(1, id="record-0")], 409),
+        ([name], 422),
+    ]
+    with served.http() as http, served.place.open() as vault:
+        for rows, status in cases:
+            answer = http.post("/v1/records", json={"rows": rows})
+            assert answer.status_code in (status, 422), rows
+            assert name.encode() not in answer.content
+        assert vault.n_records == 20
+        wrong = http.post("/v1/records", json={"rows": [row(1)], "action": name})
+        assert wrong.status_code == 422
+        assert name.encode() not in wrong.content
+
+
+def test_records_of_an_external_vault_stay_at_their_sources(sqlite_place: Place) -> None:
+    path = write_csv(sqlite_place.path.parent / "log.csv", log_of())
+    external = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT)
+    with sqlite_place.create(external) as vault:
+        vault.ingest(path, user="user", id="id")
+        token = vault.create_token("operator").text
+    with serving_existing(sqlite_place, {"operator": token}) as running, running.http() as http:
+        refused = http.post("/v1/records", json={"rows": [row(1)]})
+        assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (409, "external-vault")
+        done = http.post("/v1/deletions", json={"users": [PEOPLE[0]]})
+        assert (done.status_code, done.json()["records"]) == (201, 4)
+
+
+def test_health_and_numbers(served_anywhere: Served, database: str) -> None:
+    with served_anywhere.http("reader") as http, served_anywhere.client() as client:
+        assert http.get("/live").json() == {"status": "ok"}
+        found = http.get("/health").json()
+        assert found["status"] == "ok"
+        assert (found["pin_lag"], found["ledger_length"], found["pending_erasures"]) == (0, 1, 0)
+        client.forget([PEOPLE[0]])
+        found = http.get("/health").json()
+        assert found["pending_erasures"] == (database == "postgresql")
+        assert (found["oldest_pending_seconds"] is None) == (database == "sqlite")
+        text = http.get("/metrics").text
+        assert 'armnesia_deletions_total{unlearner="rollback"} 1.0' in text
+        assert "armnesia_ledger_length 2.0" in text
+        assert f"armnesia_pending_erasures {float(database == 'postgresql')}" in text
+        assert 'armnesia_requests_total{method="GET",route="/health",status="200"} 2.0' in text
+
+
+def test_a_changed_vault_is_failing(served: Served) -> None:
+    with served.place.open() as vault:
+        change(vault, "UPDATE vault SET digest_key = 2")
+    with served.http("reader") as http:
+        answer = http.get("/health")
+        # The token cannot be checked either, so that no more is told.
+        assert answer.status_code in (409, 503)
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_answers_have_security_headers(served: Served) -> None:
+    with served.http(None) as http:
+        for path in ("/live", "/nowhere", "/v1/ledger", "/openapi.json"):
+            headers = http.get(path).headers
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["content-security-policy"].startswith("default-src 'none'")
+            assert headers["cache-control"] == "no-store"
+            assert "server" not in headers
+        assert http.get("/docs").status_code == http.get("/redoc").status_code == 404

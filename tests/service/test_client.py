@@ -1,0 +1,102 @@
+"""The client: against a service, and against answers that no service gives."""
+
+import importlib
+from typing import Any
+
+import httpx
+import pytest
+
+from armnesia.core.errors import MissingExtraError
+from armnesia.service import Client, ServiceError, Settings, create_app
+from tests.service.servers import PEOPLE, Served
+
+
+def answering(*answers: Any) -> tuple[httpx.MockTransport, list[httpx.Request]]:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        found = answers[min(len(seen), len(answers)) - 1]
+        if isinstance(found, Exception):
+            raise found
+        return found if isinstance(found, httpx.Response) else httpx.Response(found[0], **found[1])
+
+    return httpx.MockTransport(answer), seen
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr("armnesia.service.client.time.sleep", found.append)
+    return found
+
+
+def test_a_problem_becomes_an_error(served: Served) -> None:
+    with served.client("reader") as client, pytest.raises(ServiceError) as caught:
+        client.forget([PEOPLE[0]])
+    assert (caught.value.status, caught.value.kind) == (403, "forbidden")
+    assert str(caught.value) == "the service answered 403: The role of the token does not allow this."
+
+
+def test_a_busy_service_is_asked_again_with_the_same_key(pauses: list[float]) -> None:
+    transport, seen = answering(
+        (503, {"headers": {"Retry-After": "3"}}),
+        httpx.ConnectError("refused"),
+        (429, {"headers": {"Retry-After": "1000"}}),
+        (201, {"json": {"records": 1}}),
+    )
+    with Client("http://service", "token", transport=transport) as client:
+        assert client.forget(["ann"]) == {"records": 1}
+    assert pauses == [3.0, 0.2, 30.0]
+    assert len({request.headers["Idempotency-Key"] for request in seen}) == 1
+    assert {request.content for request in seen} == {b'{"users":["ann"]}'}
+    with Client("http://service", "token", transport=transport) as client:
+        client.forget(["ann"])
+    assert len({request.headers["Idempotency-Key"] for request in seen}) == 2
+
+
+def test_a_service_that_stays_busy(pauses: list[float]) -> None:
+    transport, seen = answering((503, {"text": "<html>", "headers": {"Retry-After": "1"}}))
+    told = pytest.raises(ServiceError, match="answered 503: it told nothing else")
+    with Client("http://service", "token", transport=transport, retries=2) as client, told:
+        client.head()
+    assert (len(seen), len(pauses)) == (3, 2)
+
+
+def test_what_is_no_answer_is_an_error(pauses: list[float]) -> None:
+    transport, _ = answering(httpx.ReadTimeout("late"))
+    told = pytest.raises(ServiceError, match="http://service cannot be reached: ReadTimeout")
+    with Client("http://service/", "token", transport=transport, retries=1) as client, told as caught:
+        client.head()
+    assert (caught.value.status, caught.value.kind) == (None, "")
+
+
+def test_a_preview_and_the_state_of_the_service(served: Served) -> None:
+    with served.client() as client:
+        assert client.preview([PEOPLE[0]])["dry_run"] is True
+        number = client.forget(records=["record-0"])["sequence"]
+        assert client.deletion(number)["sequence"] == number
+        assert client.certificate(number).body["sequence"] == number
+        assert client.health()["status"] == "ok"
+
+
+def test_names_of_the_package() -> None:
+    import armnesia.service
+
+    assert armnesia.service.Settings is Settings
+    assert callable(create_app)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = armnesia.service.nothing
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    import armnesia.service
+
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(name=name)
+
+    for module, error in (("fastapi", MissingExtraError), ("armnesia.gone", ModuleNotFoundError)):
+        with monkeypatch.context() as patched:
+            patched.setattr(importlib, "import_module", lambda _, name=module: missing(name))
+            with pytest.raises(error):
+                _ = armnesia.service.Client
